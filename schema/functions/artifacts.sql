@@ -1,9 +1,9 @@
 -- Stored media, and the total bytes of each user's inputs
 -- (docs/reference/keys-and-limits.md#kept-inputs).
 
--- Adds rows of stored media, given one array per column; existing rows stay. Inputs count for their
--- user. Returns the ids of inputs that were not added, because their user would exceed the bytes in
--- p_bytes_max. Counters are locked in order of user.
+-- Adds rows of stored media, given as one array per column; existing rows stay unchanged. Inputs count for their user.
+-- Returns the ids of inputs that were not added because their user would exceed p_bytes_max bytes. Counters are locked
+-- in order of user.
 create or replace function artifacts_add(
   p_ids text[], p_users uuid[], p_tasks uuid[], p_roles text[], p_mimes text[], p_bytes bigint[], p_hashes bytea[],
   p_created timestamptz[], p_expires timestamptz[], p_bytes_max bigint[]
@@ -41,8 +41,8 @@ begin
   end loop;
 end $$;
 
--- Adds a file of a user whose files would then be at most p_bytes_max bytes in at most p_files_max files; false: it was
--- not added. Files of one user are added one after another. A repeat of the same file replaces its row.
+-- Adds a file for a user, unless the user would then have more than p_bytes_max bytes or p_files_max files. Returns
+-- whether the file was added. Files of one user are added one at a time. Adding the same file again replaces its row.
 create or replace function file_add(
   p_id text, p_user uuid, p_purpose text, p_filename text, p_bytes bigint, p_created timestamptz, p_expires timestamptz,
   p_bytes_max bigint, p_files_max bigint

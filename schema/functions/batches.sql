@@ -1,6 +1,7 @@
 -- Batches that a vendor runs for one task, and the receipts of their requests (docs/reference/vendor-batches.md).
 
--- Notes what the vendor says of a batch, by the owner of its task. Writes nothing that is known.
+-- Records what the vendor reports about a batch, on behalf of the owner of its task. Writes nothing if nothing has
+-- changed.
 create or replace function vendor_batch_note(
   p_task uuid, p_epoch integer, p_status text, p_completed integer, p_failed integer
 ) returns void language sql as $$
@@ -12,10 +13,10 @@ create or replace function vendor_batch_note(
     where (b.status, b.completed, b.failed) is distinct from (excluded.status, excluded.completed, excluded.failed)
 $$;
 
--- Writes receipts of requests that have none, in the order of the arrays, and returns what they charge. Together a batch
--- is charged p_left at most: what a request costs beyond what is left is not charged. Null: the caller does not own the
--- task any more. The run is locked, so that a later owner sees every receipt of an earlier one, and none comes after the
--- end of the task.
+-- Writes receipts for requests that have none, in the order of the arrays, and returns their total charge. The batch is
+-- charged at most p_left: what its requests cost beyond that is not charged. Null if the caller no longer owns the
+-- task. Locks the run, so that a later owner sees every receipt of an earlier one, and no receipt is written after the
+-- task has ended.
 create or replace function batch_receipts_add(
   p_task uuid, p_epoch integer, p_user uuid, p_left bigint, p_ids text[], p_custom_ids text[], p_models text[],
   p_outcomes text[], p_statuses integer[], p_costs bigint[], p_usages text[], p_requests text[],
@@ -46,7 +47,7 @@ begin
   return charged;
 end $$;
 
--- What the receipts of a task have together, for each model.
+-- The totals of a task's receipts, by model.
 create or replace function batch_receipts_sum(p_user uuid, p_task uuid) returns table (
   model text, captured bigint, settled integer, released integer, input float8, cached float8, written float8,
   output float8, reasoning float8, counted boolean
@@ -66,7 +67,7 @@ create or replace function batch_receipts_delete(p_user uuid, p_task uuid) retur
   delete from batch_receipts b where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/'
 $$;
 
--- Erases what the receipts of a batch have of their client: its names of the requests.
+-- Erases the client's data in the receipts of a batch: its names of the requests.
 create or replace function batch_names_erase(p_user uuid, p_task uuid) returns void language sql as $$
   update batch_receipts b set custom_id = null
   where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/' and b.custom_id is not null

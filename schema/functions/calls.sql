@@ -1,12 +1,11 @@
--- Metered passthrough calls: holds, settlement and receipts, many in one transaction
--- (ADR 0072, 0116).
+-- Metered passthrough calls: holds, settlement and receipts, many in one transaction (ADR 0072, 0116).
 --
--- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
--- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
--- were (`plan_cache_mode`). Only a late charge is more than was held.
+-- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the lock sees
+-- what other transactions have committed. One plan serves all batches, however large the first ones were
+-- (`plan_cache_mode`). Only a late charge can exceed what was held.
 
 -- The remaining spend limits of these keys for starting calls, one row per call: the period in which its hold counts,
--- and the reason of a refusal. The cheapest calls of a key are taken first. Nulls for keys without a spend
+-- and the reason if it is refused. The cheapest calls of a key are accepted first. Nulls for keys without a spend
 -- limit. The caller has locked the wallets.
 create or replace function calls_budget(
   p_started uuid[], p_keys text[], p_amounts bigint[], out epochs integer[], out refusals text[]
@@ -23,7 +22,7 @@ create or replace function calls_budget(
   ) c
 $$;
 
--- Counts ended calls whose holds are open, before calls_write settles them.
+-- Counts ended calls in the budgets of their keys, while their holds still exist: runs before calls_write settles them.
 create or replace function calls_budget_settle(p_ended uuid[], p_ended_users uuid[], p_captured bigint[])
 returns void language sql as $$
   update key_budgets b set held = b.held - s.amount, spent = b.spent + s.captured
@@ -37,8 +36,8 @@ returns void language sql as $$
   where b.api_key_id = s.api_key_id and b.epoch = s.budget_epoch
 $$;
 
--- Counts the holds of accepted calls. Returns a row for each call of a key with a spend limit: what is left of it
--- (`available`).
+-- Counts the holds of accepted calls. Returns a row for each call whose key has a spend limit, with what is left of the
+-- limit (`available`).
 create or replace function calls_budget_hold(
   p_started uuid[], p_keys text[], p_amounts bigint[], p_epochs integer[], p_results calls_write_result[]
 ) returns setof calls_write_result language plpgsql as $$
@@ -60,10 +59,10 @@ begin
     where x.epoch is not null;
 end $$;
 
--- Late charges (docs/reference/wallet.md#late-charges), at most one per call, in the current budget period:
--- calls that ended after their holds were released, because another process took theirs for dead and wrote `lost` on
--- their receipts, are charged at most what they had held; calls that were settled and cost more than they held, for that
--- difference (`beyond` in p_usages). All others are skipped. The caller has locked the wallets. Returns the charges that
+-- Late charges (docs/reference/wallet.md#late-charges), at most one per call, in the current budget period. Calls that
+-- ended after their holds were released (another process considered theirs dead and wrote `lost` on their receipts) are
+-- charged at most what they had held. Calls that were settled but cost more than they held are charged the difference
+-- (`beyond` in p_usages). All other calls are skipped. The caller has locked the wallets. Returns the charges that
 -- cross the threshold of the balance alert.
 create or replace function calls_charge_late(
   p_calls uuid[], p_users uuid[], p_captured bigint[], p_statuses integer[], p_accounts text[], p_usages text[],
@@ -121,7 +120,7 @@ begin
         coalesce((n.usage ->> 'inputTokens')::float8, 0), coalesce((n.usage ->> 'cachedInputTokens')::float8, 0),
         coalesce((n.usage ->> 'outputTokens')::float8, 0), 0, 0, 0, 0, n.captured, 0, 0,
         case when n.first then durations_of(n.created_at, p_now) end)::usage_sum)
-      -- It no longer counts as an error.
+      -- The call no longer counts as an error.
       || array_agg((n.user_id, n.lost_at, n.key, n.lost_vendor, n.lost_model, n.sandbox, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
         -n.first::integer, null)::usage_sum),
     array_agg(((p_now at time zone 'UTC')::date, n.account_id, 0, n.captured)::account_days)
@@ -139,19 +138,20 @@ begin
   return query select * from unnest(crossed);
 end $$;
 
--- Settles ended calls, then holds for starting ones. Both are typed arrays with one element per
--- call. The statement that deletes a hold settles it. An ended call without a hold is charged late
--- if its receipt says `lost`, or is skipped otherwise, because it was settled before. Costs beyond
--- a hold (`beyond`, the first member of p_usages) are charged late too. Of the calls
--- starting on one wallet, the cheapest are held first, so that as many as possible can be paid.
--- `p_receipts`: the receipt of a starting call (`holds.call`); `checked`, if the caller has checked
--- the key's other limits: with the models that the key allowed then; otherwise `rotation`
--- identifies the secret with which the caller authenticated the key. p_usages: with the vendor's id
--- of the request as `request`, for a stream `first_token_ms`, and `alias` if another model responded
--- than the hold names: its vendor, model and route, and for an alias its name and the skipped models. Returns refusals (`key`,
--- `balance`, and `budget_` with the reset of the spend limit), the credits left of spend limits,
--- and balance alerts. Raises GW428 when an alert is due and the caller has no transaction to
--- publish it in (`p_alerts` is false).
+-- Settles ended calls, then takes holds for starting ones. Both are typed arrays with one element per call. The
+-- statement that deletes a hold settles it. An ended call without a hold is charged late if its receipt says `lost`;
+-- otherwise it is skipped, because it was settled before. Costs beyond a hold (`beyond`, the first member of p_usages)
+-- are charged late too. Of the calls that start on one wallet, the cheapest are held first, so that the wallet covers
+-- as many as possible.
+-- `p_receipts`: the receipt of a starting call (`holds.call`). `checked`: set if the caller has checked the key's other
+-- limits, with the models that the key allowed at that time. `rotation`: identifies the secret with which the caller
+-- authenticated the key.
+-- p_usages: includes the vendor's id of the request as `request`, for a stream `first_token_ms`, and `alias` if another
+-- model than the one in the hold responded: its vendor, model and route, and for an alias its name and the skipped
+-- models.
+-- Returns refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), the credits left of spend
+-- limits, and balance alerts. Raises GW428 if an alert is due but the caller has no transaction to publish it in
+-- (`p_alerts` is false).
 create or replace function calls_write(
   p_ended ended_calls, p_started started_calls, p_process text, p_throttle interval, p_alerts boolean,
   p_now timestamptz
@@ -253,7 +253,7 @@ begin
       (w.settled + sum(l.settled_by) over ledger)::bigint as settled_after,
       (w.held + sum(l.held_by) over ledger)::bigint as held_after
     from entries l join wallet w on w.user_id = l.user_id
-    -- The capture and the release of a call are next to each other; the holds are last.
+    -- The capture and the release of a call are adjacent; the holds come last.
     window ledger as (partition by l.user_id order by l.step = 3, l.id, l.step rows unbounded preceding)
   ), inserted as (
     insert into wallet_entries
@@ -288,7 +288,7 @@ begin
       ) u),
     (select array_agg(((p_now at time zone 'UTC')::date, e.account, 0, e.captured)::account_days)
       from ended e where e.captured > 0 and e.account is not null),
-    -- The balance after the charge that crosses the threshold, and after the release that belongs to it.
+    -- The balance after the charge that crosses the threshold, and after the release that belongs to the charge.
     (select array_agg((n.user_id, n.settled_after - n.held_after + n.rest, n.trigger_threshold)::threshold_crossing
         order by n.seq)
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL'),
@@ -318,11 +318,11 @@ begin
   end if;
 end $$;
 
--- Raises the holds of calls to these amounts, as far as the wallets and the spend limits of the keys cover it
--- (ADR 0306). A hold that has the amount stays as it is, so that a batch may be repeated. A hold whose budget period has
--- ended counts in no other: only the wallet limits it. Of one wallet the smallest raises come first. The caller has
--- locked the wallets. Returns refusals (`balance`, `budget_` with the reset of the spend limit and what is left of it as
--- `available`, and `lost` for a call without a hold).
+-- Raises the holds of calls to these amounts, as far as the wallets and the spend limits of the keys cover it (ADR
+-- 0306). A hold that already has the amount is unchanged, so a batch may be repeated. A hold whose budget period has
+-- ended does not count in the current one, so only the wallet limits it. For each wallet the smallest raises come
+-- first. The caller has locked the wallets. Returns refusals: `balance`, `budget_` with the reset of the spend limit
+-- and what is left of it as `available`, and `lost` for a call without a hold.
 create or replace function calls_raise(p_raised raised_calls, p_now timestamptz)
 returns setof calls_write_result language plpgsql as $$
 begin
@@ -378,8 +378,8 @@ begin
   select d.id, d.refused, null::uuid, d.budget, null::bigint from decided d where d.refused is not null;
 end $$;
 
--- calls_write for a batch that also raises holds: after what has ended, which frees balance, and before what starts,
--- because a running call goes before a new one.
+-- calls_write for a batch that also raises holds. The raises come after the calls that end, which frees balance, and
+-- before the calls that start, because running calls have priority over new ones.
 create or replace function calls_write_raising(
   p_ended ended_calls, p_started started_calls, p_raised raised_calls, p_process text, p_throttle interval,
   p_alerts boolean, p_now timestamptz
@@ -398,8 +398,8 @@ begin
   end if;
 end $$;
 
--- Counts the charges and releases of reservations_renew in advance. Returns for each key (nulls without a spend limit)
--- the current period, what is left in it, and when it ends.
+-- Counts the charges and releases of reservations_renew in advance. Returns for each key the current period, what is
+-- left in it, and when it ends (nulls for a key without a spend limit).
 create or replace function reservations_budget_settle(
   p_keys text[], p_charged bigint[], p_process text, p_now timestamptz,
   out epochs integer[], out lefts bigint[], out ends timestamptz[]
@@ -419,7 +419,7 @@ begin
   left join key_budgets b on b.api_key_id = k.id;
 end $$;
 
--- Counts the reservations of a process opened in the current period.
+-- Counts the reservations that a process opened in the current period.
 create or replace function reservations_budget_hold(p_keys text[], p_process text) returns void language sql as $$
   update key_budgets b set held = b.held + h.amount
   from holds h
@@ -427,20 +427,22 @@ create or replace function reservations_budget_hold(p_keys text[], p_process tex
     and b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
 
--- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of
--- another amount: `needs`, for the calls in progress, and `extras`, for those to come. A reservation of 0 is
--- closed. For calls in progress a reservation grows as far as the wallet and the spend limit cover it; for those to
--- come by at most a sixteenth of what is left then, and not at all when its key may not be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
+-- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of another
+-- amount: `needs` for calls in progress and `extras` for future calls. A reservation of 0 is closed. For calls in
+-- progress, a reservation grows as far as the wallet and the spend limit cover it. For future calls, it grows by at
+-- most a sixteenth of what is left then, and not at all if its key may not be used. What was reserved before and is
+-- requested again stays reserved, because calls may already draw on it.
 --
--- A reservation counts in the period of its key's spend limit in which it was opened. After that it only shrinks,
--- until its running calls have ended, and is then reopened. So does one that exceeds what a lowered limit leaves.
--- `available` and `expires_at` also respect the limit; `threshold` of a reservation is what is left of it.
+-- A reservation counts in the budget period in which it was opened. After that period it only shrinks, until its
+-- running calls have ended, and is then reopened. A reservation that exceeds what a lowered limit leaves shrinks
+-- likewise. `available` and `expires_at` take the limit into account too; `threshold` of a reservation is what is left
+-- of the limit.
 --
--- The caller has counted, so that nothing is sorted or looked up here (ADR 0072).
+-- The caller has numbered and summed up the captures, so that nothing is sorted or looked up here (ADR 0072).
 --
--- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
--- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
--- caller then calls reservations_renew_again.
+-- Raises unique_violation if a call was settled before, GW409 if a reservation does not cover its calls, and GW428 if
+-- an alert is due but the caller has no transaction to publish it in (`p_alerts` is false). The caller then calls
+-- reservations_renew_again.
 create or replace function reservations_renew(
   p_sizes reservation_sizes, p_calls drawn_calls, p_used drawn_usage,
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
@@ -465,8 +467,8 @@ begin
   if not covered then
     raise exception 'calls without cover' using errcode = 'GW409';
   end if;
-  -- A revocation waits for the first reservation of its key and then finds it, or was committed before and is visible
-  -- here.
+  -- A revocation either waits for the first reservation of its key and then finds it, or was committed before and is
+  -- visible here.
   if not known then
     perform from api_keys k where k.id = any (p_sizes.keys) order by k.id for share of k;
   end if;
@@ -479,14 +481,14 @@ begin
   ), requested as (
     select x.*, g.id as old_hold, coalesce(g.amount, 0) - x.charged as rest, w.settled, w.held, w.entry_count,
       w.trigger_threshold, w.state,
-      -- Opened in another period and still in use: the new hold belongs to that period.
+      -- The reservation was opened in another period and is still in use, so the new hold belongs to that period.
       g.id is not null and g.epoch is distinct from x.epoch and least(x.needs + x.extra, g.amount - x.charged) > 0
         as past,
       g.epoch as old_epoch,
       k.id is not null and w.settled >= w.held as alive, least(k.expires_at, x.period_end) as expires_at,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch,
-      -- The rest of the old reservation, as far as it is requested, needs no new balance. After a late charge that the
-      -- balance did not cover, nothing is kept for calls to come.
+      -- The remainder of the old reservation needs no new balance, as far as it is requested again. After a late charge
+      -- that the balance did not cover, nothing is kept for future calls.
       least(x.needs + case when w.settled >= w.held then x.extra else 0 end, coalesce(g.amount, 0) - x.charged) as kept
     from unnest(p_sizes.keys, p_sizes.rotations, p_sizes.users, p_sizes.holds, p_sizes.catalogs, p_sizes.needs,
         p_sizes.extras, p_sizes.captures, p_sizes.charged, epochs, lefts, ends) with ordinality
@@ -505,7 +507,7 @@ begin
       ) as available,
       t.settled - t.held + sum(t.rest - t.kept) over per_wallet - sum(greatest(0, t.needs - t.kept)) over per_wallet
         as unneeded,
-      -- What calls in progress need beyond what is kept, as far as the wallet covers it after the keys before this one.
+      -- What calls in progress need beyond what is kept, as far as the wallet covers it after the preceding keys.
       greatest(0, least(t.needs - t.kept,
         t.settled - t.held + sum(t.rest - t.kept) over per_wallet
           - coalesce(sum(greatest(0, t.needs - t.kept)) over keys_before, 0),
@@ -617,10 +619,10 @@ begin
   return query select * from unnest(results);
 end $$;
 
--- The same for a batch that reservations_renew refused, in a transaction that publishes its alerts. A call
--- that was settled before is skipped. A call without cover (another process has closed the reservation because it
--- considered this one dead) gets a receipt that says `lost`, and is then charged late. Amounts of reservations
--- are absolute, so that a batch may be repeated, with more calls.
+-- The same for a batch that reservations_renew refused, in a transaction that publishes its alerts. Skips a call that
+-- was settled before. A call without cover (another process closed the reservation because it considered this process
+-- dead) gets a receipt that says `lost`, and is then charged late. Amounts of reservations are absolute, so a batch may
+-- be repeated, also with more calls.
 create or replace function reservations_renew_again(
   p_sizes reservation_sizes, p_calls drawn_calls, p_process text, p_throttle interval, p_alerts boolean,
   p_now timestamptz
@@ -633,7 +635,7 @@ declare
     select p_sizes.users[x.place] from unnest(p_calls.places) with ordinality as x(place, n) order by x.n);
 begin
   perform from wallets w where w.user_id = any (p_sizes.users) order by w.user_id for no key update;
-  -- No call is drawn on the reservation of a rotated key.
+  -- Nothing may draw on the reservation of a rotated key.
   p_sizes.rotations := null;
   with unsettled as (
     select c.*, sum(c.captured) over (partition by c.place order by c.n) <= coalesce(h.amount, 0) as covered
@@ -702,8 +704,8 @@ begin
     from wallet_alerts_raise(crossed, p_throttle, p_alerts, p_now) a;
 end $$;
 
--- Keeps what a call sent and received, and the newest p_max of the user. Nothing if the user keeps none by now: the
--- lock makes this wait for the change.
+-- Stores what a call sent and received, and keeps the newest p_max of the user. Stores nothing if the user no longer
+-- wants calls kept; the lock makes this wait for a change of that setting.
 create or replace function call_content_add(
   p_user uuid, p_call uuid, p_sealed bytea, p_max integer, p_now timestamptz
 ) returns void language plpgsql as $$

@@ -1,10 +1,10 @@
 -- The catalogs of all processes (docs/catalog.md#reload, ADR 0156).
 
--- Stores a catalog and adopts it, unless it is the adopted one; returns the latest adoption.
+-- Stores a catalog and adopts it, unless it is already adopted. Returns the latest adoption.
 --
--- `p_start`: a process starts with this catalog. It is adopted if no other process has had a
--- heartbeat since p_alive_since, or if it was never stored before. Otherwise the other processes
--- have replaced it deliberately, and the new process uses their catalog.
+-- `p_start`: the calling process is starting with this catalog. It is adopted if no other process has had a heartbeat
+-- since p_alive_since, or if it was never stored before. Otherwise the other processes have replaced it deliberately,
+-- and the new process uses their catalog.
 create or replace function catalog_adopt(
   p_hash text, p_text text, p_process text, p_start boolean, p_alive_since timestamptz, p_now timestamptz
 ) returns catalog_adoption language plpgsql as $$
@@ -13,7 +13,7 @@ declare
   is_new boolean;
   latest catalog_adoption;
 begin
-  -- Adoptions run one after the other, so that each sees the previous one.
+  -- Adoptions run one at a time, so that each sees the previous one.
   lock table catalog_adoptions in exclusive mode;
   select c.id into catalog from catalogs c where c.hash = p_hash;
   is_new := catalog is null;
@@ -31,7 +31,7 @@ begin
   return catalog_adopted(0);
 end $$;
 
--- The latest adoption, with its text if it is not p_known.
+-- The latest adoption. Includes the text unless the caller already has it (p_known).
 create or replace function catalog_adopted(p_known integer) returns catalog_adoption
 language sql stable as $$
   select a.id, a.catalog_id, c.hash, case when a.id <> p_known then c.text end, a.adopted_at

@@ -1,12 +1,12 @@
 -- What processes know about each other (docs/reference/processes.md).
 
--- Writes the heartbeat of a process, takes the duties that are due, and returns what may have changed: one statement,
--- so that a process without work sends no other. `advance`: the progress of the process, one more than before. Nothing
--- is written for a process while the store is behind p_seen, the highest number known to the process: the store went
--- back in time (store_mark_restored ends that). `timeline`: of the server, 0 if unknown; `moved`: this heartbeat is the
--- first that finds it changed. `silent`: the oldest heartbeat of another process that is not dead yet. `waiting`: tasks
--- wait for their next step. `owns`: this process has tasks in hand. The last three name a state of catalogs, drained
--- accounts and open faults.
+-- Writes the heartbeat of a process, takes the duties that are due, and returns what may have changed, all in one
+-- statement, so that an idle process sends no other statement. `advance`: the progress of the process, one more than
+-- before. Nothing is written for a process while the store is behind p_seen, the highest number that the process knows:
+-- the store went back in time (store_mark_restored ends that state). `timeline`: the server's timeline, 0 if unknown.
+-- `moved`: this heartbeat is the first that finds the timeline changed. `silent`: the oldest heartbeat of another
+-- process that is not dead yet. `waiting`: tasks wait for their next step. `owns`: this process has tasks in hand. The
+-- last three values identify the state of catalogs, drained accounts and open faults.
 create or replace function process_heartbeat(
   p_id text, p_now timestamptz, p_dead_seconds float8, p_duties text[], p_seconds float8[], p_seen bigint
 ) returns table (
@@ -55,8 +55,8 @@ exception when others then
   return 0;
 end $$;
 
--- Writes a megabyte and rolls it back. Fails like other writes while the server lacks disk or memory, which a heartbeat
--- does not show, because it needs no new space.
+-- Writes a megabyte and rolls it back. Fails as other writes do while the server lacks disk or memory. A heartbeat does
+-- not show that, because it needs no new space.
 create or replace function store_try_write() returns void language plpgsql as $$
 begin
   execute 'create temporary table store_try_write (words text)';
@@ -65,9 +65,9 @@ begin
 exception when sqlstate 'U0001' then null;
 end $$;
 
--- Whether a process may begin paid submits: the store is not behind the progress known to the process, and its timeline
--- has not changed within p_settle_seconds. In that time every live process has written a heartbeat, so a process that
--- knows more than the new primary has marked the store.
+-- Whether a process may begin paid submits: the store is not behind the progress that the process knows, and its
+-- timeline has not changed within p_settle_seconds. In that time every live process writes a heartbeat, so a process
+-- that knows more than the new primary will have marked the store.
 create or replace function store_is_trusted(p_process text, p_seen bigint, p_now timestamptz, p_settle_seconds float8)
 returns boolean language plpgsql as $$
 declare t store_timeline;
@@ -78,13 +78,14 @@ begin
     or t.timeline = server_timeline() and t.since <= p_now - make_interval(secs => p_settle_seconds);
 end $$;
 
--- Marks a store that went back in time (docs/standbys.md), and raises p_process to p_advance. From then on
--- - no step in hand writes anything: all unfinished tasks lose their owner, and their epochs rise beyond those of the
---   lost time;
--- - a task without a submit, or whose last one was refused, is in doubt, unless p_allows_submits;
+-- Marks a store that went back in time (docs/standbys.md), and raises the progress of p_process to p_advance. From then
+-- on
+-- - no step in hand can write anything: all unfinished tasks lose their owner, and their epochs are raised beyond those
+--   of the lost time;
+-- - a task without a submit, or whose last submit was refused, is in doubt, unless p_allows_submits;
 -- - open holds of calls and reservations belong to no process, so that the next rescue ends them.
--- One mark is enough for all processes: none is written, and no row returned, if there is one since p_since, the last
--- heartbeat of p_process before it found the store behind.
+-- One mark serves all processes: if there is a mark since p_since, the last heartbeat of p_process before it found the
+-- store behind, nothing is written and no row is returned.
 create or replace function store_mark_restored(
   p_by text, p_now timestamptz, p_allows_submits boolean, p_process text, p_advance bigint, p_since timestamptz
 ) returns table (restored_at timestamptz, trusted_until timestamptz, tasks_in_doubt integer, holds_ended integer)
@@ -117,7 +118,7 @@ begin
 end $$;
 
 -- Takes duties that no process has begun in the current interval of p_seconds each. One process at a time; the others
--- find the rest at their next heartbeat. An interval in the future was begun by a fast clock.
+-- find the remaining duties at their next heartbeat. An interval that begins in the future was begun by a fast clock.
 create or replace function duties_take(p_process text, p_now timestamptz, p_names text[], p_seconds float8[])
 returns text[] language plpgsql as $$
 declare taken text[];

@@ -1,8 +1,8 @@
 -- Day partitions, and the data deleted with them.
 
--- Creates the partition of one day, named <table>_YYYYMMDD. Returns false if it exists. Rows of
--- that day in the default partition (from a service that was not running when the day began) move
--- into it. The table is locked during the move, so that no update misses a moving row.
+-- Creates the partition of one day, named <table>_YYYYMMDD. Returns false if it exists. Moves that day's rows from the
+-- default partition into it; they are there if the service was not running when the day began. The table is locked
+-- during the move, so that no update misses a moving row.
 create or replace function day_partition_create(p_table text, p_column text, p_day date)
 returns boolean language plpgsql as $$
 declare
@@ -23,9 +23,9 @@ begin
   return true;
 end $$;
 
--- Creates the partitions from today to p_days ahead, and drops those that ended before p_keep_since, with the
--- old rows of the default partition. One table per transaction: a transaction that locked two tables would
--- deadlock with a statement that reads them in the other order.
+-- Creates the partitions from today to p_days ahead. Drops partitions that ended before p_keep_since, and the equally
+-- old rows of the default partition. One table per transaction: a transaction that locked two tables would deadlock
+-- with a statement that reads them in the other order.
 create or replace function partitions_maintain(
   p_table text, p_column text, p_now timestamptz, p_days integer, p_keep_since timestamptz,
   out made integer, out dropped integer
@@ -58,8 +58,8 @@ begin
   execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
 end $$;
 
--- Creates the partition of the month that starts on p_month, named <table>_YYYYMMDD. Returns false when there is one.
--- Rows of that month in the default partition move into it, past the trigger that keeps them from being deleted.
+-- Creates the partition of the month that starts on p_month, named <table>_YYYYMMDD. Returns false if it exists. Moves
+-- that month's rows from the default partition into it, bypassing the trigger that prevents their deletion.
 create or replace function month_partition_create(p_table text, p_column text, p_month date)
 returns boolean language plpgsql as $$
 declare
@@ -83,8 +83,8 @@ begin
   return true;
 end $$;
 
--- Creates the partitions of this month and the next, and drops those that ended before p_keep_since, with the old
--- rows of the default partition.
+-- Creates the partitions of this month and the next. Drops partitions that ended before p_keep_since, and the equally
+-- old rows of the default partition.
 create or replace function month_partitions_maintain(
   p_table text, p_column text, p_now timestamptz, p_keep_since timestamptz, out made integer, out dropped integer
 ) language plpgsql as $$
@@ -118,7 +118,7 @@ begin
 end $$;
 
 -- Deletes queued deliveries whose row in `deliveries` was dropped with its partition. Ids start with the time, so the
--- oldest are found by their key, and nothing more is planned if none is old (ADR 0112).
+-- oldest rows are found by their key, and no further statement is planned if none is old (ADR 0112).
 create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -133,8 +133,8 @@ begin
     and not exists (select from deliveries d where d.id = q.id and d.created_at = q.created_at offset 0);
 end $$;
 
--- Finished tasks with ids below p_before, oldest first: ids sort by creation, and none above the oldest unfinished task
--- is taken.
+-- Finished tasks with ids below p_before, oldest first. Ids sort by creation time, and no task newer than the oldest
+-- unfinished one is returned.
 create or replace function tasks_finished_before(p_after uuid, p_before uuid, p_limit integer)
 returns setof uuid language sql stable as $$
   select t.id from tasks t
@@ -143,7 +143,7 @@ returns setof uuid language sql stable as $$
   order by t.id limit p_limit
 $$;
 
--- Deletes old tasks with their attempts, and batches without tasks; returns the number of tasks.
+-- Deletes old tasks with their attempts, and batches without tasks. Returns the number of tasks.
 create or replace function tasks_delete_before(p_before uuid, p_limit integer) returns integer language plpgsql as $$
 declare ids uuid[];
 begin
@@ -160,10 +160,10 @@ begin
   return cardinality(ids);
 end $$;
 
--- Removes the bodies and the metadata of old tasks, from the mark on; returns the number of tasks.
--- The ids are in order. First every second one (p_half 0), then, in another transaction, the others
--- (1), which moves the mark: a page has room for new versions of half of its rows, and for more
--- once these are committed, so rows never move to another page and indexes are not written.
+-- Removes the bodies and the metadata of old tasks, starting at the mark. Returns the number of tasks. The tasks are
+-- taken in order of id: first every second one (p_half 0) and then, in another transaction, the others (p_half 1),
+-- which moves the mark. A page has room for new versions of half of its rows, and for more once these are committed, so
+-- rows never move to another page and indexes are not written.
 create or replace function task_bodies_remove(p_before uuid, p_limit integer, p_half integer)
 returns integer language plpgsql as $$
 declare
@@ -194,8 +194,8 @@ begin
   return cardinality(ids);
 end $$;
 
--- The simulator's handle contains the request; a vendor's handle has only the vendor's ids, which are compared with
--- bills.
+-- The simulator's handle contains the request. A vendor's handle contains only the vendor's ids, which are compared
+-- with bills.
 create or replace function sandbox_handles_erase(p_tasks uuid[]) returns void language sql as $$
   update vendor_attempts a set handle = null
   from tasks t

@@ -1,24 +1,24 @@
 -- Tasks: acceptance and completion, many in one transaction (ADR 0060).
 --
--- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`, the index
--- in the array. A loop decides each call; one statement then writes the effects of all accepted calls (ADR 0060). Calls
--- on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and nothing that two
--- transactions contend for is locked before its wallet, so that batches of several processes cannot deadlock. A call
--- that is refused changes nothing and does not affect the others. An exception undoes the whole batch.
+-- Each function takes a JSON array of calls that arrived together and returns one row per call, identified by `n`, its
+-- index in the array. A loop decides each call; one statement then writes the effects of all accepted calls (ADR 0060).
+-- Calls on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and nothing for
+-- which two transactions contend is locked before its wallet, so that batches of several processes cannot deadlock. A
+-- refused call changes nothing and does not affect the others. An exception rolls back the whole batch.
 
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
--- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the
--- row contains the first response), balance_too_low, too_many_running (the API key has
--- `running_max` unfinished tasks), too_many_running_of_user (the user's keys together have
--- `user_running_max`), key and model (the key was revoked or disabled, has expired or does not
--- allow the model: the request was admitted before its body was read), and budget_ with the reset
--- of the key's spend limit, if less than the price is left of it. Exact, because all keys of a user
--- share the wallet's lock. `models`: for an alias, all models that the key has to allow. With a
--- spend limit, `cost` of an accepted task and `balance` of a task refused by the limit are what is
--- left of it. Unfinished tasks are counted by a plain scan of an index, which marks the entries of
--- ended ones for the next (ADR 0112). Tasks created together are neighbors: the first has their
--- number as `together`, and its outcome applies to all; the others have `follows`, and no row if it
--- is not accepted. Its idempotency record has the cost of all.
+-- (ARCHITECTURE.md#rules-of-safety). `outcome` is accepted, replayed (the idempotency key was used before; the row
+-- contains the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
+-- too_many_running_of_user (the user's keys together have `user_running_max`), key or model (the key was revoked or
+-- disabled, has expired or does not allow the model: the request was admitted before its body was read), or budget_
+-- with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
+-- of a user share the wallet's lock.
+-- `models`: for an alias, all models that the key must allow. If the key has a spend limit, `cost` of an accepted task
+-- and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by a plain index
+-- scan, which marks the entries of ended tasks as dead for the next scan (ADR 0112).
+-- Tasks created together are adjacent: the first has their number as `together`, and its outcome applies to all. The
+-- others have `follows`, and get no row if the first is not accepted. The idempotency record of the first has the cost
+-- of all.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -42,10 +42,9 @@ declare
   used_keys text[];
   -- Whether the last call without `follows` was refused.
   refused boolean;
-  -- Tasks accepted before.
+  -- Tasks that were accepted by an earlier transaction.
   repeated uuid[];
-  -- For requests for several tasks: their keys and users, and the number of tasks created beyond
-  -- the admitted one.
+  -- For requests for several tasks: their keys and users, and the number of tasks beyond the one that was admitted.
   debtor_keys text[];
   debtor_users uuid[];
   debts integer[];
@@ -55,8 +54,7 @@ begin
     where u.user_id = any (array(select x.user_id from jsonb_to_recordset(p_calls) as x (user_id uuid)))
     order by u.user_id for no key update
   ) l;
-  -- Read under the locks, once for all calls: new tasks are last in the index, which is descended
-  -- once.
+  -- Read once for all calls, under the locks. New tasks are at the end of the index, so it is descended once.
   select array_agg(e.subject_id) into repeated from wallet_entries e
     where e.subject_id = any (array(select x.task from jsonb_to_recordset(p_calls) as x (task uuid))) and e.kind = 'hold';
   for c in
@@ -78,7 +76,7 @@ begin
     end if;
     a := null;
     a.n := c.n;
-    -- The same key or task twice in a batch: the following statements find the first as if it were committed.
+    -- The same key or task occurs twice in a batch: the following statements treat the first as if it were committed.
     if c.key = any (used_keys) or c.task = any (used_tasks) then
       return query select * from tasks_write(p_calls, accepted, entries, settled, held, epochs);
       repeated := repeated || used_tasks;
@@ -90,7 +88,7 @@ begin
       used_tasks := null;
       used_keys := null;
     end if;
-    -- The same task again: its first acceptance was committed, but the caller did not receive the result.
+    -- The task was accepted before: that transaction was committed, but the caller did not receive the result.
     if c.task = any (repeated) then
       select e.user_id, e.settled_after - e.held_after into holder, a.balance from wallet_entries e
         where e.subject_id = c.task and e.kind = 'hold';
@@ -104,7 +102,7 @@ begin
     end if;
     limits := null;
     budget := null;
-    -- Checked before the idempotency key: a repeat is authorized before it is replayed.
+    -- Checked before the idempotency key, because a repeated request is authorized before it is replayed.
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
       if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
@@ -118,7 +116,7 @@ begin
       end if;
     end if;
     if c.key is not null then
-      -- By its key alone: while the table is empty, any index would do for more conditions (ADR 0112).
+      -- By its key alone: while the table is empty, the planner might use any index for more conditions (ADR 0112).
       select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
       if known.created_at >= c.key_since then
         a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
@@ -138,7 +136,7 @@ begin
         a.cost := greatest(0, limits.spend_limit - budget.spent - budget.held);
       end if;
     end if;
-    -- In separate statements: a condition with a query is planned each time.
+    -- Separate statements, because a condition with a query would be planned each time.
     if c.running_max > 0 then
       select count(*) into running from runs r where r.api_key_id = c.api_key;
       if running + c.together > c.running_max then
@@ -174,7 +172,7 @@ begin
       update key_budgets o set held = o.held + c.price where o.api_key_id = c.api_key;
       a.cost := a.cost - c.price;
     end if;
-    -- Inserted now, because the next calls count it.
+    -- Inserted at once, because the next calls count it.
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, webhook)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now, c.webhook);
@@ -198,8 +196,8 @@ begin
   if debts is not null then perform request_buckets_owe(debtor_keys, debtor_users, debts); end if;
 end $$;
 
--- Takes requests from the buckets of keys and of their users in advance, as a debt, which is filled
--- first. All keys before all users, in the order of inference_admit.
+-- Takes requests from the buckets of keys and of their users in advance. The debt must be refilled before further
+-- requests are admitted. All keys before all users, in the order of inference_admit.
 create or replace function request_buckets_owe(p_keys text[], p_users uuid[], p_counts integer[]) returns void
 language plpgsql as $$
 begin
@@ -211,8 +209,8 @@ begin
     where b.api_key_id = 'user:' || o.u;
 end $$;
 
--- Writes calls accepted by task_accept_many. One element of each array per call: its result, the number and the
--- balances of its entry, and the period of its key's budget.
+-- Writes the calls that task_accept_many accepted. One element of each array per call: its result, the number and the
+-- balances of its entry, and the budget period of its key.
 create or replace function tasks_write(
   p_calls jsonb, p_accepted task_accept_result[], p_entries bigint[], p_settled bigint[], p_held bigint[],
   p_epochs integer[]
@@ -277,10 +275,10 @@ begin
   join c on c.task = e.task_id;
 end $$;
 
--- Accepts the tasks of a batch, all or none (ADR 0292). Returns one row: that of the first refused
--- task, or the sums of all. Only the first call has the idempotency key, so that a repeat is
--- recognized before anything else is checked. Each task counts in the request rates of the key and
--- of its user: the tasks beyond the one admitted request are a debt, which is filled first.
+-- Accepts the tasks of a batch, all or none (ADR 0292). Returns one row: that of the first refused task, or the totals
+-- of all. Only the first call has the idempotency key, so that a repeated request is recognized before anything else is
+-- checked. Each task counts in the request rates of the key and of its user. The tasks beyond the one admitted request
+-- are a debt, which must be refilled first.
 create or replace function task_batch_accept(p_batch text, p_calls jsonb) returns setof task_accept_result
 language plpgsql as $$
 declare
@@ -296,7 +294,7 @@ begin
     select * into refused from unnest(results) r where r.outcome <> 'accepted' order by r.n limit 1;
     if refused.n is not null then raise exception 'task % was refused', refused.n using errcode = 'GW409'; end if;
   exception when sqlstate 'GW409' then
-    -- Tasks accepted before it were undone.
+    -- The tasks accepted before it were rolled back.
     return next refused;
     return;
   end;
@@ -307,7 +305,7 @@ begin
   insert into task_batches (id, user_id, tasks, held, trace_id, created_at)
     values (p_batch, first.user_id, cardinality(results), sums.held, first.trace, first.now)
     on conflict do nothing;
-  -- Otherwise it was committed before, and the caller did not receive the result.
+  -- If none was found, the batch was committed before and the caller did not receive the result.
   if found then
     update idempotency_keys k set balance = sums.balance, cost = sums.held
       where k.user_id = first.user_id and k.key = first.key;
@@ -316,10 +314,10 @@ begin
   return next (0, 'accepted', null, null, null, sums.cost, sums.balance, sums.endpoints)::task_accept_result;
 end $$;
 
--- Completes or fails tasks: the caller that deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
--- epoch comes from the owner, and does nothing if the task has a newer owner; a call without one is a cancellation.
--- A call without a row changed nothing: another owner has the task, or it had ended. `batch`: the batch whose last task
--- ended in this transaction.
+-- Completes or fails tasks. The caller that deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
+-- epoch comes from the owner, and does nothing if the task has a newer owner. A call without an epoch is a
+-- cancellation. A call without a result row changed nothing: another owner has the task, or it had ended before.
+-- `batch`: the batch whose last task ended in this transaction.
 create or replace function task_finish_many(p_calls jsonb) returns table (
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[], batch text
 ) language plpgsql
@@ -345,8 +343,8 @@ begin
     select x.*, o.user_id as owner from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, captured bigint, throttle double precision, now timestamptz)
     left join (
-      -- Looked up by key first: a join would be planned once, for the number of holds at that time
-      -- (ADR 0112).
+      -- Finds the ids first, by key: a join would be planned only once, for the number of holds at that time (ADR
+      -- 0112).
       select g.id, g.user_id from holds g
       where g.id = any (array(select k.task from jsonb_to_recordset(p_calls) as k (task uuid))) offset 0
     ) o on o.id = x.task
@@ -375,10 +373,10 @@ begin
   end if;
 end $$;
 
--- Writes calls of task_finish_many that have ended their task. One element of each array per call:
--- the held amount, the wallet after its last entry, whether balance.low is due, and the task's
--- webhook. Tables are read by keys that are known before (ADR 0112), and each task once: other
--- parts use the columns that its update returns.
+-- Writes the calls of task_finish_many that have ended their task. One element of each array per call: the held amount,
+-- the wallet after its last entry, whether balance.low is due, and the task's webhook. Tables are read only by keys
+-- that are known beforehand (ADR 0112), and each task once: other parts of the statement use the columns that its
+-- update returns.
 create or replace function tasks_end(
   p_calls jsonb, p_ended integer[], p_users uuid[], p_amounts bigint[], p_entries bigint[], p_settled bigint[],
   p_held bigint[], p_alerts boolean[], p_thresholds bigint[], p_hooks jsonb[]
@@ -409,7 +407,7 @@ begin
       -- For an alias, the task's current model.
       coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
       coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model,
-      -- Seconds of each video; 5 if the body has no duration, as in the price.
+      -- Seconds of each video. 5 if the body has no duration, as for the price.
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
   ), c as materialized (
     select c.*, w.trace_id, w.api_key_id, w.sandbox, w.result_kind, w.batch_id, w.vendor, w.model, w.seconds,
@@ -449,11 +447,12 @@ begin
       where b.id = o.batch_id and b.id = any (array(select batch_id from c where batch_id is not null))
     returning b.id, b.ended_at
   ), cancelled as (
-    -- The process may die during the submit; otherwise it records the outcome
+    -- The process may die during the submit; if it does not, it records the outcome itself
     update vendor_attempts v set state = 'ambiguous'
       where v.task_id = any (array(select task from called where epoch is null)) and v.state = 'submitting'
   ), used as (
-    -- A batch of several models is one request and task, of the first, and charged under each of them.
+    -- A batch with several models counts as one request and task, under the first model, and is charged under each of
+    -- them.
     select usage_add(array_agg((
         c.user_id, c.now, coalesce(c.api_key_id, ''), c.vendor, coalesce(m.share ->> 'model', c.model), c.sandbox,
         (c.is_counted and m.is_first)::integer,
@@ -486,7 +485,7 @@ begin
   from unnest(p_ended) as e (n)
   cross join lateral jsonb_to_record(p_calls -> e.n) as c (task uuid, captured bigint, now timestamptz)
   join (
-    -- The account of its adapter; the simulator has none.
+    -- The account without its adapter; the simulator has none.
     select distinct on (a.task_id) a.task_id, split_part(a.account_id, '@', 2) as account from vendor_attempts a
     where a.task_id = any (array(
       select x.task from unnest(p_ended) as e (n)
@@ -495,7 +494,7 @@ begin
   ) v on v.task_id = c.task
   where c.captured > 0;
   if charged is not null then perform account_days_add(charged); end if;
-  -- The media of a failed task are of no use, so their removal is due now. Media being removed are
+  -- The media of a failed task are useless, so their removal is due now. Media that are already being removed are
   -- skipped.
   failed := array(
     select x.task from unnest(p_ended) as e (n)
@@ -504,16 +503,15 @@ begin
     update artifacts a set expires_at = least(a.expires_at, a.created_at)
       where a.id = any (array(
         select o.id from artifacts o where o.task_id = any (failed) order by o.id for no key update skip locked));
-    -- A batch that failed while its results were read is not charged, and has no receipts.
+    -- A batch that failed while its results were read is not charged, and keeps no receipts.
     perform batch_receipts_delete(t.user_id, t.id) from tasks t
       where t.id = any (failed) and t.result_kind = 'batches' and t.captured = 0;
   end if;
 end $$;
 
--- The queues that have waiting tasks, each with the time of its next claim: when its first task is
--- due and, under a rate limit, a permit of the next second is free. The queue '' is that of the
--- deadlines: a task may wait for a permit beyond its own. Reads one index entry per queue, however
--- many tasks wait.
+-- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under a
+-- rate limit, a permit of the next second is free. The queue '' is for deadlines, because a task may wait for a permit
+-- beyond its own deadline. Reads one index entry per queue, however many tasks wait.
 create or replace function task_queues(p_now timestamptz)
 returns table (queue text, due_at timestamptz)
 language plpgsql stable
@@ -538,12 +536,11 @@ begin
   (select '', r.deadline_at from runs r where r.owner is null order by r.deadline_at limit 1);
 end $$;
 
--- Claims due tasks of a queue, oldest due time first. Under a rate limit it takes as many as there
--- are permits in the next second, and leases these permits: `starts_at` is when each is valid. One
--- process at a time claims from such a queue. Permits far in the future were leased by a clock that
--- was ahead, and are ignored. From the queue '' it takes tasks whose deadline has passed. With
--- p_share it takes only these tasks of the queue, from owners without a heartbeat since
--- p_alive_since.
+-- Claims due tasks of a queue, oldest due time first. Under a rate limit, it claims as many as there are permits in the
+-- next second, and leases these permits: `starts_at` is when each becomes valid. One process at a time claims from such
+-- a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue '' it
+-- claims tasks whose deadline has passed. With p_share it claims only these tasks of the queue, from owners without a
+-- heartbeat since p_alive_since.
 create or replace function task_claim(
   p_queue text, p_limit integer, p_owner text, p_now timestamptz, p_share uuid[], p_alive_since timestamptz)
 returns table (
@@ -608,17 +605,17 @@ begin
   order by c.place;
 end $$;
 
--- Releases a task in hand to other processes: it has no owner, and the epoch fences the previous
--- one. The owner's name keeps that process, because it still sends heartbeats while it stops, and
--- must not take a share of its own tasks.
+-- Releases a task in hand to other processes. It then has no owner, and the raised epoch fences the previous owner. The
+-- owner's name still excludes that process, which sends heartbeats while it stops and must not take a share of its own
+-- tasks.
 create or replace function task_hand_over(p_task uuid, p_epoch integer) returns void language sql as $$
   update runs r set owner = 'left ' || r.owner, epoch = r.epoch + 1
   where r.task_id = p_task and r.epoch = p_epoch and r.owner is not null
 $$;
 
--- The share of a process in the tasks that processes without a heartbeat since then had in hand, or handed over: those
--- for which it is the first of the live processes by a hash of both. At most p_limit of each earlier owner. Steps from
--- owner to owner, and reads neither tasks of live owners nor tasks without an owner.
+-- The tasks for which a process is responsible, among those that processes without a heartbeat since then had in hand
+-- or handed over: those for which it comes first among the live processes by a hash of both. At most p_limit per
+-- earlier owner. Steps from owner to owner, and reads neither tasks of live owners nor tasks without an owner.
 create or replace function task_share(p_alive_since timestamptz, p_process text, p_limit integer)
 returns table (queue text, tasks uuid[]) language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -643,12 +640,11 @@ begin
   end loop;
 end $$;
 
--- Frees at most p_limit tasks that processes without a heartbeat since then had in hand or handed
--- over, and that no process has taken with its share. Tasks that a process handed over, or had in
--- hand when it left, are freed by the second call: the first one renames their owner to 'late …'
--- and notifies the other processes, which take their shares. One process at a time. Steps from
--- owner to owner, and reads neither tasks of live owners nor tasks without an owner. Returns how
--- many are free now.
+-- Frees at most p_limit tasks that processes without a heartbeat since then had in hand or handed over, and that no
+-- process has taken with its share. Tasks that a process handed over, or had in hand when it left, are freed by the
+-- second call: the first call renames their owner to 'late …' and notifies the other processes, which take their
+-- shares. One process at a time. Steps from owner to owner, and reads neither tasks of live owners nor tasks without an
+-- owner. Returns the number of tasks that are free now.
 create or replace function task_orphans_release(
   p_alive_since timestamptz, p_limit integer, out released integer
 ) language plpgsql
@@ -679,11 +675,11 @@ begin
   end loop;
 end $$;
 
--- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
--- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: a process that takes over the task finds it in
--- `queue`. The task gives up its slot, or its wait for one, at any other account. Begins nothing while p_process may
--- not trust the store (store_is_trusted), and raises its advance. Returns the `n` of tasks in hand with this epoch, and
--- that advance.
+-- Begins paid submits. Each attempt is recorded before its POST, and its task becomes `processing`
+-- (docs/reference/vendors.md#paid-submit-protocol). The permit of the task is used: a process that takes over the task
+-- finds it in `queue`. The task gives up its slot, or its wait for one, at any other account. Begins nothing while
+-- p_process may not trust the store (store_is_trusted); otherwise raises its advance. Returns the `n` of the tasks in
+-- hand with this epoch, and that advance.
 create or replace function task_attempts_begin(
   p_calls jsonb, p_process text, p_seen bigint, p_now timestamptz, p_settle_seconds float8
 ) returns table (n integer, advance float8) language plpgsql
@@ -713,13 +709,13 @@ begin
     on conflict (task_id, n) do update set state = excluded.state
   )
   select array_agg(f.n) into begun from fence f;
-  -- Last, because the heartbeat waits for this row
+  -- Last, because the heartbeat waits for the lock of this row
   update processes p set advance = p.advance + 1 where p.id = p_process returning p.advance into reached;
   return query select u.n, coalesce(reached, 0)::float8 from unnest(begun) as u (n);
 end $$;
 
--- Starts the search for a submit that the store may have lost, at one account: with an attempt that was not sent, as
--- its empty body_hash shows, dated at the task's creation. docs/standbys.md#tasks-in-doubt
+-- Starts the search, at one account, for a submit that the store may have lost. Inserts an attempt that was not sent,
+-- as its empty body_hash shows, dated at the task's creation. docs/standbys.md#tasks-in-doubt
 create or replace function task_look_begin(
   p_task uuid, p_epoch integer, p_n integer, p_vendor text, p_account text
 ) returns table (task_id uuid) language sql as $$
@@ -735,10 +731,10 @@ create or replace function task_look_begin(
 $$;
 
 -- Ends steps of tasks. With a `state`, records the outcome of the attempt; a submit that was refused or is ambiguous
--- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once if its vendor has
--- called in the meantime; without one its owner continues. With `candidates` the task of an alias moves to the model at
--- `candidate`, without a slot; they say why the previous model was skipped. Returns the `n` of those whose run has
--- this epoch.
+-- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once if its vendor has sent a
+-- callback in the meantime; without one, its owner continues. With `candidates`, the task of an alias moves to the
+-- model at `candidate`, without a slot; `candidates` says why the previous model was skipped. Returns the `n` of the
+-- tasks whose run has this epoch.
 create or replace function task_steps_end(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
@@ -786,7 +782,7 @@ begin
     from ended e where v.task_id = e.task and v.n = e.attempt and e.state is not null
   )
   select coalesce(array_agg(e.n), '{}') into written from ended e;
-  -- The task ended during its submit: the vendor's response is recorded anyway
+  -- The task ended during its submit; the vendor's response is recorded anyway
   if cardinality(written) < jsonb_array_length(p_calls) then
     update vendor_attempts v
     set state = case c.state when 'submitting' then 'ambiguous' else c.state end,
@@ -800,9 +796,9 @@ begin
   return query select unnest(written);
 end $$;
 
--- Settles submits whose outcome was unknown, of tasks that wait in p_queue without an owner, and of the task that is
--- in hand with this epoch, which is released. A `state` becomes the attempt's state; `ambiguous` gives up the
--- slot. The task continues in `queue`. Tasks locked by another transaction are skipped.
+-- Settles submits whose outcome was unknown: of tasks that wait in p_queue without an owner, and of the task that is in
+-- hand with this epoch, which is released. A `state` becomes the attempt's state; `ambiguous` gives up the slot. The
+-- task continues in `queue`. Tasks that another transaction has locked are skipped.
 create or replace function attempts_settle(p_queue text, p_task uuid, p_epoch integer, p_calls jsonb, p_now timestamptz)
 returns table (task_id uuid) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -836,7 +832,7 @@ begin
   select w.task from waiting w;
 end $$;
 
--- What a search compares words with, in small letters: the prompt, and names and values of the metadata.
+-- The text in which a search looks for words, in lower case: the prompt, and names and values of the metadata.
 create or replace function task_said(p_body jsonb, p_metadata json) returns text language plpgsql immutable as $$
 begin
   if p_metadata is null then return lower(p_body ->> 'prompt'); end if;
@@ -844,15 +840,16 @@ begin
     (select string_agg(m.key || ' ' || m.value, ' ') from json_each_text(p_metadata) m)));
 end $$;
 
--- A page of a user's tasks, or of all users' if p_user is null, newest first, with ids from p_since on and below
--- p_before: those that pass all non-null filters, at most p_limit out of at most p_scan read. If that many are read
--- before the page is full, one more row follows that has only the id of the last of them. It never reads more, whatever
--- the statistics and the order of rows (ADR 0165). Only an index may order rows, except those of a trace; `= any` leaves
--- the indexes that have the column in that order; rows cost much and pages nothing, so that of several the index which
--- reads the fewest is taken. Keys, models and traces are found by their hash (ADR 0165), and compared, because hashes
--- may collide. A trace is searched in each period of 18.6 hours, which is the start of an id, from the oldest task to
--- the newest (ADR 0165). With p_words, rows are those whose prompt and metadata contain all of them; every 1,000
--- characters that are compared count as a row more (ADR 0303).
+-- A page of a user's tasks, or of all users' tasks if p_user is null, newest first, with ids from p_since on and below
+-- p_before. Returns those that pass all non-null filters, at most p_limit, and reads at most p_scan. If it has read
+-- that many before the page is full, one more row follows that has only the id of the last task read. It never reads
+-- more, whatever the statistics and the order of rows (ADR 0165).
+-- The order may only come from an index, except for the tasks of a trace. `= any` leaves only the indexes that have the
+-- column in that order. Rows cost much and pages nothing, so that among several indexes the one that reads the fewest
+-- rows is used. Keys, models and traces are found by their hash (ADR 0165) and then compared, because hashes may
+-- collide. A trace is searched in each period of 18.6 hours, which is the start of an id, from the oldest task to the
+-- newest (ADR 0165). With p_words, the prompt and metadata of a task must contain all words; every 1,000 characters
+-- that are compared count as another row (ADR 0303).
 create or replace function tasks_search(
   p_user uuid, p_ids uuid[], p_batch text, p_key text, p_trace text, p_model text, p_status text, p_vendor text,
   p_kind text, p_min bigint, p_max bigint, p_metadata jsonb, p_words text[], p_since uuid, p_before uuid,
@@ -930,7 +927,7 @@ begin
     exit when not found;
     read := read + 1;
     last := t.id;
-    -- Another user's key selects that user's tasks.
+    -- The filter may name a key of another user, which must not select that user's tasks.
     if (p_user is null or t.user_id = p_user)
       and (p_model is null or t.model = p_model) and (p_status is null or t.status = p_status)
       and (p_vendor is null or t.vendor = p_vendor) and (p_key is null or t.api_key_id = p_key)
@@ -947,7 +944,7 @@ begin
       return next t;
     end if;
   end loop;
-  -- Ids of other users are never returned.
+  -- Ids of other users' tasks are never returned.
   if read >= p_scan and passed < p_limit and (p_user is null or t.user_id = p_user) then
     t := null;
     t.id := last;

@@ -1,7 +1,7 @@
 -- The rollups of charges by day and hour, key and model (docs/reference/usage.md#rollup).
 
--- The class of a duration, counted once (docs/reference/usage.md#durations): eight for each power of two of
--- milliseconds, which are the exponent and the first three bits of the fraction of a double.
+-- A histogram with one duration (docs/reference/usage.md#durations). There are eight classes per power of two of
+-- milliseconds, given by the exponent and the first three bits of the fraction of a double.
 create or replace function durations_of(p_from timestamptz, p_to timestamptz) returns integer[]
 language sql immutable parallel safe as $$
   select array[(('x' || encode(float8send(
@@ -9,16 +9,15 @@ language sql immutable parallel safe as $$
     - 8184, 1]
 $$;
 
--- The shares of the models in the usage of a task: of a batch of several models one for each, or else the usage itself.
+-- The parts of a task's usage by model: one per model for a batch of several models, otherwise the usage itself.
 create or replace function usage_shares(p_usage jsonb) returns table (share jsonb, is_first boolean)
 language sql immutable parallel safe as $$
   select coalesce(m.share, p_usage), coalesce(m.n, 1) = 1
   from (select) o left join jsonb_array_elements(p_usage -> 'models') with ordinality as m (share, n) on true
 $$;
 
--- Adds the charges that a transaction has settled to the rollups by day and by hour, one row of
--- each for each key and model. The caller holds the wallets' locks, so that no other transaction
--- writes rows of these users.
+-- Adds the charges that a transaction has settled to the rollups by day and by hour, one row of each per key and model.
+-- The caller holds the locks of the wallets, so that no other transaction writes rows of these users.
 create or replace function usage_add(p_used usage_sum[]) returns void language plpgsql as $$
 begin
   with summed as materialized (
@@ -63,9 +62,8 @@ begin
     durations = durations_add(d.durations, excluded.durations);
 end $$;
 
--- The number of the first entry of a wallet that was written at this time or later, found by
--- halving. Entries are numbered without gaps; the clocks of processes may differ, so the caller
--- allows for an hour.
+-- The number of a wallet's first entry that was written at or after this time, found by binary search. Entries are
+-- numbered without gaps. The clocks of processes may differ, so the caller allows for an hour.
 create or replace function ledger_seq_at(p_user uuid, p_entries bigint, p_at timestamptz)
 returns bigint language plpgsql stable as $$
 declare
@@ -151,8 +149,7 @@ begin
       d.input_cached_tokens, d.output_tokens, d.images, d.videos, d.audios, d.seconds, d.credits, d.tasks, d.errors,
       d.durations)::usage_sum order by d.api_key_id, d.vendor, d.model, d.sandbox)
   into former from usage_days d where d.user_id = p_user and d.day = p_day;
-  -- Free calls have no ledger entries: missing receipts of them show only in the number of
-  -- requests.
+  -- Free calls have no ledger entries, so missing receipts of free calls show only in the number of requests.
   is_less := is_less or rest <> 0 or (select coalesce(sum(f.requests + f.errors), 0) from unnest(fresh) f)
     < (select sum(k.requests + k.errors) from unnest(former) k);
   if is_less and charged = (select sum(k.credits) from unnest(former) k) then return false; end if;
@@ -174,7 +171,7 @@ begin
   return true;
 end $$;
 
--- Sums of hours as those of their day.
+-- Sums up hours to the sums of their day.
 create or replace function usage_of_day(p_used usage_sum[], p_since timestamptz) returns usage_sum[] language sql as $$
   select array_agg(o.s order by (o.s).api_key_id, (o.s).vendor, (o.s).model, (o.s).sandbox) from (
     select (u.user_id, p_since, u.api_key_id, u.vendor, u.model, u.sandbox, sum(u.requests), sum(u.input_tokens),

@@ -1,8 +1,7 @@
 -- API keys and their limits (ADR 0160).
 
--- Takes one token from a bucket that contains p_capacity and fills evenly in p_seconds (ADR 0030).
--- A bucket filled further into the future was filled by a fast clock; it is reset to fill from now
--- on.
+-- Takes one token from a bucket that holds p_capacity and refills evenly in p_seconds (ADR 0030). A fill time further
+-- in the future was written by a fast clock; the bucket is then reset to fill from now on.
 create or replace function bucket_take(
   p_bucket text, p_capacity integer, p_seconds double precision, p_now timestamptz,
   out admitted boolean, out remaining integer, out reset_seconds integer
@@ -28,10 +27,10 @@ begin
   );
 end $$;
 
--- Finds a key by the hash of its secret, or of the secret before its rotation, and, when it may be used for inference,
--- takes a token from its bucket, and one from its user's. 0 means no limit. A refusal by the key's limit takes nothing
--- from the user's. `limited` is the limit that refused, or the one with the least remaining; null if nothing was
--- counted.
+-- Finds a key by the hash of its secret, or of its secret before a rotation. If the key may be used for inference,
+-- takes a token from its bucket and one from its user's bucket. A limit of 0 means no limit. If the key's limit
+-- refuses, nothing is taken from the user's bucket. `limited` is the limit that refused, or else the one with the least
+-- remaining; null if nothing was counted.
 create or replace function inference_admit(
   p_hash bytea, p_per_minute integer, p_user_per_minute integer, p_now timestamptz,
   out k api_keys, out limited integer, out of_user boolean, out admitted boolean, out remaining integer,
@@ -49,7 +48,7 @@ begin
   end if;
   if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) and (k.key_hash = p_hash or k.previous_key_until > p_now) then
-    -- The key's own limit, if it is lower.
+    -- The key's own limit applies if it is lower.
     per_minute := least(nullif(p_per_minute, 0), k.rate_limit_per_minute);
     if per_minute > 0 then
       select * into admitted, remaining, reset_seconds from bucket_take(k.id, per_minute, 60, p_now);
@@ -86,11 +85,12 @@ language sql stable as $$
   from (select case p_reset when 'daily' then 'day' when 'weekly' then 'week' when 'monthly' then 'month' end as unit) p
 $$;
 
--- Changes a key of the user: each field whose name is in p_fields, null included. Locks the wallet that the key spends,
--- so that every later hold sees the limits. p_reset applies to the existing or new spend limit; null: an existing one
--- stays unchanged, a new one never resets. A new limit counts from now on; another amount with the same `reset` keeps
--- the count. Returns no row if there is no such key. `reserved`: a process has a reservation for the key and may draw
--- on it as it was before (ADR 0116); null: p_reset has no limit, and nothing was changed.
+-- Changes a key of the user: every field whose name is in p_fields, including nulls. Locks the wallet from which the
+-- key spends, so that every later hold sees the limits. p_reset applies to the existing or new spend limit. If it is
+-- null, an existing limit keeps its reset and a new one never resets. A new limit counts from now on; another amount
+-- with the same `reset` keeps the count. Returns no row if there is no such key. `reserved`: a process has a
+-- reservation for the key and may still draw on it under the old limits (ADR 0116). Null: p_reset was given without a
+-- limit, and nothing was changed.
 create or replace function api_key_update(
   p_user uuid, p_key text, p_fields text[], p_name text, p_limit bigint, p_reset text, p_models text[],
   p_per_minute integer, p_concurrent integer, p_expires timestamptz, p_now timestamptz
@@ -130,9 +130,9 @@ begin
   return next;
 end $$;
 
--- Changes a user: each field whose name is in p_fields, null included. Locks the wallet, so that every later hold sees
--- the limits, and then the user, so that every later key has them too. Sessions end with a change of the password
--- and when the user is disabled. Returns no row when there is no such user.
+-- Changes a user: every field whose name is in p_fields, including nulls. Locks the wallet, so that every later hold
+-- sees the limits, and then the user, so that every later key has them too. Sessions end when the password changes and
+-- when the user is disabled. Returns no row if there is no such user.
 create or replace function user_update(
   p_user uuid, p_fields text[], p_email text, p_name text, p_password_hash text, p_disabled boolean,
   p_threshold bigint, p_per_minute integer, p_concurrent integer, p_now timestamptz
@@ -165,7 +165,7 @@ begin
       concurrent_tasks = u.concurrent_tasks
     where x.id = p_user;
   if p_fields && array['disabled', 'rate_limit_per_minute'] then
-    -- A separate statement sees keys that waited for the lock of the user.
+    -- A separate statement, so that it sees keys that waited for the lock of the user.
     update api_keys k set disabled_at = u.disabled_at, user_rate_limit_per_minute = u.rate_limit_per_minute
       where k.user_id = p_user;
   end if;
@@ -177,8 +177,8 @@ begin
     u.concurrent_tasks;
 end $$;
 
--- Begins due periods of these keys' budgets. The caller has locked the wallets. A slow clock does not end a period
--- again.
+-- Begins the due periods of these keys' budgets. The caller has locked the wallets. A slow clock does not end a period
+-- a second time.
 create or replace function key_budgets_renew(p_keys text[], p_now timestamptz) returns void language sql as $$
   update key_budgets b set epoch = b.epoch + 1, since = p_now, spent = 0, held = 0
   from api_keys k
@@ -191,9 +191,10 @@ create or replace function key_budget_settle(h holds, p_captured bigint) returns
   where b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
 
--- How many spend limits have impossible counts. The held amount is the sum of the period's open holds. The spent amount
--- is at most the key's charges since the day before the period (including usage whose key is no longer known), and at
--- least its charges from the fourth day on: a hold lives for a day, so all of those began in the period.
+-- The number of spend limits with impossible counts. The held amount must equal the sum of the period's open holds. The
+-- spent amount must be at most the key's charges since the day before the period (including usage whose key is no
+-- longer known) and at least its charges from the fourth day on: a hold lives for a day, so all of those holds began in
+-- the period.
 create or replace function key_budgets_drift() returns bigint language sql stable as $$
   select count(*)
   from key_budgets b
@@ -212,9 +213,10 @@ create or replace function key_budgets_drift() returns bigint language sql stabl
   where b.held <> coalesce(o.amount, 0) or b.spent > u.most or k.spend_limit is not null and b.spent < u.least
 $$;
 
--- Deletes a user at once and permanently: keys and endpoints stop working, and the row identifies nobody. Passes erase
--- the rest of the user's data; the first is due now. A deleted user is also disabled, so that requests admitted before
--- get neither a key nor a session. Returns no row if there is no such user. A repeat changes nothing.
+-- Deletes a user at once and permanently: keys and endpoints stop working, and the row no longer identifies anyone.
+-- Later passes erase the user's other data; the first is due now. A deleted user is also disabled, so that requests
+-- admitted before get neither a key nor a session. Returns no row if there is no such user. Repeating it changes
+-- nothing.
 create or replace function user_delete(p_user uuid, p_now timestamptz)
 returns table (id uuid, deleted_at timestamptz, erased_at timestamptz, reserved boolean) language plpgsql as $$
 declare u users;
@@ -232,7 +234,7 @@ begin
     exists (select from holds h where h.kind = 'reservation' and h.user_id = p_user);
 end $$;
 
--- Sets whether the user's calls are kept; if not, deletes what was kept. Null: there is no such user.
+-- Sets whether the user's calls are kept. If not, deletes those that were kept. Null if there is no such user.
 create or replace function user_calls_keep(p_user uuid, p_keep boolean, out kept boolean) language plpgsql as $$
 begin
   update users u set keeps_calls = p_keep where u.id = p_user and u.deleted_at is null returning u.keeps_calls into kept;
@@ -265,8 +267,8 @@ begin
   if ids is not null then perform deliveries_skip(ids, first_at, last_at, p_now); end if;
 end $$;
 
--- Erases the contents of a deleted user's tasks, from p_after on; returns the last id, null at the end. Unfinished
--- tasks are left to a later pass.
+-- Erases the contents of a deleted user's tasks after p_after. Returns the last id, or null at the end. Leaves
+-- unfinished tasks to a later pass.
 create or replace function user_tasks_erase(p_user uuid, p_after uuid, p_limit integer) returns uuid language plpgsql as $$
 declare ids uuid[];
 begin
@@ -282,7 +284,7 @@ begin
   return ids[cardinality(ids)];
 end $$;
 
--- The same for the delivery log: bodies of events, and responses of receivers.
+-- The same for the delivery log: erases event bodies and responses of receivers.
 create or replace function user_deliveries_erase(p_user uuid, p_after text, p_limit integer)
 returns text language plpgsql as $$
 declare ids text[];
@@ -297,8 +299,8 @@ begin
   return ids[cardinality(ids)];
 end $$;
 
--- Erases the remaining data: the operator's notes in the ledger, stored responses, addresses and subjects in the audit log. With
--- p_ends, requests admitted before the deletion have ended, and the erasure ends with this pass if all tasks have
+-- Erases the remaining data: the operator's notes in the ledger, stored responses, addresses and subjects in the audit
+-- log. p_ends: requests admitted before the deletion have ended, so the erasure ends with this pass if all tasks have
 -- ended; otherwise the next pass is due at p_next.
 create or replace function user_erasure_end(p_user uuid, p_ends boolean, p_next timestamptz, p_now timestamptz)
 returns void language plpgsql as $$

@@ -1,14 +1,13 @@
--- Limits of vendors, counted over all processes.
+-- Limits of vendors, enforced across all processes.
 
--- Takes slots of a concurrency limit for tasks in hand. Returns the tasks that have one; the others
--- wait for a slot, without an owner, until their deadline at most (ADR 0108). A task that another
--- transaction is ending is left out.
+-- Takes slots of a concurrency limit for tasks in hand. Returns the tasks that got one. The others wait for a slot
+-- without an owner, until their deadline at most (ADR 0108). A task that another transaction is ending is left out.
 create or replace function slots_take(p_key text, p_max integer, p_account text, p_calls jsonb, p_now timestamptz)
 returns table (task_id uuid, held boolean) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 begin
-  -- One at a time for each limit, so that each transaction counts the slots given by the previous one.
+  -- One transaction at a time per limit, so that each counts the slots that the previous one gave.
   perform pg_advisory_xact_lock(hashtextextended('concurrency_slots ' || p_key, 0));
   with asking as (
     select r.task_id, c.inputs from jsonb_to_recordset(p_calls) as c (task uuid, epoch integer, inputs jsonb)
@@ -28,9 +27,9 @@ begin
   returning r.task_id, r.slot_held;
 end $$;
 
--- Gives the free slots of a limit to the oldest tasks that wait for one, and makes these due; task
--- ids sort by time. The limit is that of the newest waiting task. The caller holds the limit's
--- lock. Returns how many tasks got a slot.
+-- Gives the free slots of a limit to the oldest tasks that wait for one, and makes these tasks due; task ids sort by
+-- time. The newest waiting task determines the limit's size. The caller holds the lock of the limit. Returns the number
+-- of tasks that got a slot.
 create or replace function slots_give(p_key text, p_now timestamptz) returns integer language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -42,7 +41,7 @@ begin
   if not found then return 0; end if;
   select most - count(*) into most from runs r where r.slot_key = p_key and r.slot_held;
   if most <= 0 then return 0; end if;
-  -- Skips rows that another transaction is ending, so that it cannot deadlock with task_finish_many.
+  -- Skips rows that another transaction is ending, so that this cannot deadlock with task_finish_many.
   update runs r set slot_held = true, due_at = case when r.owner is null then p_now else r.due_at end
     where r.task_id = any (array(
       select n.task_id from runs n where n.slot_key = p_key and not n.slot_held
@@ -52,8 +51,8 @@ begin
   return given;
 end $$;
 
--- Gives the free slots of all limits that tasks wait for. Returns how many tasks got one, and how many limits tasks
--- wait for. A limit that another process is serving is left to it.
+-- Gives the free slots of all limits for which tasks wait. Returns the number of tasks that got one, and the number of
+-- limits for which tasks wait. Skips a limit that another process is serving.
 create or replace function slots_serve(p_now timestamptz, out given integer, out limits integer) language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off as $$
 declare waiting text := '';
@@ -72,7 +71,7 @@ begin
   end loop;
 end $$;
 
--- Makes tasks that wait for a slot of these accounts due, so that they can choose another account.
+-- Makes tasks due that wait for a slot at these accounts, so that they can choose another account.
 create or replace function slots_leave(p_accounts text[], p_now timestamptz) returns void language sql
 set enable_seqscan = off as $$
   update runs r set due_at = p_now where r.task_id = any (array(
@@ -83,8 +82,8 @@ set enable_seqscan = off as $$
   ))
 $$;
 
--- Records that a process has these accounts in its configuration. `p_sealed` is in hex, and overwrites the stored value
--- at startup, because an operator may replace the key of a name.
+-- Records that a process has these accounts in its configuration. `p_sealed` is in hex. It overwrites the stored value
+-- when a process starts, because an operator may replace the key behind a name.
 create or replace function vendor_accounts_keep(p_ids text[], p_sealed text[], p_start boolean, p_now timestamptz)
 returns void language sql as $$
   insert into vendor_accounts as a (id, sealed, configured_at)
@@ -94,7 +93,7 @@ returns void language sql as $$
     configured_at = greatest(a.configured_at, excluded.configured_at)
 $$;
 
--- Deletes accounts that no process had in its configuration since then and that no unfinished task needs.
+-- Deletes accounts that no process has had in its configuration since then and that no unfinished task needs.
 create or replace function vendor_accounts_forget(p_since timestamptz) returns void language sql as $$
   delete from vendor_accounts a where a.configured_at < p_since and not exists (
     select from runs r join vendor_attempts v on v.task_id = r.task_id and v.n = r.attempt
@@ -102,8 +101,8 @@ create or replace function vendor_accounts_forget(p_since timestamptz) returns v
   )
 $$;
 
--- Adds a transaction's charges at vendor accounts. Each connection has its own row, because with a common row every
--- settlement would wait for the previous one; two connections that share a shard wait for each other.
+-- Adds the charges of a transaction to the vendor accounts. Each connection has its own rows, because with shared rows
+-- every settlement would wait for the previous one. Two connections that map to the same shard wait for each other.
 create or replace function account_days_add(p_charged account_days[]) returns void language sql as $$
   insert into account_days as d (day, account_id, shard, credits)
   select c.day, c.account_id, pg_backend_pid() % 64, sum(c.credits)

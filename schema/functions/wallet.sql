@@ -1,7 +1,7 @@
--- The money verbs on one wallet. A caller locks the wallet (`wallet_lock`), keeps it in a variable,
--- runs any number of verbs, and writes it back. docs/reference/wallet.md#invariants
+-- The money verbs for one wallet. A caller locks the wallet (`wallet_lock`), keeps it in a variable, runs any number of
+-- verbs, and writes it back. docs/reference/wallet.md#invariants
 
--- Locks a wallet until the end of the transaction. Returns nulls if there is none.
+-- Locks a wallet until the end of the transaction. Returns nulls if it does not exist.
 create or replace function wallet_lock(p_user uuid) returns wallets language plpgsql as $$
 declare w wallets;
 begin
@@ -9,7 +9,7 @@ begin
   return w;
 end $$;
 
--- Stores a wallet locked and changed by the caller.
+-- Stores a wallet that the caller has locked and changed.
 create or replace function wallet_write(w wallets) returns void language plpgsql as $$
 begin
   update wallets set
@@ -18,9 +18,8 @@ begin
     where user_id = w.user_id;
 end $$;
 
--- Settles a hold deleted by the caller: captures p_captured of it and releases the rest, or all of
--- it. The caller writes the balances of `w` and the entries. `alert`: balance.low is to be
--- published in this transaction.
+-- Settles a hold that the caller has deleted: captures p_captured of it and releases the rest. The caller writes the
+-- balances of `w` and the entries. `alert`: balance.low must be published in this transaction.
 create or replace function wallet_charge(
   inout w wallets, h holds, p_captured bigint, p_throttle interval, p_now timestamptz, out alert boolean
 ) language plpgsql as $$
@@ -43,7 +42,7 @@ begin
   end if;
 end $$;
 
--- Sets the threshold of the balance alert. Returns no row when there is no such wallet.
+-- Sets the threshold of the balance alert. Returns no row if there is no such wallet.
 create or replace function wallet_threshold_set(p_user uuid, p_threshold bigint) returns setof wallets language sql as $$
   update wallets set trigger_threshold = p_threshold,
       state = case when settled >= p_threshold then 'NORMAL' else state end,
@@ -52,8 +51,8 @@ create or replace function wallet_threshold_set(p_user uuid, p_threshold bigint)
     returning *
 $$;
 
--- A top-up, or an adjustment, which may be negative. The same operation again changes nothing: `repeated`, with
--- the wallet as it was after the first. Raises GW404 (no wallet), GW422 (the operation id belongs to another
+-- A top-up, or an adjustment, which may be negative. Repeating an operation changes nothing and returns `repeated`,
+-- with the wallet as it was after the first time. Raises GW404 (no wallet), GW422 (the operation id belongs to another
 -- change), GW409 (an adjustment would leave less than is held) and GW410 (more than a wallet can contain).
 -- docs/reference/wallet.md#top-ups-and-adjustments
 create or replace function wallet_top_up(
@@ -102,7 +101,7 @@ begin
      w.state, w.trigger_threshold);
 end $$;
 
--- Whether balance.low is due for a charge that left this wallet, and an endpoint subscribes to it.
+-- Whether a charge that resulted in this wallet makes balance.low due and an endpoint subscribes to it.
 -- docs/reference/wallet.md#balance-alert
 create or replace function wallet_alert_due(w wallets, p_throttle interval, p_now timestamptz)
 returns boolean language plpgsql stable as $$
@@ -111,7 +110,7 @@ begin
     and w.state = 'NORMAL'
     and (w.last_alert_at is null or w.rearmed_by_top_up or w.last_alert_at + p_throttle <= p_now)
   then
-    -- Not part of the condition, which would be planned for each charge.
+    -- A separate statement, because as part of the condition it would be planned for each charge.
     return exists (
       select 1 from webhook_endpoints e
       where e.user_id = w.user_id and e.enabled and e.deleted_at is null and 'balance.low' = any (e.events)
@@ -120,20 +119,21 @@ begin
   return false;
 end $$;
 
--- Whether only the throttle withholds the alert of a charge that left this wallet.
+-- Whether only the throttle withholds the alert for a charge that resulted in this wallet.
 create or replace function wallet_alert_throttled(w wallets, p_throttle interval, p_now timestamptz)
 returns boolean language plpgsql stable as $$
 begin
   return not w.alert_withheld
     and w.last_alert_at + p_throttle > p_now
     and not w.rearmed_by_top_up
-    -- Due if the throttle were over.
+    -- Whether the alert would be due if the throttle were over.
     and wallet_alert_due(w, p_throttle, w.last_alert_at + p_throttle);
 end $$;
 
--- Marks the withheld alerts whose window is over and whose balance is still below the threshold, and returns them. The
--- others are dropped. For a transaction that publishes them at p_now: the ledger entry that each follows is recorded
--- for readers of the user's events. A charge lies between two alerts of a wallet, so no entry has two.
+-- Marks the withheld alerts whose throttle window is over and whose balance is still below the threshold, and returns
+-- them. Drops the others. Called in a transaction that publishes them at p_now. Records the ledger entry that each
+-- alert follows, for readers of the user's events. There is a charge between two alerts of a wallet, so no entry has
+-- two alerts.
 create or replace function wallet_alerts_report(p_throttle interval, p_max integer, p_now timestamptz)
 returns setof threshold_crossing language plpgsql as $$
 declare w wallets;
@@ -155,9 +155,8 @@ begin
   end loop;
 end $$;
 
--- Marks the due alerts of these charges, and returns them in the same order; only the first charge of a wallet
--- alerts. Raises GW428 when one is due and the caller has no transaction to publish it in (`p_alerts` is
--- false).
+-- Marks the due alerts of these charges, and returns them in the same order. Only the first charge of a wallet causes
+-- an alert. Raises GW428 if an alert is due but the caller has no transaction to publish it in (`p_alerts` is false).
 create or replace function wallet_alerts_raise(
   p_crossed threshold_crossing[], p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof threshold_crossing language plpgsql as $$
@@ -166,7 +165,7 @@ declare
   owner wallets;
 begin
   foreach crossing in array p_crossed loop
-    -- Each wallet is read once.
+    -- Reads each wallet only once.
     continue when owner.user_id = crossing.user_id;
     select * into owner from wallets u where u.user_id = crossing.user_id;
     if wallet_alert_due(owner, p_throttle, p_now) then

@@ -1,26 +1,27 @@
 -- Events, deliveries and their queue.
 --
--- delivery_claim and delivery_record change many rows with one statement, by plans that an empty queue cannot
--- spoil (ADR 0112): a table is only read by keys that are known before (`= any`, or a lateral sub-select with
--- `offset 0`), and sets of the batch are joined by hash, never by nested loop.
+-- delivery_claim and delivery_record change many rows in one statement. Their plans stay good even if they are made
+-- while the queue is empty (ADR 0112): a table is read only by keys that are known beforehand (`= any`, or a lateral
+-- subselect with `offset 0`), and sets of the batch are joined by hash, never by nested loop.
 
--- A new id, which starts with the time in milliseconds.
+-- A new id that starts with the time in milliseconds.
 create or replace function time_sorted_id(p_prefix text, p_now timestamptz) returns text language sql as $$
   select p_prefix || lpad(to_hex(floor(extract(epoch from p_now) * 1000)::bigint), 12, '0')
     || right(replace(gen_random_uuid()::text, '-', ''), 20)
 $$;
 
--- The time at the start of a time-sorted id: the row's created_at.
+-- The time at the start of a time-sorted id, which is the row's created_at.
 create or replace function id_time(p_id text, p_prefix text) returns timestamptz language sql immutable as $$
   select timestamptz 'epoch' + interval '1 millisecond'
     * (('x' || lpad(substr(p_id, length(p_prefix) + 1, 12), 16, '0'))::bit(64)::bigint)
 $$;
 
--- Inserts events, one element of each array per event, and their deliveries, due now: for each enabled endpoint that
--- subscribes and whose filter takes the task (p_models has the name in its path, null for other events; p_lists has the
--- models that the requests of a vendor's batch name, if they are several), but not for p_except, and for the task's own
--- webhook (p_hooks) if it asks for the event. Those of the format `openai` get it as OpenAI has it (p_openai), under its
--- type, if OpenAI has it. Returns the endpoints, to notify after the commit. plpgsql, so that its plans are kept.
+-- Inserts events, given as one array element per event, and their deliveries, which are due now. An event goes to each
+-- enabled endpoint that subscribes to it and whose filter accepts the task (p_models has the name in the task's path,
+-- null for other events; p_lists has the models that the requests of a vendor's batch name, if there are several),
+-- except p_except, and to the task's own webhook (p_hooks) if it requests the event. Endpoints and webhooks of the
+-- format `openai` get OpenAI's version of the event (p_openai), under its type, if there is one.
+-- Returns the endpoints to notify after the commit. In plpgsql, so that its plans are kept.
 -- docs/reference/webhooks.md#delivery
 create or replace function events_publish(
   p_ids text[], p_users uuid[], p_types text[], p_tasks uuid[], p_bodies bytea[], p_traces text[],
@@ -84,10 +85,9 @@ begin
     ) h on h.place = e.place;
 end $$;
 
--- The endpoints and URLs of these events' task webhooks. The endpoint carries the limits of the
--- user's webhooks at the origin and is created with the first of them; the URL is the task's own.
--- The endpoint's time is written once an hour, which is enough for its removal
--- (task_webhooks_remove).
+-- The endpoints and URLs of these events' task webhooks. Such an endpoint carries the limits for the user's task
+-- webhooks at one origin and is created with the first of them; the URL is the task's own. The endpoint's time is
+-- written once an hour, which is enough for its removal (task_webhooks_remove).
 create or replace function task_webhooks_address(
   p_users uuid[], p_types text[], p_hooks jsonb[], p_times timestamptz[], p_openai jsonb[]
 ) returns table (place bigint, endpoint text, url text, type text) language plpgsql as $$
@@ -114,7 +114,7 @@ begin
     where task_webhook_type(h.hook, h.type, h.openai) is not null;
 end $$;
 
--- Under which type the webhook of a task gets an event; null: it does not ask for it.
+-- The type under which a task's webhook gets an event; null if it does not request the event.
 create or replace function task_webhook_type(p_hook jsonb, p_type text, p_openai jsonb) returns text
 language sql immutable as $$
   select case
@@ -124,8 +124,8 @@ language sql immutable as $$
   end
 $$;
 
--- Removes what carried the limits of webhooks of tasks and has no delivery in the log any more: used for the last time
--- before p_unused_since, which is at least a day ago.
+-- Removes endpoints of task webhooks that have no delivery left in the log and were last used before p_unused_since,
+-- which is at least a day ago.
 create or replace function task_webhooks_remove(p_unused_since timestamptz) returns void language plpgsql
 set enable_seqscan = off as $$
 begin
@@ -146,8 +146,8 @@ begin
     array[null::text], array[null::jsonb], array[null::jsonb]) e;
 end $$;
 
--- Notifies the user's other endpoints that this one has failed since then; once, as long as no
--- attempt succeeds. Returns the endpoints to notify. docs/reference/webhooks.md#failing-endpoints
+-- Notifies the user's other endpoints that this endpoint has been failing since then; only once until an attempt
+-- succeeds. Returns the endpoints to notify. docs/reference/webhooks.md#failing-endpoints
 create or replace function endpoint_failing_publish(
   p_endpoint text, p_failing_since timestamptz, p_id text, p_body bytea, p_now timestamptz, out endpoints text[]
 ) language plpgsql as $$
@@ -165,7 +165,7 @@ begin
     array[p_now], array[null::text], array[null::jsonb], array[null::jsonb], p_endpoint) e;
 end $$;
 
--- Publishes key.expiring, once for each time at which the key expires. Returns the endpoints to notify.
+-- Publishes key.expiring, once per expiry time of the key. Returns the endpoints to notify.
 create or replace function key_expiring_publish(
   p_key text, p_expires timestamptz, p_id text, p_body bytea, p_now timestamptz, out endpoints text[]
 ) language plpgsql as $$
@@ -190,10 +190,10 @@ language sql immutable as $$
   select case when p_openai ->> 'type' = p_type then convert_to(p_openai ->> 'body', 'UTF8') else p_body end
 $$;
 
--- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number,
--- or what all processes together leave of the rate limit and of the concurrent attempts (ADR 0104). A
--- process that was alone for the last two minutes knows its own attempts, and reads nothing here. The locks, taken in
--- one order, are kept until the claim is committed, so that two processes never both take the last slot.
+-- How many deliveries each endpoint may get now, as the upper bound for delivery_claim: the requested number or, if
+-- lower, what all processes together leave of the rate limit and of the concurrent attempts (ADR 0104). A process that
+-- was alone for the last two minutes knows its own attempts, and reads nothing here. The locks are taken in one order
+-- and kept until the claim is committed, so that two processes never both take the last place.
 create or replace function delivery_places(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer, p_at_once integer
 ) returns integer[] language plpgsql
@@ -201,7 +201,7 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 as $$
 declare lock_key integer;
 begin
-  -- Heartbeats use the database's clock: the newest one is its time.
+  -- Heartbeats use the database's clock, so the newest one shows its time.
   if not exists (
     select 1 from processes
     where id <> p_owner
@@ -231,9 +231,9 @@ begin
   );
 end $$;
 
--- Claims due deliveries of several endpoints, oldest first for each endpoint, at most p_limits of
--- each (ARCHITECTURE.md#rules-of-safety). Due times follow the clock of the process, the time of
--- the claim that of the database, because other processes judge it.
+-- Claims due deliveries of several endpoints, oldest first per endpoint, at most p_limits of each
+-- (ARCHITECTURE.md#rules-of-safety). Due times follow the clock of the process; the time of the claim follows the clock
+-- of the database, because other processes judge it.
 create or replace function delivery_claim(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_claimed_at timestamptz
 ) returns table (
@@ -259,7 +259,8 @@ begin
       where e.of_tasks and u.user_id = e.user_id offset 0
     ) s
     cross join lateral (
-      -- A range of one endpoint, in its order: only the endpoint's own index fits, never the index on due_at alone.
+      -- A range of one endpoint, in its order, so that only the endpoint's own index fits, never the index on due_at
+      -- alone.
       select q.id, q.created_at, q.attempt, q.seq + 1 as seq, q.due_at from delivery_queue q
       where q.endpoint_id >= e.id and q.endpoint_id <= e.id and q.owner is null and q.due_at <= p_now
         and (e.enabled or q.manual)
@@ -283,11 +284,10 @@ begin
   order by due.due_at, due.id;
 end $$;
 
--- Records attempts that have ended: the delivery is finished, or due again at p_next. When the endpoint was
--- disabled or deleted in the meantime, a delivery that would be due again is skipped, unless its user resent it.
--- Of a claim that another process has taken over (its seq is higher) only the attempt's row changes, which
--- delivery_rescue_some has written. A failure that is recorded a second time, because the caller did not receive the
--- result of the first, changes nothing.
+-- Records attempts that have ended: the delivery is finished, or due again at p_next. If the endpoint was disabled or
+-- deleted in the meantime, a delivery that would be due again is skipped, unless its user resent it. For a claim that
+-- another process has taken over (its seq is higher), only the row of the attempt changes, which delivery_rescue_some
+-- has written. Recording a failure again, because the caller did not receive the first result, changes nothing.
 create or replace function delivery_record(
   p_ids text[], p_created timestamptz[], p_seqs integer[], p_started timestamptz[], p_ended timestamptz[],
   p_next timestamptz[], p_attempts integer[], p_statuses integer[], p_failures text[], p_details text[],
@@ -296,7 +296,7 @@ create or replace function delivery_record(
 set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  -- Known before the statement begins, which then opens only the partitions of these days.
+  -- Known before the statement begins, so that it opens only the partitions of these days.
   first_created constant timestamptz := (select min(c) from unnest(p_created) as c);
   last_created constant timestamptz := (select max(c) from unnest(p_created) as c);
   written integer;
@@ -335,7 +335,7 @@ begin
     from ended n where n.id = d.id and d.id = any (array(select id from ended))
       and d.created_at between first_created and last_created
   ), turned as (
-    -- Endpoints that begin to fail, or no longer do: their other attempts write nothing. Another process may be writing
+    -- Endpoints that begin to fail or stop failing; their other attempts write nothing. Another process may be writing
     -- the same change.
     select e.id, h.since
     from (
@@ -356,7 +356,7 @@ begin
   insert into delivery_attempts
     (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, remote_address)
   select id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, address from ended
-  -- delivery_rescue_some has recorded it as lost.
+  -- delivery_rescue_some has recorded the attempt as lost.
   on conflict (delivery_id, seq, started_at) do update set ended_at = excluded.ended_at, status = excluded.status,
     failure = excluded.failure, detail = excluded.detail, answer = excluded.answer,
     remote_address = excluded.remote_address;
@@ -371,8 +371,9 @@ begin
     and a.delivery_id = r.id and a.seq = r.seq and a.started_at = r.started_at;
 end $$;
 
--- Attempts whose process is dead, or that were claimed before p_claimed_before, are `lost`: not counted, and
--- due again now (ADR 0003). At most p_limit; one process at a time. Returns how many, and the endpoints to notify.
+-- Marks attempts as `lost` whose process is dead, or that were claimed before p_claimed_before. They are not counted,
+-- and their deliveries are due again now (ADR 0003). At most p_limit, one process at a time. Returns how many, and the
+-- endpoints to notify.
 create or replace function delivery_rescue_some(
   p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, p_limit integer,
   out rescued integer, out endpoints text[]
@@ -394,7 +395,7 @@ begin
       q.claimed_at < p_claimed_before
       or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
     limit p_limit for update of q skip locked);
-  -- If nothing is lost, nothing is planned for the days of the log or joined with them (ADR 0112)
+  -- If nothing is lost, the statements that open the log's days or join with them are not planned (ADR 0112)
   if cardinality(lost) = 0 then return; end if;
   select count(*), coalesce(array_agg(distinct endpoint_id) filter (where continues), '{}'),
     array_agg(id) filter (where continues), array_agg(id) filter (where not continues), min(created_at), max(created_at)
@@ -417,9 +418,8 @@ begin
   perform deliveries_skip(given_up, first_at, last_at, p_now);
 end $$;
 
--- Marks deliveries removed from the queue, from p_first to p_last, as `skipped`. Found by their
--- keys: a join may read the whole log if the statistics of the queue say that many were removed
--- (ADR 0112).
+-- Marks deliveries that were removed from the queue, created from p_first to p_last, as `skipped`. Finds them by their
+-- keys, because a join may read the whole log if the statistics of the queue say that many were removed (ADR 0112).
 create or replace function deliveries_skip(p_ids text[], p_first timestamptz, p_last timestamptz, p_now timestamptz)
 returns void language plpgsql set enable_seqscan = off as $$
 begin
@@ -427,7 +427,7 @@ begin
   where d.id = any (p_ids) and d.created_at between p_first and p_last;
 end $$;
 
--- Skips deliveries that were queued while the transaction that disabled their endpoint ran: of endpoints that were
+-- Skips deliveries that were queued while the transaction that disabled their endpoint was running, for endpoints
 -- disabled since then.
 create or replace function deliveries_skip_disabled(p_disabled_since timestamptz, p_now timestamptz)
 returns void language plpgsql as $$
@@ -446,10 +446,9 @@ begin
   if ids is not null then perform deliveries_skip(ids, first_at, last_at, p_now); end if;
 end $$;
 
--- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts
--- continue. Ignores deliveries with a claim, and those whose event was dropped with its day: there is nothing to
--- send, and a claim of one would never end. Returns the endpoints to notify.
--- docs/reference/webhooks.md#redelivery
+-- Queues finished deliveries again, with the same id and a new schedule. The numbers of their attempts continue.
+-- Ignores deliveries with a claim, and those whose event was dropped with its day: there is nothing to send, and a
+-- claim of one would never end. Returns the endpoints to notify. docs/reference/webhooks.md#redelivery
 create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$
@@ -457,7 +456,7 @@ begin
   with requested as materialized (
     select i.id, id_time(i.id, 'whd_') as created_at,
       coalesce((
-        -- Reads its day and later ones
+        -- Reads the delivery's day and later ones
         select max(a.seq) from delivery_attempts a
         where a.delivery_id = i.id and a.started_at >= id_time(i.id, 'whd_') - interval '1 hour'), 0) as seq
     from unnest(p_ids) as i (id)
@@ -477,9 +476,9 @@ begin
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
 
--- How the deliveries of an endpoint stand, by the hour in which they were created, oldest first. Of each hour the newest
--- p_most are read, by the endpoint's index, and has_more says whether there are others. The plans are made for each hour,
--- so that only its day is opened.
+-- The states of an endpoint's deliveries by the hour of their creation, oldest first. Reads the newest p_most of each
+-- hour by the endpoint's index; has_more says whether there are others. The statement is planned for each hour, so that
+-- only its day is opened.
 create or replace function deliveries_by_hour(p_endpoint text, p_from timestamptz, p_hours integer, p_most integer)
 returns table (hour timestamptz, succeeded integer, failed integer, waiting integer, has_more boolean)
 language plpgsql stable
@@ -513,11 +512,10 @@ begin
   end loop;
 end $$;
 
--- The oldest p_limit of a user's matching deliveries to existing endpoints: of one endpoint or of
--- all (null), with ids between p_after and p_before, which lie in the days from p_since to p_until.
--- Reads at most p_window deliveries; `scan_end` is the last of them if more may follow. Only an
--- index in the order of the ids is left to the planner: the first column is part of the order and
--- is compared with an array, so that no other index fits (ADR 0165).
+-- The oldest p_limit of a user's matching deliveries to existing endpoints, of one endpoint or of all (null), with ids
+-- between p_after and p_before, which lie in the days from p_since to p_until. Reads at most p_window deliveries;
+-- `scan_end` is the last one read if more may follow. The planner can only use an index in the order of the ids: the
+-- first column is part of the order and is compared with an array, so that no other index fits (ADR 0165).
 create or replace function deliveries_matching(
   p_user uuid, p_endpoint text, p_statuses text[], p_type text, p_after text, p_before text, p_since timestamptz,
   p_until timestamptz, p_window integer, p_limit integer

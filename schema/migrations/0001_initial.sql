@@ -15,14 +15,14 @@ create table users (
   created_at timestamptz not null,
   -- A disabled user's keys and sessions are refused.
   disabled_at timestamptz,
-  -- Raised by each change of the password and each disabling, which ends the sessions of earlier epochs.
+  -- Raised by each change of the password and by each disabling, both of which end the sessions of earlier epochs.
   session_epoch integer not null default 0,
   -- Issuer and subject of the first OpenID identity that signed in (ADR 0174).
   oidc_subject text,
-  -- Limits set by an operator instead of the configured ones (ADR 0030). Null: the configured ones.
+  -- Limits that an operator set instead of the configured ones (ADR 0030). Null: the configured ones apply.
   rate_limit_per_minute integer check (rate_limit_per_minute > 0),
   concurrent_tasks integer check (concurrent_tasks > 0),
-  -- The user wants the requests and responses of calls kept (ADR 0309).
+  -- Whether the user wants the requests and responses of calls kept (ADR 0309).
   keeps_calls boolean not null default false,
   -- When the user was deleted, and when all personal data were gone (docs/reference/privacy.md#deletion-of-a-user).
   deleted_at timestamptz,
@@ -52,26 +52,25 @@ create table api_keys (
   last_used_at timestamptz,
   -- Set while the user is disabled: the key is refused like a revoked one.
   disabled_at timestamptz,
-  -- Limits of this key (docs/reference/keys-and-limits.md#limits-of-a-key, ADR 0160).
-  -- What the key may spend in a period of the UTC calendar. Null: as much as the wallet has.
+  -- Limits of this key (docs/reference/keys-and-limits.md#limits-of-a-key, ADR 0160). What the key may spend in a
+  -- period of the UTC calendar. Null: limited only by the wallet.
   spend_limit bigint check (spend_limit >= 0),
   spend_reset text check (spend_reset in ('daily', 'weekly', 'monthly', 'never')),
-  -- Null: every model.
+  -- Null: all models.
   allowed_models text[],
-  -- Null: only the limits of the configuration.
+  -- Null: only the configured limits apply.
   rate_limit_per_minute integer check (rate_limit_per_minute > 0),
   concurrent_tasks integer check (concurrent_tasks > 0),
-  -- The user's rate limit, copied here so that an admission reads one row.
+  -- The user's rate limit, copied here so that an admission reads only one row.
   user_rate_limit_per_minute integer,
-  -- How often the key was rotated; identifies its secret (ADR 0190).
+  -- The number of rotations, which identifies the key's secret (ADR 0190).
   rotations integer not null default 0,
-  -- SHA-256 of the previous secret, and until when it is valid. Null: no longer.
+  -- SHA-256 of the previous secret, and until when it is valid. Null: it is no longer valid.
   previous_key_hash bytea,
   previous_key_until timestamptz,
-  -- The key that pays for the inference of a user's sessions; its text is not known to anyone (ADR
-  -- 0172).
+  -- The key that pays for the inference of a user's sessions. Nobody knows its secret (ADR 0172).
   is_console boolean not null default false,
-  -- The `expires_at` that key.expiring has told of.
+  -- The value of `expires_at` for which key.expiring was published.
   expiring_told timestamptz,
   constraint api_keys_spend_limit check ((spend_limit is null) = (spend_reset is null))
 );
@@ -80,21 +79,21 @@ create unique index api_keys_previous_key_hash on api_keys (previous_key_hash) w
 create index api_keys_expiring on api_keys (expires_at) where expires_at is not null and revoked_at is null;
 create unique index api_keys_console on api_keys (user_id) where is_console and revoked_at is null;
 
--- What a key has spent and holds in the current period of its spend limit. Written under the lock of the wallet
--- that pays. The row stays when the limit is removed, so that no epoch is used twice.
+-- What a key has spent and holds in the current period of its spend limit. Written under the lock of the wallet that
+-- pays. The row stays when the limit is removed, so that no epoch is used twice.
 create table key_budgets (
   api_key_id text primary key references api_keys on delete cascade,
   -- Counts the periods. A hold names the one in which it began (`holds.budget_epoch`).
   epoch integer not null,
-  -- When the period began: by the calendar, or when the limit was set.
+  -- When the period began: at its calendar start, or when the limit was set.
   since timestamptz not null,
   spent bigint not null check (spent >= 0),
   -- The sum of the open holds that began in the period.
   held bigint not null check (held >= 0)
 ) with (fillfactor = 50);
 
--- The vendor account that keeps what the calls of a key have created there: stored responses, files, caches.
--- A provider with one account needs no row (ADR 0134).
+-- The vendor account that stores data created by a key's calls: stored responses, files, caches. A provider with one
+-- account needs no row (ADR 0134).
 create table account_affinities (
   api_key_id text not null references api_keys on delete cascade,
   provider text not null,
@@ -102,8 +101,8 @@ create table account_affinities (
   primary key (api_key_id, provider)
 );
 
--- A token bucket for each key, shared by all processes (ADR 0030). Unlogged: a request costs no flush to the
--- disk, and every bucket is full again after a crash of the server.
+-- A token bucket per key, shared by all processes (ADR 0030). Unlogged, so that a request costs no disk flush; after a
+-- crash of the server every bucket is full again.
 create unlogged table request_buckets (
   api_key_id text primary key,
   tokens double precision not null,
@@ -120,7 +119,7 @@ create table manage_idempotency_keys (
   caller text not null,
   key text not null,
   request_hash bytea not null,
-  -- The request that claimed the key: no other request writes its response.
+  -- Identifies the request that claimed the key, which alone may write the response.
   claim uuid not null,
   -- Status and response are null while the request is in progress.
   status integer,
@@ -138,7 +137,7 @@ create table sessions (
   -- Null: the operator.
   user_id uuid references users on delete cascade,
   method text not null check (method in ('password', 'api_key', 'admin_token', 'link', 'oidc', 'passkey')),
-  -- The key that was exchanged, and its `rotations` then: the session ends with that secret.
+  -- The key that was exchanged for the session, and its `rotations` at that time: the session ends with that secret.
   api_key_id text references api_keys on delete cascade,
   key_rotations integer,
   -- For a user: `session_epoch` at the sign-in.
@@ -174,9 +173,9 @@ create table passkeys (
   id text primary key,
   user_id uuid not null references users on delete cascade,
   credential_id bytea not null unique,
-  -- In COSE.
+  -- In COSE format.
   public_key bytea not null,
-  -- Of the authenticator; 0 if it counts nothing.
+  -- The authenticator's signature counter; 0 if it does not count.
   sign_count bigint not null,
   name text not null,
   created_at timestamptz not null,
@@ -184,7 +183,7 @@ create table passkeys (
 );
 create index passkeys_user on passkeys (user_id, id desc);
 
--- Challenges that were answered, by SHA-256, until they expire.
+-- Used challenges, by SHA-256, until they expire.
 create table passkey_challenges (
   hash bytea primary key,
   expires_at timestamptz not null
@@ -196,7 +195,7 @@ create index passkey_challenges_expiry on passkey_challenges (expires_at);
 -- The money verbs are in schema/functions/wallet.sql and calls.sql. The invariants are stated here
 -- as constraints and triggers (docs/reference/wallet.md#invariants).
 
--- One wallet per user. Available is settled - held.
+-- One wallet per user. The available balance is settled - held.
 create table wallets (
   user_id uuid primary key references users,
   settled bigint not null default 0,
@@ -206,18 +205,18 @@ create table wallets (
   trigger_threshold bigint not null default 1000000000 check (trigger_threshold >= 0),
   state text not null default 'NORMAL' check (state in ('NORMAL', 'ALERTED')),
   last_alert_at timestamptz,
-  -- A top-up re-arms the alert at once. Any other recovery waits for the end of the throttle interval.
+  -- A top-up re-arms the alert at once. Any other recovery re-arms it at the end of the throttle interval.
   rearmed_by_top_up boolean not null default true,
-  -- A charge crossed the threshold while the throttle withheld its alert. It is reported when the window ends, if the
-  -- balance is still below.
+  -- Whether a charge crossed the threshold while the throttle withheld its alert. The alert is reported when the window
+  -- ends, if the balance is still below the threshold.
   alert_withheld boolean not null default false,
   -- Number of the latest entry in wallet_entries.
   entry_count bigint not null default 0,
-  -- The ctid of that entry, so that the check at the commit reads one page instead of all levels of an index
-  -- (ADR 0061). A hint: a stale or absent one costs a lookup by key. Text, because the driver has no decoder for tid.
+  -- The ctid of that entry, so that the check at commit reads one page instead of all levels of an index (ADR 0061). A
+  -- hint: if it is stale or absent, the entry is looked up by key. Text, because the driver has no decoder for tid.
   last_entry text,
-  -- A key of the user has, or had, a limit that the store enforces. Read with the lock of the wallet, so that keys
-  -- without limits cost no lookup.
+  -- Whether a key of the user has, or had, a limit that the store enforces. Read with the lock of the wallet, so that
+  -- keys without limits need no lookup.
   key_limits boolean not null default false,
   constraint wallets_held_not_negative check (held >= 0),
   constraint wallets_entry_count_not_negative check (entry_count >= 0),
@@ -231,19 +230,19 @@ create table holds (
   id uuid primary key,
   -- A wallet; `holds_wallet_exists` checks it, because a foreign key does one lookup per row.
   user_id uuid not null,
-  -- reservation: the amount that a process holds for the next calls of one API key (ADR 0116).
+  -- reservation: the amount that a process holds for future calls of one API key (ADR 0116).
   kind text not null constraint holds_kind_check check (kind in ('task', 'call', 'reservation')),
   amount bigint not null check (amount >= 0),
   created_at timestamptz not null,
   -- For a call or a reservation: the process that runs it. Holds of a dead process are released.
   process_id text,
-  -- For a call: the contents of its receipt, because another process may write it. json, because it
-  -- is written once and read once.
+  -- For a call: the contents of its receipt, because another process may have to write it. json, because it is written
+  -- once and read once.
   call json,
-  -- For a reservation: the key, and the catalog whose prices its calls have (ADR 0116).
+  -- For a reservation: the key, and the catalog that prices its calls (ADR 0116).
   api_key_id text,
   catalog_id integer,
-  -- The period of the key's budget in which the hold counts; null for none.
+  -- The budget period of the key in which the hold counts; null if it counts in none.
   budget_epoch integer
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create unique index holds_reservations on holds (api_key_id, process_id) where kind = 'reservation';
@@ -253,27 +252,26 @@ create table wallet_entries (
   -- A wallet; checked by `wallet_entries_wallet_exists`.
   user_id uuid not null,
   seq bigint not null check (seq > 0),
-  -- late_charge: a call that ended after another process had released its hold (ADR 0270), or that cost more than it
-  -- held (ADR 0306).
+  -- late_charge: for a call that ended after another process had released its hold (ADR 0270), or that cost more than
+  -- it held (ADR 0306).
   kind text not null check (kind in ('top_up', 'adjustment', 'hold', 'capture', 'release', 'late_charge')),
   -- Only an adjustment may be negative.
   amount bigint not null,
   -- The wallet after this entry.
   settled_after bigint not null,
   held_after bigint not null,
-  -- For a hold, a capture, a release or a late charge: kind, subject and `slice_to`. Otherwise chosen by the operator.
+  -- For a hold, a capture, a release or a late charge: built from kind, subject and `slice_to`. Otherwise chosen by the
+  -- operator.
   operation_id text not null,
-  -- The hold: a task, a call or a reservation. A call that was paid from a reservation has only a
-  -- capture.
+  -- The id of the hold: a task, a call or a reservation. A call that was paid from a reservation has only a capture.
   subject_id uuid,
   -- The operator's note. For a capture paid from a reservation: the id of the reservation's hold.
   note text,
   trace_id text,
   created_at timestamptz not null,
-  -- Of a further slice of a call's hold: what the call holds with it (ADR 0306).
+  -- For a further slice of a call's hold: the total that the call holds with it (ADR 0306).
   slice_to bigint,
-  -- For a top-up or an adjustment: the state of the wallet after it, which a repeated request
-  -- returns.
+  -- For a top-up or an adjustment: the state of the wallet after it, which a repeated request returns.
   state_after text,
   threshold_after bigint,
   primary key (user_id, seq),
@@ -286,8 +284,8 @@ create table wallet_entries (
       when 'late_charge' then amount > 0
       else amount >= 0
     end),
-  -- With the two unique indexes: a subject is held, captured, released and charged late at most once each, save that
-  -- a call takes each further slice once, and an operation of the operator is applied at most once.
+  -- Together with the two unique indexes: a subject is held, captured, released and charged late at most once each
+  -- (except that a call takes each further slice once), and an operation of the operator is applied at most once.
   constraint wallet_entries_operation check (
     case when kind in ('hold', 'capture', 'release', 'late_charge')
       then subject_id is not null and (slice_to is null or kind = 'hold')
@@ -301,8 +299,8 @@ create unique index wallet_entries_subject on wallet_entries (subject_id, kind, 
 -- Top-ups and adjustments, which are few among the entries of calls.
 create index wallet_entries_operator on wallet_entries (user_id, seq desc) where subject_id is null;
 
--- Balance alerts that the throttle withheld and that were reported at the end of its window. They have no entry in the
--- ledger: they follow the entry `seq`, then the wallet's last one (ADR 0232). Kept as long as the log.
+-- Balance alerts that the throttle withheld and that were reported at the end of its window. They have no ledger entry:
+-- each follows the entry `seq`, the wallet's last one at that time (ADR 0232). Kept as long as the log.
 create table withheld_alerts (
   user_id uuid not null,
   seq bigint not null,
@@ -312,13 +310,13 @@ create table withheld_alerts (
 );
 create index withheld_alerts_age on withheld_alerts (created_at);
 
--- Charges by day, key and model: written in the transactions that settle, so that a day's sum is that of
--- the captures in the ledger (docs/reference/usage.md#rollup). Every writer holds the wallet's lock.
+-- Charges by day, key and model. Written in the transactions that settle, so that a day's sum equals that of the
+-- captures in the ledger (docs/reference/usage.md#rollup). Every writer holds the wallet's lock.
 create table usage_days (
   user_id uuid not null,
   -- The UTC day of the settlement.
   day date not null,
-  -- Empty for a task without a key. If `vendor` and `model` are also empty: captures whose receipts
+  -- Empty for a task without a key. If `vendor` and `model` are also empty, the row contains captures whose receipts
   -- are gone.
   api_key_id text not null,
   vendor text not null,
@@ -340,10 +338,10 @@ create table usage_days (
   tasks bigint not null default 0,
   -- Failed tasks, and calls that were released or lost.
   errors bigint not null default 0,
-  -- How long the `requests` took (docs/reference/usage.md#durations). Null: there were none.
+  -- The durations of `requests` (docs/reference/usage.md#durations). Null if there are none.
   durations integer[],
   primary key (user_id, day, api_key_id, vendor, model, sandbox)
--- Each batch of a key updates its row: the new version is on the same page, and no index is written.
+-- Each batch of a key updates its row. The new version fits on the same page, so no index is written.
 ) with (fillfactor = 50);
 create index usage_days_day on usage_days (day);
 
@@ -372,8 +370,8 @@ create table usage_hours (
 ) with (fillfactor = 50);
 create index usage_hours_hour on usage_hours (hour);
 
--- The progress of the wallet audit: the sums of each wallet's entries up to `seq`, so that the next
--- round reads only new entries (ADR 0061).
+-- The progress of the wallet audit: the sums of each wallet's entries up to `seq`, so that the next round reads only
+-- new entries (ADR 0061).
 create table wallet_audits (
   user_id uuid primary key,
   seq bigint not null,
@@ -387,7 +385,7 @@ create table wallet_audits (
 );
 create index wallet_audits_drifting on wallet_audits (user_id) where drifting;
 
--- The latest complete round of the audit: without it, a drift of 0 proves nothing.
+-- The latest complete round of the audit. Without it, a drift of 0 proves nothing.
 create table wallet_audit_rounds (
   only_row boolean primary key default true check (only_row),
   finished_at timestamptz not null,
@@ -410,12 +408,12 @@ create table catalogs (
   created_at timestamptz not null
 );
 
--- The catalogs adopted by all processes, and when. The latest row applies.
+-- The catalogs that all processes adopted, and when. The latest row applies.
 create table catalog_adoptions (
   id integer primary key generated always as identity,
   catalog_id integer not null references catalogs,
   adopted_at timestamptz not null,
-  -- The process that read it.
+  -- The process that read the file.
   process_id text not null
 );
 create index catalog_adoptions_time on catalog_adoptions (adopted_at, id);
@@ -430,12 +428,12 @@ create table tasks (
   vendor text not null,
   model text not null,
   action text not null,
-  -- The name of the array of results.
+  -- The name of the result array.
   result_kind text not null check (
     result_kind in ('images', 'videos', 'audios', 'meshes', 'documents', 'responses', 'batches')
   ),
   status text not null check (status in ('pending', 'processing', 'completed', 'failed')),
-  -- The request, decoded; media as references to artifacts.
+  -- The decoded request, with references to artifacts instead of media.
   body jsonb not null,
   sandbox boolean not null,
   -- The amount held for the task.
@@ -444,46 +442,45 @@ create table tasks (
   captured bigint check (captured >= 0 and captured <= price),
   -- An array of links, when completed.
   result jsonb,
-  -- For a response: the vendor's figures for which it was charged, or the gateway's estimate.
+  -- For a response: the vendor's figures or the gateway's estimate, for which it was charged.
   usage jsonb,
   -- {code, title, detail}, when failed.
   error jsonb,
   trace_id text,
   -- The catalog that priced the task.
   catalog_id integer,
-  -- For an alias (docs/reference/aliases.md): the models that may run the task, in the order in
-  -- which they are tried, each with its price and the reason why it was skipped, and the index of
-  -- the current one. `vendor` and `model` are those of the request. Null: the request named the
-  -- model itself.
+  -- For an alias (docs/reference/aliases.md): the models that may run the task, in the order in which they are tried,
+  -- each with its price and the reason why it was skipped, and the index of the current model. `vendor` and `model` are
+  -- those of the request. Null if the request named a model.
   candidates jsonb,
   candidate integer,
-  -- The client's metadata (docs/reference/tasks.md#metadata). json, because it is returned as it
-  -- was sent, with its members in order. Null: nothing was sent.
+  -- The client's metadata (docs/reference/tasks.md#metadata). json, because it is returned as it was sent, with its
+  -- members in order. Null if none were sent.
   metadata json,
   created_at timestamptz not null,
   -- When the first attempt began.
   started_at timestamptz,
   updated_at timestamptz not null,
-  -- When the client deleted a video (docs/reference/shapes.md#videos) or a batch: its media or files are gone, and no list
-  -- in its vendor's shape contains it. The task and its charge stay.
+  -- When the client deleted a video (docs/reference/shapes.md#videos) or a batch. Its media or files are gone, and
+  -- lists in its vendor's format no longer contain it. The task and its charge remain.
   deleted_at timestamptz,
   -- The batch that created it (docs/reference/batches.md).
   batch_id text
--- Half of each page is left free for the updates of its tasks (begun, ended, body removed), which then write no index
+-- Half of each page is left free for the updates of its tasks (begun, ended, body removed), so that they write no index
 -- (ADR 0112).
 ) with (fillfactor = 50);
 create index tasks_user on tasks (user_id, id desc);
 create index tasks_batch on tasks (batch_id, id) where batch_id is not null;
--- Failed tasks: `error` is written once, where `status` changes twice.
+-- Failed tasks. Uses `error`, which is written once, because `status` changes twice.
 create index tasks_failed on tasks (user_id, id desc) where error is not null;
 create index tasks_videos on tasks (user_id, id desc) where result_kind = 'videos' and deleted_at is null;
 create index tasks_vendor_batches on tasks (user_id, id desc) where result_kind = 'batches' and deleted_at is null;
--- Lists by key and model go by eight bytes instead of up to 53 (ADR 0165). `tasks_search` compares the columns too, so
--- that two values with one hash are told apart.
+-- Lists by key and model use eight bytes instead of up to 53 (ADR 0165). `tasks_search` compares the columns too,
+-- because two values may have the same hash.
 create index tasks_key_hash on tasks (hashtextextended(api_key_id, 0), id desc);
 create index tasks_model_hash on tasks (hashtextextended(model, uuid_hash_extended(user_id, 0)), id desc);
--- Lists by trace go by the period of 18.6 hours (2^26 ms) that the id of a task begins with, then by four bytes of the
--- trace: entries of new tasks lie on the pages of their period (ADR 0165).
+-- Lists by trace use the period of 18.6 hours (2^26 ms) with which a task's id begins, then four bytes of the trace, so
+-- that entries of new tasks are on the pages of their period (ADR 0165).
 create index tasks_trace_period
   on tasks ((('x' || left(id::text, 6))::bit(22)::integer), hashtext(trace_id)) where trace_id is not null;
 
@@ -492,9 +489,9 @@ create table task_batches (
   id text primary key,
   user_id uuid not null,
   tasks integer not null check (tasks > 0),
-  -- Totals of its tasks: the number of each outcome, the amount held, and how it was settled. Each
-  -- transaction that ends tasks adds to them, so that reads need not; the one that ends the last
-  -- task publishes task_batch.completed.
+  -- Totals of its tasks: the number of each outcome, the amount held, and how it was settled. Each transaction that
+  -- ends tasks adds to them, so that reads need not sum up. The transaction that ends the last task publishes
+  -- task_batch.completed.
   completed integer not null default 0,
   failed integer not null default 0,
   held bigint not null,
@@ -509,8 +506,8 @@ create table task_batches (
 );
 create index task_batches_user on task_batches (user_id, id desc);
 
--- Batches of requests to a language model, each of which a vendor runs for one task (docs/reference/vendor-batches.md):
--- what the vendor last said of them. The row is written by the first poll, or by a cancellation.
+-- Batches of requests to a language model, each of which a vendor runs for one task (docs/reference/vendor-batches.md),
+-- with what the vendor last reported. The first poll, or a cancellation, writes the row.
 create table vendor_batches (
   task_id uuid primary key,
   status text not null check (status in (
@@ -518,20 +515,20 @@ create table vendor_batches (
   completed integer not null default 0,
   failed integer not null default 0,
   cancelling_at timestamptz,
-  -- Files of the user with the responses, and with the requests that had none.
+  -- The user's files with the responses, and with the requests that got none.
   output_file text,
   error_file text
 );
 
--- What each request of a batch was charged. Receipts are written while the results are read, before the batch ends;
--- their sum is what is captured then (ADR 0300).
+-- The charge of each request of a batch. Receipts are written while the results are read, before the batch ends; their
+-- sum is then captured (ADR 0300).
 create table batch_receipts (
   user_id uuid not null,
   -- The task, a dot, and the first 20 hex digits of the SHA-256 of custom_id.
   id text collate "C" not null,
-  -- The client's name of the request. Null: it was erased.
+  -- The client's name of the request. Null if it was erased.
   custom_id text,
-  -- As the request names it.
+  -- The model as the request names it.
   model text not null,
   -- released: there was no successful response.
   outcome text not null check (outcome in ('settled', 'released')),
@@ -544,40 +541,39 @@ create table batch_receipts (
   primary key (user_id, id)
 );
 
--- Unfinished tasks only, so that the cost of this table does not grow with history. Ending the task
--- deletes its row (ARCHITECTURE.md#rules-of-safety).
+-- Unfinished tasks only, so that the cost of this table does not grow with history. Ending the task deletes its row
+-- (ARCHITECTURE.md#rules-of-safety).
 create table runs (
   task_id uuid primary key,
   api_key_id text,
   -- Raised by each new owner. Every write of an owner names its epoch, so that an earlier owner changes nothing.
   epoch integer not null default 0,
-  -- The process that has the task in hand; null if none has, so that any process may claim it once
-  -- it is due (ADR 0149).
+  -- The process that has the task in hand. If it is null, any process may claim the task once it is due (ADR 0149).
   owner text,
-  -- When the next step is due. While a process has the task in hand this is in the past, so that the task of a process
-  -- that dies is due again.
+  -- When the next step is due. While a process has the task in hand this time is in the past, so that the task is due
+  -- again if the process dies.
   due_at timestamptz not null default 'epoch',
-  -- Steps that are claimed together: the submits of a model, the polls of an account, or the calls
-  -- under one rate limit of a vendor.
+  -- Identifies the steps that are claimed together: the submits of a model, the polls of an account, or the calls under
+  -- one rate limit of a vendor.
   queue text not null default 'submits',
   deadline_at timestamptz not null,
   -- Number of the latest row in vendor_attempts.
   attempt integer not null default 0,
   -- The account of the next submit, while the task waits for a slot or a permit there.
   account_id text,
-  -- The concurrency limit that the task counts against: an account, or one model of an account (ADR 0108). With
-  -- `slot_held` false the task waits for a slot. The slot is part of the run, so that it cannot leak.
+  -- The concurrency limit in which the task counts: that of an account, or of one model of an account (ADR 0108). If
+  -- `slot_held` is false, the task waits for a slot. The slot is part of the run, so it cannot leak.
   slot_key text,
   slot_held boolean not null default false,
-  -- The number of slots of `slot_key` that was configured when the task began to wait for one.
+  -- The configured number of slots of `slot_key` when the task began to wait for one.
   slot_max integer,
-  -- Another process received the vendor's callback: the owner must poll the job now (ADR 0107).
+  -- Whether another process received the vendor's callback: the owner must poll the job now (ADR 0107).
   callback_received boolean not null default false,
   -- The artifacts of media that were fetched from the client's URLs, by JSON pointer.
   inputs jsonb,
   -- The task's own webhook: `url`, its `origin`, `events`, `format`.
   webhook jsonb,
-  -- The store went back in time and may have lost the task's latest submit (docs/standbys.md).
+  -- Whether the store went back in time and may have lost the task's latest submit (docs/standbys.md).
   in_doubt boolean not null default false
 -- Every step changes an indexed column.
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 2000,
@@ -597,7 +593,7 @@ create table vendor_attempts (
   account_id text not null,
   -- SHA-256 of the sent body.
   body_hash bytea not null,
-  -- ambiguous: the vendor may or may not have accepted the job, so that it is never submitted again.
+  -- ambiguous: the vendor may or may not have accepted the job, so it is never submitted again.
   state text not null check (state in ('submitting', 'submitted', 'refused', 'ambiguous')),
   -- The vendor's ids of the job.
   handle jsonb,
@@ -614,7 +610,7 @@ create index vendor_attempts_started on vendor_attempts using brin (started_at);
 create table vendor_callbacks (
   -- SHA-256 of the signed message.
   digest bytea primary key,
-  -- After this time the callback is refused because of its age.
+  -- After this time the callback would be refused because of its age.
   expires_at timestamptz not null
 );
 create index vendor_callbacks_expiry on vendor_callbacks (expires_at);
@@ -626,7 +622,7 @@ create table idempotency_keys (
   request_hash bytea not null,
   status integer not null,
   body text not null,
-  -- From the headers of that response.
+  -- Values from the headers of that response.
   cost bigint,
   balance bigint,
   created_at timestamptz not null,
@@ -649,7 +645,8 @@ create table artifacts (
 create index artifacts_expiry on artifacts (expires_at);
 create index artifacts_task on artifacts (task_id);
 
--- Bytes of the inputs in `artifacts` of each user, updated with them. The quota of a user is decided under this row.
+-- The bytes of each user's inputs in `artifacts`, updated in the same transactions. The quota of a user is checked
+-- under the lock of this row.
 create table kept_inputs (
   user_id uuid primary key,
   bytes bigint not null check (bytes >= 0)
@@ -659,20 +656,20 @@ create table kept_inputs (
 create table files (
   id text primary key,
   user_id uuid not null,
-  -- batch: uploaded by the user; batch_output: made by a batch.
+  -- batch: uploaded by the user; batch_output: created by a batch.
   purpose text not null check (purpose in ('batch', 'batch_output')),
   filename text not null,
   bytes bigint not null check (bytes >= 0),
   created_at timestamptz not null,
   -- When its removal is due.
   expires_at timestamptz not null,
-  -- When the user deleted it. It counts until its bytes are gone.
+  -- When the user deleted it. It counts in the quota until its bytes are gone.
   deleted_at timestamptz
 );
 create index files_user on files (user_id, id);
 create index files_expiry on files (expires_at);
 
--- The progress of an hourly retention job, so that it does not start over each time.
+-- The progress of an hourly retention job, so that it does not start from the beginning each time.
 create table retention_marks (
   name text primary key,
   task_id uuid not null
@@ -680,12 +677,12 @@ create table retention_marks (
 
 -- Vendor accounts --------------------------------------------------------------------------------------
 
--- Accounts whose tasks can be finished after they left the configuration (ADR 0186).
+-- Accounts whose tasks must be finished after the accounts were removed from the configuration (ADR 0186).
 create table vendor_accounts (
   id text primary key,
   -- The settings with the key, as JSON, encrypted under MASTER_KEY.
   sealed bytea not null,
-  -- When a process last had it in its configuration, by the clock of the database.
+  -- When a process last had the account in its configuration, by the database's clock.
   configured_at timestamptz not null
 );
 
@@ -695,8 +692,8 @@ create table account_drains (
   since timestamptz not null
 );
 
--- Charges for tasks and calls, by day and account. A row for each settling connection, so that transactions do not wait
--- for each other's rows (ADR 0164).
+-- Charges for tasks and calls, by day and account. Each settling connection has its own row, so that transactions do
+-- not wait for each other's rows (ADR 0164).
 create table account_days (
   day date not null,
   account_id text not null,
@@ -705,8 +702,8 @@ create table account_days (
   primary key (day, account_id, shard)
 );
 
--- Accounts, or models of an account, to which no jobs are submitted for now, because the vendor
--- refused the service itself. A resolved fault stays as the latest one.
+-- Accounts, or models of an account, to which no jobs are submitted for now, because the vendor refused the service
+-- itself. A resolved fault stays as the latest one.
 create table vendor_faults (
   key text primary key,
   until timestamptz not null,
@@ -714,24 +711,24 @@ create table vendor_faults (
   model text,
   at timestamptz,
   http_status integer,
-  -- The remedy for the operator.
+  -- What the operator must do.
   remedy text
 );
 
--- The rate limit of calls to a vendor, over all processes: processes lease permits (ADR 0195).
+-- The rate limit of calls to a vendor, shared by all processes, which lease permits (ADR 0195).
 create table rate_leases (
   key text primary key,
   -- When the next free permit is valid.
   next_at timestamptz not null,
-  -- The time between two permits; null if not known yet.
+  -- The time between two permits; null if it is not known yet.
   spacing interval,
   -- Permits leased in this minute.
   minute timestamptz,
   used integer not null default 0
 );
 
--- When a vendor last called back for jobs of an account, to within ten seconds: while it does, polls are rare
--- (docs/reference/vendors.md#poll-interval, ADR 0195).
+-- When a vendor last sent a callback for a job of an account, accurate to ten seconds. While callbacks arrive, polls
+-- are rare (docs/reference/vendors.md#poll-interval, ADR 0195).
 create table callback_times (
   account_id text primary key,
   called_at timestamptz not null
@@ -739,8 +736,9 @@ create table callback_times (
 
 -- Passthrough calls ------------------------------------------------------------------------------------
 
--- Receipts of metered calls, written once, when the call has ended (docs/reference/wallet.md#receipts-of-calls).
--- In day partitions, as the events, deliveries and attempts below: retention drops whole days (ADR 0053).
+-- Receipts of metered calls. Each is written once, when the call has ended
+-- (docs/reference/wallet.md#receipts-of-calls). In day partitions, like the events, deliveries and attempts below,
+-- because retention drops whole days (ADR 0053).
 create table calls (
   id uuid not null,
   user_id uuid not null,
@@ -749,11 +747,11 @@ create table calls (
   model text,
   route text not null,
   account_id text,
-  -- lost: the cost of the call is unknown; nothing is charged.
+  -- lost: the cost of the call is unknown, so nothing is charged.
   outcome text not null check (outcome in ('settled', 'released', 'lost')),
   -- Status of the vendor's response; null if there was none.
   http_status integer,
-  -- What was held for the call when it ended.
+  -- The amount held for the call when it ended.
   held bigint not null check (held >= 0),
   captured bigint not null check (captured >= 0 and captured <= held),
   usage jsonb,
@@ -775,12 +773,12 @@ create table calls (
   primary key (user_id, id, created_at)
 ) partition by range (created_at);
 create table calls_default partition of calls default;
--- Lists over all users. Ids are made in order of time, so that an entry goes to the end of the index.
+-- For lists over all users. Ids are created in order of time, so new entries go to the end of the index.
 create index calls_id on calls (id);
--- Which parts of a day may have a trace. A call writes it only when a part is full.
+-- Shows which parts of a day may contain a trace. A call writes it only when a part is full.
 create index calls_trace on calls using brin (trace_id text_bloom_ops) with (autosummarize = on);
 
--- What calls sent and received, for users who want it kept: the newest ones of each (ADR 0309).
+-- What calls sent and received, for users who want it kept: the newest calls of each user (ADR 0309).
 create table call_contents (
   user_id uuid not null,
   call_id uuid not null,
@@ -811,15 +809,14 @@ create table webhook_endpoints (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
-  -- Carries the limits of the webhooks of single tasks at one origin, its url; signed by the user's
-  -- webhook secret. It is hidden from users, and removed with its log
-  -- (docs/reference/webhooks.md#webhook-of-a-task).
+  -- Whether this hidden endpoint carries the limits for task webhooks at one origin, which is its url. The user's
+  -- webhook secret signs them. It is removed together with its log (docs/reference/webhooks.md#webhook-of-a-task).
   of_tasks boolean not null default false,
   -- Selects the tasks whose events it gets, by `models` and `metadata`; null for all.
   filter jsonb,
-  -- `openai`: OpenAI's form of the events that have one (events.openai).
+  -- `openai`: OpenAI's version of the events that have one (events.openai).
   format text not null default 'gateway' check (format in ('gateway', 'openai')),
-  -- The first failed attempt since the last success, and whether webhook.failing has told of it.
+  -- The first failed attempt since the last success, and whether webhook.failing was published for it.
   failing_since timestamptz,
   failing_told boolean not null default false,
   check (of_tasks or (secret is not null and secret_preview is not null))
@@ -830,7 +827,7 @@ create unique index webhook_endpoints_of_tasks on webhook_endpoints (user_id, ur
 create index webhook_endpoints_failing on webhook_endpoints (failing_since)
   where failing_since is not null and not failing_told;
 
--- Sign the webhooks of single tasks. Both secrets are encrypted.
+-- The secrets that sign task webhooks. Both are encrypted.
 create table webhook_secrets (
   user_id uuid primary key references users,
   secret bytea not null,
@@ -849,13 +846,13 @@ create table events (
   -- The bytes that deliveries send.
   body bytea not null,
   trace_id text,
-  -- The event as OpenAI has it, if it does: `type`, and as `body` the text that deliveries of this type send.
+  -- OpenAI's version of the event, if there is one: `type`, and as `body` the text that deliveries of this type send.
   openai jsonb,
   primary key (id, created_at)
 ) partition by range (created_at);
 create table events_default partition of events default;
 
--- One event to one endpoint. The id contains created_at, so that the partition is found by the id alone.
+-- The delivery of one event to one endpoint. The id contains created_at, so that the id alone identifies the partition.
 create table deliveries (
   id text not null,
   created_at timestamptz not null,
@@ -865,17 +862,17 @@ create table deliveries (
   event_created_at timestamptz not null,
   event_type text not null,
   task_id uuid,
-  -- An attempt in progress is not written here: read deliveries_and_claims (ADR 0114).
+  -- An attempt in progress is not recorded here: read deliveries_and_claims (ADR 0114).
   status text not null check (status in ('pending', 'delivering', 'succeeded', 'failed', 'skipped')),
   -- Attempts that have ended, except lost ones.
   attempts integer not null default 0,
   updated_at timestamptz not null,
-  -- URL of the task's own webhook; null for the endpoint's.
+  -- The URL of the task's own webhook; null if the endpoint's URL is used.
   webhook_url text,
   primary key (id, created_at)
 ) partition by range (created_at);
--- A delivery is inserted and then updated once. With half of each page free the new version is on the same
--- page, and no index is written again. day_partition_create does the same.
+-- A delivery is inserted and then updated once. Half of each page is left free, so that the new version fits on the
+-- same page and no index is written again. day_partition_create does the same.
 create table deliveries_default partition of deliveries default with (fillfactor = 50);
 create index deliveries_user on deliveries (user_id, id desc);
 create index deliveries_task on deliveries (task_id) where task_id is not null;
@@ -915,8 +912,7 @@ create table delivery_queue (
   -- The process that claimed the delivery, and when.
   owner text,
   claimed_at timestamptz,
-  -- Resent by its user: sent even while the endpoint is disabled
-  -- (docs/reference/webhooks.md#redelivery).
+  -- Whether the user resent it: it is sent even while the endpoint is disabled (docs/reference/webhooks.md#redelivery).
   manual boolean not null default false
 );
 create index delivery_queue_due on delivery_queue (due_at) where owner is null;
@@ -931,7 +927,7 @@ union all
 select id, seq, endpoint_id, due_at, claimed_at, null, null, null, null, null, null
 from delivery_queue where owner is not null;
 
--- Deliveries as displayed: one with a claim is `delivering` since its claim (ADR 0114).
+-- Deliveries as displayed: a delivery with a claim is `delivering` since that claim (ADR 0114).
 create view deliveries_and_claims as
 select d.id, d.created_at, d.user_id, d.endpoint_id, d.event_id, d.event_created_at, d.event_type, d.task_id,
   d.webhook_url, case when q.owner is null then d.status else 'delivering' end as status, d.attempts,
@@ -943,21 +939,21 @@ from deliveries d left join lateral (
 
 -- Processes --------------------------------------------------------------------------------------------
 
--- Each process of the service. It is alive while its heartbeat is recent (ARCHITECTURE.md#rules-of-safety).
+-- The processes of the service. A process is alive while its heartbeat is recent (ARCHITECTURE.md#rules-of-safety).
 create table processes (
   id text primary key,
   started_at timestamptz not null,
   -- -infinity after a clean stop.
   heartbeat_at timestamptz not null,
-  -- The clean stop. The row stays for a while, because the attempts of the process count in the rate limit of
-  -- endpoints (ADR 0104).
+  -- When the process stopped cleanly. The row stays for a while, because the attempts of the process count in the rate
+  -- limit of endpoints (ADR 0104).
   left_at timestamptz,
   -- Raised by each heartbeat of the process and by each batch of its paid submits. The process remembers the highest
-  -- number that was committed: a lower one means that the store went back in time (docs/standbys.md).
+  -- committed number: a lower number in the store means that the store went back in time (docs/standbys.md).
   advance bigint not null default 0
 );
 
--- The timeline of the server, which changes with each promotion, and its start.
+-- The timeline of the server, which changes with each promotion, and when it began.
 create table store_timeline (
   only_row boolean primary key default true check (only_row),
   timeline integer not null,
@@ -974,8 +970,8 @@ create table store_marks (
   tasks_in_doubt integer not null
 );
 
--- Periodic duties that one process does for all, when each last began, and which process did it
--- (ADR 0202). Unlogged: after a crash of the server all begin again.
+-- Periodic duties that one process does for all: when each last began, and which process did it (ADR 0202). Unlogged:
+-- after a crash of the server all begin again.
 create unlogged table duties (
   name text primary key,
   -- The beginning of the interval.
@@ -985,12 +981,12 @@ create unlogged table duties (
 
 -- Audit log --------------------------------------------------------------------------------------------
 
--- One row for each write through the management API, in the transaction of the write (docs/reference/audit.md). In
--- month partitions, named by their first day (ADR 0168).
+-- One row per write through the management API, in the transaction of the write (docs/reference/audit.md). In month
+-- partitions, named by their first day (ADR 0168).
 create table audit_entries (
   id text not null,
   created_at timestamptz not null,
-  -- The operation, as OpenAPI names it.
+  -- The operation's name in OpenAPI.
   type text not null,
   actor_type text not null check (actor_type in ('operator', 'api_key', 'session', 'access_token')),
   -- The key, the session or the subject of the access token; null for the operator's token. A subject is erased with
@@ -1002,7 +998,7 @@ create table audit_entries (
   -- The user whose data were changed or read.
   user_id uuid,
   resource_id text,
-  -- Fields of the request; secrets and personal data as "[hidden]".
+  -- The fields of the request. Secrets and personal data are replaced by "[hidden]".
   changes jsonb not null,
   trace_id text,
   primary key (id, created_at)
@@ -1012,20 +1008,20 @@ create index audit_entries_user on audit_entries (user_id, id desc);
 
 -- Triggers ---------------------------------------------------------------------------------------------
 
--- Raises GW001: these rows are never changed, or never deleted.
+-- Raises GW001 when rows that never change, or are never deleted, would be.
 create function forbid_change() returns trigger language plpgsql as $$
 begin
   raise exception '% rows are never changed', tg_table_name using errcode = 'GW001';
 end $$;
 
--- Raises GW001: a row never moves to another wallet.
+-- Raises GW001 when a row would move to another wallet.
 create function forbid_wallet_change() returns trigger language plpgsql as $$
 begin
   raise exception 'a row of % keeps its wallet', tg_table_name using errcode = 'GW001';
 end $$;
 
--- Raises GW001 if an inserted row has no wallet. One lookup per statement; a foreign key would do one per row (an
--- eighth of the cost of a call).
+-- Raises GW001 if an inserted row has no wallet. One lookup per statement; a foreign key would do one per row, which is
+-- an eighth of the cost of a call.
 create function check_wallets_exist() returns trigger language plpgsql as $$
 begin
   if exists (
@@ -1037,7 +1033,7 @@ begin
   return null;
 end $$;
 
--- Raises GW001 when a wallet differs from its latest ledger entry at the commit, regardless of the writer.
+-- Raises GW001 if a wallet differs from its latest ledger entry at commit, whatever wrote it.
 create function check_wallet_matches_ledger() returns trigger language plpgsql as $$
 begin
   if new.entry_count = 0 then return null; end if;
@@ -1054,7 +1050,7 @@ begin
   return null;
 end $$;
 
--- Raises GW001 when a change lowers what is available (settled - held) below zero by more than its late charges.
+-- Raises GW001 if a change lowers what is available (settled - held) below zero by more than its late charges.
 create function check_wallet_covers_holds() returns trigger language plpgsql as $$
 declare
   before bigint := 0;
@@ -1071,7 +1067,7 @@ begin
   return null;
 end $$;
 
--- Raises GW001, except when the operator's note is erased with its user: the entry itself never changes.
+-- Raises GW001, unless the change erases the operator's note together with its user: the entry itself never changes.
 create function forbid_entry_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' and old.subject_id is null and new.note is null
@@ -1081,7 +1077,7 @@ begin
   raise exception '% rows are never changed', tg_table_name using errcode = 'GW001';
 end $$;
 
--- Raises GW001, except when an address is erased with its user.
+-- Raises GW001, unless the change erases the address, and for an access token the subject, of a deleted user.
 create function forbid_audit_change() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' and new.ip_address is null
@@ -1095,7 +1091,7 @@ end $$;
 create constraint trigger wallets_match_ledger
   after insert or update of settled, held, entry_count on wallets
   deferrable initially deferred for each row execute function check_wallet_matches_ledger();
--- Runs at the end of the statement, and sees the entries that the statement wrote.
+-- Runs at the end of the statement, so that it sees the entries that the statement wrote.
 create trigger wallets_cover_holds after insert or update of settled, held on wallets
   for each row when (new.settled < new.held) execute function check_wallet_covers_holds();
 create trigger wallets_never_deleted before delete or truncate on wallets
@@ -1125,8 +1121,8 @@ create trigger audit_entries_never_truncated before truncate on audit_entries_de
 
 -- Types of the functions' parameters and results ---------------------------------------------------------
 
--- One row of task_accept_many. For a replayed request, the columns from `request_hash` to `balance`
--- are those of the first response.
+-- One result of task_accept_many. For a replayed request, the columns from `request_hash` to `balance` are those of the
+-- first response.
 create type task_accept_result as (
   n integer,
   -- accepted, replayed, balance_too_low or too_many_running.
@@ -1143,16 +1139,16 @@ create type task_accept_result as (
 -- A charge that left a wallet below its threshold, and the available balance after it.
 create type threshold_crossing as (user_id uuid, available bigint, threshold bigint);
 
--- A batch as one parameter: an array for each column, because the server reads arrays in a fifth of the time of JSON.
+-- A batch as one parameter, with one array per column, because the server reads arrays in a fifth of the time of JSON.
 -- The calls that calls_write settles.
 create type ended_calls as (
   ids uuid[], users uuid[], captured bigint[], outcomes text[], statuses integer[], accounts text[], usages text[]
 );
 
--- The calls that calls_write holds for.
+-- The calls for which calls_write takes holds.
 create type started_calls as (ids uuid[], users uuid[], keys text[], amounts bigint[], receipts text[]);
 
--- The calls whose holds calls_raise raises to these amounts.
+-- The calls whose holds calls_raise raises, and the new amounts.
 create type raised_calls as (ids uuid[], users uuid[], amounts bigint[]);
 
 -- The change that reservations_renew makes for each key.
@@ -1174,11 +1170,11 @@ create type reservation_sizes as (
 -- The calls that reservations_renew settles.
 create type drawn_calls as (
   ids uuid[],
-  -- The place of the call's key in reservation_sizes.
+  -- The position of the call's key in reservation_sizes.
   places integer[],
   -- The number of the call's capture among its key's captures; 0 if the call costs nothing.
   numbers bigint[],
-  -- The sum of these captures up to this one.
+  -- The sum of the key's captures up to and including this one.
   totals bigint[],
   -- Unix time in milliseconds.
   started_ms bigint[],
@@ -1201,18 +1197,18 @@ create type drawn_calls as (
 create type drawn_usage as (
   places integer[], vendors text[], models text[], sandboxes boolean[], requests bigint[], input bigint[],
   cached bigint[], output bigint[], credits bigint[], errors bigint[],
-  -- Texts of arrays, because they differ in length.
+  -- Arrays as text, because they differ in length.
   durations text[]
 );
 
--- What was settled at one time, for `usage_add`: the columns of the rollup.
+-- What was settled at one time, as rows of the rollup for `usage_add`.
 create type usage_sum as (
   user_id uuid, at timestamptz, api_key_id text, vendor text, model text, sandbox boolean, requests bigint,
   input_tokens bigint, input_cached_tokens bigint, output_tokens bigint, images bigint, videos bigint, audios bigint,
   seconds bigint, credits bigint, tasks bigint, errors bigint, durations integer[]
 );
 
--- Adds up two counts of durations: the place of the first class, then how many are in it and in each that follows
+-- Adds up two histograms of durations: the index of the first class, then the count of it and of each following class
 -- (docs/reference/usage.md#durations).
 create function durations_add(a integer[], b integer[]) returns integer[] language plpgsql immutable parallel safe as $$
 declare
@@ -1233,19 +1229,19 @@ end $$;
 
 create aggregate durations_sum(integer[]) (sfunc = durations_add, stype = integer[], parallel = safe);
 
--- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
--- transaction (the other three).
+-- One result of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
+-- transaction (the other three columns).
 create type calls_write_result as (
   id uuid,
-  -- key: it has been revoked, has expired or lacks the scope. balance: it is too low. lost: a hold to be raised no
-  -- longer exists.
+  -- key: it was revoked, has expired or lacks the scope. balance: it is too low. lost: the hold to raise no longer
+  -- exists.
   refused text,
   user_id uuid,
   available bigint,
   threshold bigint
 );
 
--- One row of reservations_renew: the new state of a reservation (the first five columns), or a balance alert to
+-- One result of reservations_renew: the new state of a reservation (the first five columns), or a balance alert to
 -- publish in this transaction (`available`, `user_id`, `threshold`).
 create type reservations_settle_result as (
   api_key_id text,
@@ -1264,7 +1260,7 @@ create type catalog_adoption as (
   adoption integer,
   catalog integer,
   hash text,
-  -- Null for a caller that has this catalog.
+  -- Null if the caller already has this catalog.
   text text,
   adopted_at timestamptz
 );

@@ -20,8 +20,7 @@ import type { ArtifactId, FileId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
 /**
- * `ARTIFACT_STORE` cannot be used: one line with the remedy.
- * docs/reference/configuration.md#artifact-store
+ * `ARTIFACT_STORE` cannot be used. One line that includes the remedy. docs/reference/configuration.md#artifact-store
  */
 export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusable>()(
   "ArtifactStoreUnusable",
@@ -29,7 +28,7 @@ export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusa
 ) {}
 
 /**
- * The store refuses to remove this medium, because of a bucket lock or a missing permission, but responds and may
+ * The store refuses to remove this medium because of a bucket lock or a missing permission. It still responds and may
  * remove others.
  */
 export class RemovalRefused extends Schema.TaggedError<RemovalRefused>()("RemovalRefused", {
@@ -42,7 +41,7 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** A medium, or a user's file, which lies apart because it is kept longer. */
+/** A medium, or a user's file, which is stored separately because it is kept longer. */
 export type BlobId = ArtifactId | FileId
 
 /** The bytes of stored media and files. */
@@ -50,9 +49,9 @@ export class ArtifactBlobs extends Context.Service<
   ArtifactBlobs,
   {
     /**
-     * Writes the chunks as they arrive and returns the result of `record`, which runs when all are
-     * stored and before they can be read. If the process dies, the medium is complete or absent;
-     * after `put` a power cut does not lose it. A second `put` of the same id replaces it.
+     * Writes the chunks as they arrive and returns the result of `record`, which runs once all are stored and before
+     * they can be read. If the process dies, the medium is either complete or absent. After `put`, a power cut does not
+     * lose it. A second `put` with the same id replaces it.
      */
     readonly put: <E, A, E2>(
       id: BlobId,
@@ -71,8 +70,8 @@ export class ArtifactBlobs extends Context.Service<
     /** Succeeds if there is no such medium. */
     readonly remove: (id: BlobId) => Effect.Effect<void, StoreUnavailable | RemovalRefused>
     /**
-     * Removes remains of media, or of files, with older ids, and half-written ones of dead processes, whatever their
-     * ids, once nothing was written to them for an hour.
+     * Removes remains of media, or of files, with older ids. Also removes half-written ones of dead processes, whatever
+     * their ids, once nothing has been written to them for an hour.
      */
     readonly removeOlder: (
       than: DateTime.Utc,
@@ -136,7 +135,7 @@ const makeDirectory = Effect.fnUntraced(function* (directory: string) {
   })
 })
 
-/** In this order, so that a file is neither found before its row nor lost in a power cut. */
+/** Writes in this order, so that a file is neither found before its row exists nor lost in a power cut. */
 const write = <E, A, E2>(
   fs: FileSystem.FileSystem,
   to: string,
@@ -165,7 +164,10 @@ const write = <E, A, E2>(
   }).pipe(Effect.onError(() => Effect.ignore(fs.remove(unfinished, { force: true }))))
 }
 
-/** An id is `art_` and a UUID of version 7: of its 48 bits of milliseconds these digits leave out 20. */
+/**
+ * An id is `art_` and a version 7 UUID. The folder name uses the first digits of its 48-bit time in milliseconds,
+ * without the last 20 bits.
+ */
 const timeStart = "art_".length
 const timeDigits = 7
 /** One subfolder spans 17.5 minutes. */
@@ -176,10 +178,10 @@ const isSubfolder = (name: string): boolean => /^[\da-f]{7}$/u.test(name)
 const isOlder = (subfolder: string, than: DateTime.Utc): boolean =>
   (Number.parseInt(subfolder, 16) + 1) * folderMillis <= DateTime.toEpochMillis(than)
 
-/** Bytes of an upload arrive every 30 seconds at least. */
+/** An upload receives bytes at least every 30 seconds. */
 const silence = { hours: 1 } as const
 
-/** Removes the half-written media of a subfolder to which nothing was written since then. */
+/** Removes the half-written media of a subfolder to which nothing has been written since then. */
 const removeUnfinished = Effect.fnUntraced(function* (
   fs: FileSystem.FileSystem,
   subfolder: string,
@@ -188,7 +190,7 @@ const removeUnfinished = Effect.fnUntraced(function* (
   const names = yield* fs.readDirectory(subfolder)
   for (const name of names.filter((it) => it.endsWith(unfinishedExtension))) {
     const file = join(subfolder, name)
-    // Its process may end it meanwhile
+    // Its process may finish it in the meantime
     const written = yield* Effect.catchIf(
       Effect.map(fs.stat(file), ({ mtime }) => mtime),
       isNotFound,
@@ -200,10 +202,7 @@ const removeUnfinished = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Makes the entries of a folder durable. Files renamed while an fsync runs share the
- * next one.
- */
+/** Makes the entries of a folder durable. Files that are renamed while an fsync runs share the next one. */
 const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, directory: string) {
   let isWarned = false
   const warn = (error: PlatformError.PlatformError) =>
@@ -220,7 +219,7 @@ const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, d
       Effect.scoped,
       Effect.catchIf(isFolderSyncUnknown, warn)
     )
-  // The latest whose own entry in the directory is durable
+  // The latest subfolder whose own entry in the directory is durable
   let durable = ""
   const { call } = yield* Batcher.make({
     itemsMax: Number.POSITIVE_INFINITY,
@@ -262,7 +261,7 @@ const probe = (directory: string) =>
       })
   })
 
-/** Errors of file systems without fsync of folders: network shares, Windows. */
+/** Whether the file system does not support fsync of folders: network shares, Windows. */
 const isFolderSyncUnknown = ({ reason: { cause } }: PlatformError.PlatformError): boolean =>
   /^(?:EINVAL|ENOTSUP|EOPNOTSUPP|ENOSYS|EBADF|EISDIR|EPERM|EACCES)$/u.test(errorCode(cause) ?? "")
 

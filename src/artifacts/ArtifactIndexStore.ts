@@ -26,22 +26,25 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
 export class ArtifactIndexStore extends Context.Service<
   ArtifactIndexStore,
   {
-    /** Rows added together are committed together. */
+    /** Rows that are added concurrently are committed together. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
-    /** The same. False for an input that would exceed the user's maximum of stored bytes; it is not added. */
+    /**
+     * The same, within the user's quota. Returns false for an input that would exceed the user's maximum of stored
+     * bytes; it is not added.
+     */
     readonly addWithin: (
       inputBytesMax: number,
       row: ArtifactRow
     ) => Effect.Effect<boolean, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
-    /** Artifacts due for removal, the longest due first. */
+    /** Artifacts that are due for removal, the longest overdue first. */
     readonly expired: (
       now: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
     /**
-     * Postpones the next try of a removal by as long as it has been due, between half an hour and 12 hours, so that
-     * others come first. Readers of the artifact see no change. ADR 0150.
+     * Postpones the next attempt to remove an artifact by as long as it has been due, between half an hour and 12
+     * hours, so that others come first. Readers of the artifact see no change. ADR 0150.
      */
     readonly postpone: (
       ids: ReadonlyArray<ArtifactId>,
@@ -106,7 +109,7 @@ const unlimited = "9223372036854775807"
 
 const Refused = Schema.Struct({ id: ArtifactId })
 
-/** For each whether it was added. */
+/** Inserts rows. Returns for each whether it was added. */
 const insert = (sql: PgClient.PgClient, added: ReadonlyArray<Added>) => {
   const rows = added.map(({ row }) => row)
   return sql`

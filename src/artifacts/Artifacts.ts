@@ -28,7 +28,7 @@ export interface OpenedArtifact {
   readonly mime: string
   /** Bytes. */
   readonly size: number
-  /** The bytes of a range within `size`, in chunks. Fails with 2005 when they no longer exist. */
+  /** The bytes of a range within `size`, in chunks. Fails with 2005 if they no longer exist. */
   readonly stream: (
     range: ByteRange
   ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
@@ -42,13 +42,13 @@ export class Artifacts extends Context.Service<
   Artifacts,
   {
     readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
-    /** An input of a create. Fails with 1202 if its user has too many bytes of stored inputs. */
+    /** Stores an input of a create. Fails with 1202 if its user has too many bytes of stored inputs. */
     readonly putInput: (
       artifact: Omit<NewArtifact, "role">
     ) => Effect.Effect<ArtifactRow, Problem | StoreUnavailable>
     /**
-     * Stores a stream, which is hashed and counted as it passes and never held in memory completely. If
-     * the stream fails or the process dies, no part of it can be read. ADR 0150.
+     * Stores a stream, which is hashed and counted as it passes and is never in memory as a whole. If the stream fails
+     * or the process dies, no part of it can be read. ADR 0150.
      */
     readonly putStream: <E>(
       artifact: Omit<NewArtifact, "bytes">,
@@ -66,11 +66,11 @@ export class Artifacts extends Context.Service<
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Removes bytes and rows; what cannot be removed now is removed after its expiry. */
+    /** Removes bytes and rows. What cannot be removed now is removed after its expiry. */
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
     /** Removes bytes and rows of all artifacts due for removal: they have expired, or their task has failed. */
     readonly removeDue: Effect.Effect<void, StoreUnavailable>
-    /** The same, and remains left by dead processes. */
+    /** Like `removeDue`, and also removes remains of dead processes. */
     readonly removeExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/Artifacts") {
@@ -139,14 +139,14 @@ export class Artifacts extends Context.Service<
     })
   )
 
-  /** Removes the media of failed tasks soon; `removeExpired` does it at the next full hour. */
+  /** Removes the media of failed tasks every 30 seconds. `removeExpired` would do so only at the next full hour. */
   static readonly layerLoop = Duty.layer(
     { name: "media of failed tasks", seconds: 30 },
     Effect.flatMap(Artifacts, ({ removeDue }) => removeDue)
   )
 }
 
-/** Logs once that media cannot be written, for example to a full disk, and once that they can again. */
+/** Logs once when media cannot be written, for example to a full disk, and once when they can be written again. */
 const makeWriteLog = () => {
   let isFailing = false
   return {
@@ -169,7 +169,7 @@ const makeWriteLog = () => {
 const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
   const writes = makeWriteLog()
 
-  /** An artifact whose bytes cannot be removed keeps its row; others are removed. */
+  /** Keeps the row of an artifact whose bytes cannot be removed, and removes the others. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     const [removed, failures] = yield* Effect.partition(
       ids,
@@ -188,7 +188,7 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
     return { removed, failures }
   })
 
-  /** Failed removals are postponed, so that they do not block others. ADR 0150. */
+  /** Postpones failed removals, so that they do not block others. ADR 0150. */
   const removeSome = Effect.fnUntraced(function* (began: DateTime.Utc) {
     const due = yield* index.expired(began, removedAtOnceMax)
     const { failures, removed } = yield* remove(due)
@@ -265,8 +265,8 @@ const tooManyInputs = (bytesMax: number) =>
     retryAfterSeconds: inputsRetryAfterSeconds
   })
 
-/** By then the inputs of a task that fails now are removed. */
+/** Enough time for the inputs of tasks that have just failed to be removed. */
 const inputsRetryAfterSeconds = 60
 
-/** How many expired artifacts are removed at a time. */
+/** The number of expired artifacts that are removed at a time. */
 const removedAtOnceMax = 500

@@ -10,15 +10,15 @@ import { probe } from "./S3Probe.ts"
 import { abortForgotten, forgottenAfter, upload } from "./S3Upload.ts"
 
 /**
- * Media in a bucket (ADR 0150). An object is one PUT, or parts that are joined at the end, so that
- * none is ever incomplete. Fails at once if the bucket does not exist or refuses the credentials.
+ * Media in a bucket (ADR 0150). An object is written by one PUT, or in parts that are joined at the end, so that it is
+ * never incomplete. Fails at once if the bucket does not exist or refuses the credentials.
  */
 export const layer = (options: BucketAccess) =>
   Layer.effect(
     ArtifactBlobs,
     Effect.gen(function* () {
       const send = yield* openBucket(options)
-      // A rule of the bucket that expires media must not meet files, which are kept longer
+      // Separate prefixes, so that a bucket rule that expires media does not apply to files, which are kept longer
       const at = (id: BlobId): Place => ({
         Bucket: options.bucket,
         Key: keyOf(options, id.startsWith("file-") ? `files/${id}` : id)
@@ -52,7 +52,7 @@ export const layer = (options: BucketAccess) =>
             )
           )
         }),
-        // Removed objects leave no remains; the uploads below the prefix are those of media and of files
+        // Removed objects leave no remains. The unfinished uploads below the prefix are those of media or of files
         removeOlder: (_than, of = "media") =>
           of === "media" ? abortForgotten(send, options, forgottenAfter.running) : Effect.void
       })
@@ -84,7 +84,7 @@ const bytesOf = ({
 const wholeOf = (found: GetObjectCommandOutput) =>
   Effect.map(Stream.runCollect(bytesOf(found)), (pieces) => new Uint8Array(Buffer.concat(pieces)))
 
-/** The bytes of a range in pieces; some services return more than the range. */
+/** The bytes of a range in chunks. Cuts off extra bytes, because some services return more than the range. */
 const part = (
   found: GetObjectCommandOutput,
   { end, start }: ByteRange

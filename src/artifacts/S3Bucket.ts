@@ -5,18 +5,18 @@ import type { BucketAccess } from "../domain/Bucket.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { bucketRetries } from "../domain/Retries.ts"
 
-/** One request with its response headers; the body of a stream may take longer. */
+/** The timeout of one request until its response headers. The body of a stream may take longer. */
 const requestMillisMax = 30_000
 
-/** Some services lack operations of S3: a second try does not help. */
+/** Some services do not implement all operations of S3; a retry does not help. */
 const notImplemented = 501
 
 /**
- * A failed request. It has only the status and the code, because the service's own
- * message may quote the signature and the key id.
+ * A failed request. Contains only the status and the code, because the service's own message may quote the signature
+ * and the key id.
  */
 export class BucketFault extends Schema.TaggedError<BucketFault>()("BucketFault", {
-  /** `None` when no response came. */
+  /** `None` if there was no response. */
   status: Schema.Option(Schema.Finite),
   /** Such as `NoSuchBucket` or `ECONNREFUSED`. */
   code: Schema.String
@@ -29,14 +29,14 @@ export class BucketFault extends Schema.TaggedError<BucketFault>()("BucketFault"
   }
 }
 
-/** Runs a request against the bucket, within 30 seconds and at most three times. */
+/** Runs a request to the bucket, within 30 seconds and at most three times. */
 export type Send = <A>(
   request: (s3: S3, options: { readonly abortSignal: AbortSignal }) => Promise<A>
 ) => Effect.Effect<A, BucketFault>
 
 /**
- * The client is loaded here, because it takes 100 ms and 30 MB that a store in a folder does not
- * need. It sends by `fetch`, which is the same on Node and Deno.
+ * The client is imported dynamically, because it takes 100 ms and 30 MB, which a store in a folder does not need. It
+ * sends with `fetch`, which is the same on Node and Deno.
  */
 export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
   const [{ S3 }, { FetchHttpHandler }] = yield* Effect.promise(() =>
@@ -65,7 +65,7 @@ export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
     // Services other than AWS refuse checksums that they do not know
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    // `send` repeats, because the client does not know the network errors of `fetch`
+    // `send` retries instead, because the client does not know the network errors of `fetch`
     maxAttempts: 1
   })
   const send: Send = (request) =>
@@ -81,7 +81,7 @@ export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
       },
       catch: faultOf
     }).pipe(
-      // Every request names its object or its part, so a repeated one changes nothing
+      // Every request names its object or its part, so repeating it changes nothing
       Effect.retry({ ...bucketRetries, while: isTransient })
     )
   return send
@@ -97,7 +97,7 @@ export interface Place {
 export const keyOf = ({ prefix }: BucketAccess, name: string): string =>
   prefix === "" ? name : `${prefix}/${name}`
 
-/** Whether another try may help: no response, an error of the service, too many requests. */
+/** Whether a retry may help: no response, an error of the service, or too many requests. */
 export const isTransient = ({ status }: BucketFault): boolean =>
   Option.match(status, {
     onNone: () => true,
@@ -108,7 +108,7 @@ const decodeResponded = Schema.decodeUnknownOption(
   Schema.Struct({ $metadata: Schema.Struct({ httpStatusCode: Schema.Finite }) })
 )
 
-/** From an error of the client or `fetch`. */
+/** Converts an error of the client or of `fetch`. */
 export const faultOf = (thrown: unknown): BucketFault => {
   const { cause, name } = Predicate.isError(thrown) ? thrown : new Error()
   const code = errorCode(cause) ?? name

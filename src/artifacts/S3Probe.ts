@@ -15,7 +15,7 @@ const unusable = (options: BucketAccess, why: string, remedy: string) =>
 
 const unreachable = "check AWS_ENDPOINT_URL and AWS_REGION"
 
-/** Reads an object that does not exist: only a usable bucket reports that. */
+/** Reads an object that does not exist. Only a usable bucket reports that it does not exist. */
 export const probe = Effect.fnUntraced(function* (options: BucketAccess, send: Send) {
   const object = { Bucket: options.bucket, Key: keyOf(options, ".probe") }
   yield* send((s3, init) => s3.getObject(object, init)).pipe(
@@ -30,7 +30,7 @@ export const probe = Effect.fnUntraced(function* (options: BucketAccess, send: S
   )
 })
 
-/** Of all requests together; `Send` repeats requests without a response. */
+/** For all requests together; `Send` retries requests without a response. */
 const timeout = Duration.seconds(15)
 
 /**

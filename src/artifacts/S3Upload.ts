@@ -5,7 +5,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { BucketFault, keyOf, unavailable } from "./S3Bucket.ts"
 import type { Place, Send } from "./S3Bucket.ts"
 
-/** Memory of a medium in bytes. S3 requires 5 MiB of each part except the last. */
+/** The memory per upload in bytes. S3 requires at least 5 MiB for each part except the last. */
 const partBytes = 8 * 1024 * 1024
 
 /** A running upload in parts. */
@@ -14,9 +14,9 @@ interface Upload extends Place {
 }
 
 /**
- * Puts a medium as it arrives: one PUT if it is small, or else an upload in parts, which is visible only
- * once it is completed, and is aborted if the medium breaks off. `record` runs before the request that
- * makes it visible.
+ * Uploads a medium as it arrives: in one PUT if it is small, otherwise in parts. An upload in parts becomes visible
+ * only when it is completed, and is aborted if the medium breaks off. `record` runs before the request that makes the
+ * medium visible.
  */
 export const upload = <E, A, E2>(
   send: Send,
@@ -65,7 +65,7 @@ export const upload = <E, A, E2>(
 
 const orUnavailable = <A>(self: Effect.Effect<A, BucketFault>) => Effect.mapError(self, unavailable)
 
-/** Parts of one size; the last one is smaller and may be empty. */
+/** Parts of equal size; the last one is smaller and may be empty. */
 const partsOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
   bytes.pipe(
     Stream.concat(Stream.succeed(undefined)),
@@ -86,7 +86,7 @@ const partsOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Arr
     )
   )
 
-/** Such as the page of an intermediary. */
+/** For example the page of an intermediary. */
 const unreadable = Effect.suspend(() =>
   Effect.fail(new BucketFault({ status: Option.some(200), code: "UnreadableResponse" }))
 )
@@ -95,14 +95,14 @@ const abort = (send: Send, upload: Upload): Effect.Effect<void> =>
   Effect.ignore(send((s3, init) => s3.abortMultipartUpload(upload, init)))
 
 /**
- * Younger uploads may still be written by another process. A bucket does not say when the last part came, so that the
- * hourly look waits longer than the one at the start.
+ * Younger uploads may still be written by another process. A bucket does not report when the last part arrived, so the
+ * hourly scan waits longer than the one at startup.
  */
 export const forgottenAfter = { start: 3_600_000, running: 24 * 3_600_000 } as const
 
 /**
- * Aborts unfinished uploads of dead processes below the prefix. Best effort: it needs the permission to
- * list uploads, and a rule of the bucket may do the same.
+ * Aborts unfinished uploads of dead processes below the prefix. Best effort: it needs the permission to list uploads,
+ * and a lifecycle rule of the bucket may do the same.
  */
 export const abortForgotten = Effect.fnUntraced(
   function* (send: Send, options: BucketAccess, millis: number) {

@@ -2,14 +2,17 @@ import { Schema } from "effect"
 import { aliasModelsMax, aliasWeightMax } from "../domain/limits/ShapeLimits.ts"
 import { PathSegment } from "./PathSegment.ts"
 
-/** `vendor/model` of a row of the catalog. */
+/** The `vendor/model` name of a catalog row. */
 const ModelName = Schema.String.check(
   Schema.isPattern(/^[^/]+(?:\/[^/]+)+$/u, { expected: "a model as vendor/model" })
 )
 
 const AliasTarget = Schema.Struct({
   model: ModelName,
-  /** How often it comes first, relative to the other weights; if all are absent, models are tried in order. */
+  /**
+   * How often the model is tried first, relative to the other weights. If no model has a weight, they are tried in
+   * order.
+   */
   weight: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: aliasWeightMax }))
   )
@@ -18,7 +21,7 @@ const AliasTarget = Schema.Struct({
 /** A name for several models with the same kind of body, which are tried in turn. docs/catalog.md#aliases, ADR 0224. */
 export const Alias = Schema.Struct({
   alias: PathSegment,
-  /** Path segment after `/vendors/`; absent: that of the first model. */
+  /** Path segment after `/vendors/`. If absent, that of the first model. */
   vendor: Schema.optionalKey(PathSegment),
   to: Schema.Array(AliasTarget).check(
     Schema.isMinLength(1, { message: "Expected at least one model" }),

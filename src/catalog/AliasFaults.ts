@@ -79,7 +79,7 @@ const weightFaults = ({ to }: Alias): ReadonlyArray<Fault> => {
     : [[["to", without, "weight"], "Expected a weight: other models of this alias have one"]]
 }
 
-/** Only for known models. */
+/** Checks only targets that are known models. */
 const kindFaults = ({ to }: Alias, known: Known): ReadonlyArray<Fault> => {
   const found = to.map(({ model }) => ({
     media: rowsNamed(known.models, model)[0],
@@ -117,7 +117,7 @@ const bodyFaults = (entries: ReadonlyArray<CatalogEntry>): ReadonlyArray<Fault> 
   )
 }
 
-/** Protocols of the vendor's routes that a model supports. */
+/** The protocols of the vendor's routes that a model supports. */
 const dialectsOf = (model: TokenModel, routes: ReadonlyArray<OpenRoute>): ReadonlySet<string> =>
   new Set(
     routes.flatMap((route) =>

@@ -47,7 +47,7 @@ const targetsOf = <Model extends { readonly vendor: string; readonly model: stri
 const isWhole = (alias: Alias, targets: ReadonlyArray<unknown>): boolean =>
   targets.length === alias.to.length
 
-/** Validated aliases. */
+/** Resolves aliases that have been validated. */
 export const resolveAliases = (
   aliases: ReadonlyArray<Alias>,
   { models, tokenModels }: AliasedRows
@@ -93,7 +93,7 @@ export const routeOf = (
   )
 }
 
-/** Between 0 and 1, exclusive: the same for the same text. */
+/** A number between 0 and 1, exclusive, derived from the text. The same text always gives the same number. */
 const fractionOf = (text: string): number =>
   (createHash("sha256").update(text).digest().readUIntBE(0, 6) + 1) / (2 ** 48 + 1)
 
@@ -114,8 +114,8 @@ export const inOrderOf = <Model extends { readonly vendor: string; readonly mode
     .map(({ model }) => model)
 
 /**
- * An alias in the form of a model: under its own name, with the price of its most expensive model. Prices in
- * different units are compared by one result of the shortest length; the hold depends on the body.
+ * An alias in the form of a model, under its own name and with the price of its most expensive model. Prices in
+ * different units are compared by the price of one shortest result; the hold depends on the body.
  */
 export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): CatalogEntry => {
   const ofOne = (model: CatalogEntry) => Result.getOrElse(quote(model, {}), () => zero)
@@ -143,11 +143,11 @@ export const shownTokenModel = ({ alias, targets, vendor }: CallAlias): TokenMod
   )
 }
 
-/** The rate by which the models of an alias, all of one kind, are compared. */
+/** The rate by which the models of an alias, which are all of one kind, are compared. */
 const mainRate = ({ price }: TokenModel): bigint =>
   price.per === "million_tokens" ? (price.output > 0n ? price.output : price.input) : price.amount
 
-/** The models of an alias by their names. */
+/** The names of an alias's models. */
 export const namesIn = <Model extends { readonly vendor: string; readonly model: string }>(
   targets: ReadonlyArray<Target<Model>>
 ) => targets.map(({ model, weight }) => ({ ...pick(model), weight: weight ?? null }))

@@ -3,10 +3,10 @@ import type { Label } from "./bodies/Bodies.ts"
 import type { CatalogEntry } from "./CatalogEntry.ts"
 import type { Action } from "./PathSegment.ts"
 
-/** Prices below are written in hundredths of a credit. */
+/** Prices below are in hundredths of a credit. */
 const hundredths = (amount: bigint) => makeCredits((amount * microPerCredit) / 100n)
 
-/** A model of the specification, whose body is that of a label. */
+/** A built-in model, whose body is that of a label. */
 export type BuiltInEntry = CatalogEntry & { readonly label: Label }
 
 const builtIn = <L extends Label>(

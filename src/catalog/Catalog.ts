@@ -10,9 +10,9 @@ export class Catalog extends Context.Service<
     /** The catalog in force. Read once per request, so that a request uses one catalog from end to end. */
     readonly current: () => CatalogVersion
     readonly replace: (version: CatalogVersion) => void
-    /** `CATALOG_FILE` as it is now, or the built-in catalog. Replaces nothing. */
+    /** Reads `CATALOG_FILE`, or returns the built-in catalog. Does not change the catalog in force. */
     readonly read: Effect.Effect<HashedContent, CatalogError>
-    /** A fault of the file that only others can find. */
+    /** Builds the error for faults of the file that only other modules can detect. */
     readonly faulty: (errors: CatalogError["errors"]) => CatalogError
   }
 >()("gateway/catalog/Catalog") {

@@ -14,8 +14,8 @@ import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 import { CatalogProvider } from "./Vendors.ts"
 
 /**
- * The complete catalog: built-in models and prices with the changes of a file. Its text means the same to
- * every process, whatever its file and release.
+ * The complete catalog: built-in models and prices with the changes of a file. Its text means the same to every
+ * process, whatever the process's own file and release are.
  */
 export const CatalogContent = Schema.Struct({
   models: Schema.Array(CatalogEntry),
@@ -28,7 +28,7 @@ export const CatalogContent = Schema.Struct({
 })
 export type CatalogContent = typeof CatalogContent.Type
 
-/** A content with its text, and the hash that names both: SHA-256 in hex. */
+/** A catalog's content and text, and the hash that identifies both: SHA-256 in hex. */
 export interface HashedContent {
   readonly content: CatalogContent
   readonly text: string
@@ -42,7 +42,7 @@ const decode = Schema.decodeUnknownOption(Schema.fromJsonString(CatalogContent),
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex")
 
-/** Members in the order of their names, so that equal contents have one text. */
+/** Sorts members by name, so that equal contents have the same text. */
 const inOrder = (_name: string, value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
@@ -53,7 +53,7 @@ export const hashed = (content: CatalogContent): HashedContent => {
   return { content, text, hash: hashOf(text) }
 }
 
-/** Reads a stored text; fails if it does not match the hash or contains something unknown to this release. */
+/** Reads a stored text. Fails if it does not match the hash, or contains something that this release does not know. */
 export const readStored = (hash: string, text: string): Result.Result<HashedContent, string> => {
   if (hashOf(text) !== hash) return Result.fail("its text does not match its hash")
   return Option.match(decode(text), {
@@ -62,14 +62,14 @@ export const readStored = (hash: string, text: string): Result.Result<HashedCont
   })
 }
 
-/** A current or former catalog. Immutable: a reload makes another one. */
+/** A current or former catalog. Immutable: a reload creates a new one. */
 export interface CatalogVersion extends HashedContent {
   /** Its number in the store, to which tasks, holds and receipts refer; `null` if it is not stored yet. */
   readonly id: number | null
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
   readonly find: (vendor: string, model: string, action: TaskAction) => Option.Option<CatalogEntry>
-  /** The model that runs a task of this path: a media model, or for `responses` an OpenAI language model. */
+  /** The model that runs tasks of this path: a media model or, for `responses`, an OpenAI language model. */
   readonly taskModel: (
     vendor: string,
     model: string,
@@ -77,13 +77,13 @@ export interface CatalogVersion extends HashedContent {
   ) => Option.Option<TaskModel>
   /** The aliases of media models. */
   readonly aliases: ReadonlyArray<TaskAlias>
-  /** The alias behind a path that has no model. */
+  /** The alias at a path that has no model. */
   readonly findAlias: (
     vendor: string,
     model: string,
     action: TaskAction
   ) => Option.Option<TaskAlias>
-  /** How the jobs of a described vendor are bought and polled. */
+  /** How jobs of a described vendor are submitted and polled. */
   readonly jobsOf: (provider: string) => JobProtocol | undefined
   /** The routes open to passthrough calls, and their prices. */
   readonly upstream: UpstreamCatalog
@@ -99,10 +99,10 @@ interface PathParts {
 export const pathKey = ({ action, model, vendor }: PathParts): string =>
   `${vendor}/v1/${model}/${action}`
 
-/** The path of its creates. */
+/** The path at which tasks of the model are created. */
 export const modelPath = (parts: PathParts): `/${string}` => `/vendors/${pathKey(parts)}`
 
-/** The places where each model and alias of tasks is served. */
+/** Sentences that say where each model and alias of tasks is served, by name. */
 const taskModelsOf = (
   models: ReadonlyArray<CatalogEntry>,
   aliases: ReadonlyArray<TaskAlias>
@@ -149,7 +149,9 @@ export const makeVersion = (source: HashedContent, id: number | null): CatalogVe
   }
 }
 
-/** Dated versions of a model share its price, and its rate at the vendor. */
+/**
+ * The task model for background responses. Dated versions of a model share its price, and its rate limit at the vendor.
+ */
 const responseModel = (
   upstream: UpstreamCatalog,
   vendor: string,
@@ -164,17 +166,17 @@ const responseModel = (
     upstreamModel: model
   }))
 
-/** The adapters of vendors that make batches. */
+/** The adapters that run a vendor's batches. */
 const batchAdapters: { readonly [vendor: string]: BatchAdapterName } = {
   openai: "openai-batches",
   anthropic: "anthropic-batches"
 }
 
-/** `undefined`: the vendor makes none, or no adapter asks it. */
+/** `undefined` if the vendor has no batches, or no adapter supports them. */
 export const batchAdapterOf = (vendor: string): BatchAdapterName | undefined =>
   Object.hasOwn(batchAdapters, vendor) ? batchAdapters[vendor] : undefined
 
-/** What runs a batch of requests to this model. */
+/** The task model that runs a batch of requests to this model. */
 export const batchModel = (
   upstream: UpstreamCatalog,
   vendor: string,

@@ -4,23 +4,23 @@ import { CatalogContent, pathKey } from "./CatalogContent.ts"
 import { pointerOf } from "./FieldFaults.ts"
 import { routeKey, tokenModelKey } from "./UpstreamCatalog.ts"
 
-/** A model that generates media, a model charged by the token, a vendor, a route or an alias. */
+/** Identifies a media model, a model charged by the token, a vendor, a route or an alias. */
 export interface RowName {
   readonly type: "media" | "token" | "vendor" | "route" | "alias"
   /** Its path. */
   readonly id: string
 }
 
-/** A change made by another catalog. */
+/** A value that differs in another catalog. */
 export interface CatalogDifference {
   readonly added: ReadonlyArray<RowName>
   readonly removed: ReadonlyArray<RowName>
   readonly changed: ReadonlyArray<
     RowName & {
       readonly changes: ReadonlyArray<{
-        /** The place of the value in the row. */
+        /** The pointer of the value within its row. */
         readonly pointer: string
-        /** Null if it has none. */
+        /** Null if the row had no such value. */
         readonly before: Schema.Json
         readonly after: Schema.Json
       }>

@@ -14,7 +14,7 @@ import { shippedJobVendors } from "./ShippedVendors.ts"
 import { UpstreamInput } from "./UpstreamInput.ts"
 import { Vendor } from "./Vendors.ts"
 
-/** A new model for one of these adapters needs no code. docs/reference/vendors.md#adapters */
+/** Adapters in code. Adding a model for one of them needs no code. docs/reference/vendors.md#adapters */
 export const AdapterName = Schema.Literals([
   "dashscope-async",
   "dashscope-sync",
@@ -26,31 +26,31 @@ export const AdapterName = Schema.Literals([
 ])
 export type AdapterName = typeof AdapterName.Type
 
-/** Runs the jobs of a vendor as its entry describes them: `jobs/` and the vendor's name. ADR 0298 */
+/** Runs the jobs of a vendor as its description says: `jobs/` and the vendor's name. ADR 0298 */
 const JobsAdapter = Schema.TemplateLiteral(["jobs/", Schema.String])
 export type JobsAdapter = typeof JobsAdapter.Type
 
-/** The last ones run language models, which have token prices and no catalog entries. */
+/** The last two kinds run language models, which have token prices and no catalog entries. */
 export type TaskAdapterName = AdapterName | JobsAdapter | "openai-responses" | BatchAdapterName
 
 export type BatchAdapterName = "openai-batches" | "anthropic-batches"
 
-/** The label of a model with a body of its own: its vendor and name. */
+/** The label of a model with a described body: `vendor/model`. */
 const OwnLabel = Schema.TemplateLiteral([Schema.String, "/", Schema.String])
 
-/** Results are copied to the artifact store, or clients get the vendor's own URLs. */
+/** `copy`: results are copied to the artifact store. `vendor-url`: clients get the vendor's own URLs. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
 
 /** One model of the gateway. */
 export const CatalogEntry = Schema.Struct({
   /** Path segment after `/vendors/`. */
   vendor: PathSegment,
-  /** Path segment and public name; the label, unless `CATALOG_FILE` names another. */
+  /** Path segment and public name. The same as the label, unless `CATALOG_FILE` gives another name. */
   model: PathSegment,
-  /** Decides the body and its media rules. */
+  /** Determines the body and its media rules. */
   label: Schema.Union([Label, OwnLabel]),
   action: Action,
-  /** The result array in the response of GET. */
+  /** The name of the result array in the response of GET. */
   result: MediaKind,
   adapter: Schema.Union([AdapterName, JobsAdapter]),
   /** The upstream's own model id. */
@@ -62,7 +62,7 @@ export const CatalogEntry = Schema.Struct({
   input: Schema.optionalKey(UpstreamInput),
   /** For `fal-queue` and `replicate`: the fields of the upstream's output that hold the results. */
   output: Schema.optionalKey(OutputFields),
-  /** Of a model with a body of its own: the body and, of a job vendor, its request. */
+  /** For a model with a described body: the body and, for a job vendor, the request. */
   described: Schema.optionalKey(Described)
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
@@ -75,7 +75,7 @@ export type TaskModel = Pick<CatalogEntry, "vendor" | "model" | "upstreamModel">
     readonly adapter: TaskAdapterName
   }
 
-/** All members of an entry except its label, each optional. */
+/** All members of an entry except its label, all optional. */
 const change = {
   vendor: Schema.optionalKey(PathSegment),
   model: Schema.optionalKey(PathSegment),
@@ -93,8 +93,8 @@ const change = {
 const Change = Schema.Struct(change)
 
 /**
- * `CATALOG_FILE`, applied to the built-in catalog: `change` by label, then `remove` by label, then `add`
- * (members left out come from the built-in model of the same label). docs/catalog.md#catalog-file
+ * `CATALOG_FILE`, applied to the built-in catalog: first `change` by label, then `remove` by label, then `add`. Members
+ * that an added model omits come from the built-in model of the same label. docs/catalog.md#catalog-file
  */
 export const CatalogFile = Schema.Struct({
   change: Schema.optionalKey(
@@ -111,7 +111,7 @@ export const CatalogFile = Schema.Struct({
     })
   ),
   remove: Schema.optionalKey(Schema.Array(Label)),
-  /** Vendors, added or replaced; a text opens the shipped vendor of jobs with that name. ADR 0296, ADR 0298 */
+  /** Vendors, added or replaced. A string opens the shipped job vendor of that name. ADR 0296, ADR 0298 */
   vendors: Schema.optionalKey(
     Schema.Array(Schema.Union([Schema.Literals([...shippedJobVendors.keys()]), Vendor]))
   ),
@@ -122,7 +122,7 @@ export const CatalogFile = Schema.Struct({
   add: Schema.optionalKey(
     Schema.Array(Schema.Struct({ label: Label, ...change, model: PathSegment }))
   ),
-  /** Models of fal and Replicate with bodies of their own. docs/catalog.md#models-with-a-body-of-their-own */
+  /** Models of fal and Replicate with described bodies. docs/catalog.md#models-with-a-body-of-their-own */
   mediaModels: Schema.optionalKey(Schema.Array(MediaModel)),
   /** Names for several models, which are tried in turn. docs/catalog.md#aliases */
   aliases: Schema.optionalKey(Schema.Array(Alias))

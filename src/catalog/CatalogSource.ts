@@ -26,7 +26,10 @@ import {
 } from "./UpstreamCatalog.ts"
 import { jobModelsOf, tokenModelsOf, Vendor } from "./Vendors.ts"
 
-/** `CATALOG_FILE` cannot be used: the places in the file and their faults. Startup fails with it; a reload changes nothing. */
+/**
+ * `CATALOG_FILE` cannot be used. Lists the places in the file and their faults. It stops a startup; a failed reload
+ * changes nothing.
+ */
 export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
   file: Schema.String,
   errors: Schema.NonEmptyArray(FieldFault)
@@ -42,7 +45,7 @@ const changed = (entry: CatalogEntry, change: Partial<CatalogEntry>): CatalogEnt
   ...change
 })
 
-/** Those of a file, with the shipped ones that it names. */
+/** The vendors of a file, with the shipped vendors that it names. */
 const vendorsIn = ({ vendors = [] }: CatalogFile): ReadonlyArray<Vendor> =>
   vendors.flatMap((vendor) => {
     const found = typeof vendor === "string" ? shippedJobVendors.get(vendor) : vendor
@@ -132,13 +135,13 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
 
 type Place = ReadonlyArray<PropertyKey>
 
-/** The rows of models that are called, with their places in the file. */
+/** The rows of called models, with their places in the file. */
 const tokenRows = ({
   tokenModels = [],
   vendors = []
 }: CatalogFile): ReadonlyArray<readonly [Place, TokenModel]> => [
   ...tokenModels.map((row, index) => [["tokenModels", index], row] as const),
-  // A name stands for a shipped vendor, whose rows are not those of the file
+  // A string stands for a shipped vendor, whose rows are not part of the file
   ...vendors.flatMap((vendor, at) =>
     typeof vendor === "string"
       ? []
@@ -146,7 +149,7 @@ const tokenRows = ({
   )
 ]
 
-/** A price counts what the calls of its model's kind have. */
+/** Faults of prices whose unit does not fit the model's kind. */
 const unitFaults = (
   at: Place,
   { kind, laterPrices = [], price }: TokenModel
@@ -170,7 +173,10 @@ const unitFaults = (
   )
 }
 
-/** Of a model without a description only the number of results is known at its end. */
+/**
+ * A model without a description reports only the number of its results when a task ends, so its price cannot have
+ * `capture`.
+ */
 const captureFaults = ({ add = [], change = {} }: CatalogFile): ReadonlyArray<FieldFault> =>
   [
     ...Object.entries(change).map(([label, { price }]) => [["change", label], price] as const),
@@ -191,7 +197,7 @@ const missing = "Required, but missing"
 const noProvider = (name: string): string =>
   `There is no provider ${name}: an entry of vendors opens one`
 
-/** Names whose accounts, paths or variables are built in: `GATEWAY_API_KEY` is the command's own. */
+/** Names with built-in accounts, paths or variables. `GATEWAY_API_KEY` belongs to the command. */
 const takenNames: ReadonlySet<string> = new Set([
   "gateway",
   ...builtInProviders.map(({ name }) => name),
@@ -240,7 +246,7 @@ const vendorFaults = (
 const dialectPaths = (dialect: Dialect): string =>
   [...new Set(dialectRoutes(dialect).map(({ path }) => path))].join(", ")
 
-// In two steps, so that the fault of a decoded value does not begin with "Expected a string"
+// In two steps, so that faults of the decoded value do not begin with "Expected a string"
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 const decodeFile = Schema.decodeUnknownEffect(CatalogFile, bodyParseOptions)
 
@@ -266,7 +272,7 @@ const decoded = Effect.fnUntraced(function* (path: string) {
   return yield* Effect.mapError(decodeFile(value), (error) => fail(faultsOf(error.issue)))
 })
 
-/** Deeper values would exhaust the stack of what reads them. */
+/** Deeper values would overflow the stack of code that reads them. */
 const depthMax = 64
 
 /** The beginning of the path to the first value that is too deep. */
@@ -285,10 +291,10 @@ const tooDeep = (root: unknown): ReadonlyArray<string> | undefined => {
   return level[0]?.[1]
 }
 
-/** Of a path that is too long to be shown. */
+/** The most keys shown of a path that is too long. */
 const shownKeysMax = 8
 
-/** The entry of a vendor in a file, or a shipped one that it opens, as a file has it. */
+/** The entry of a vendor in a file, or of a shipped vendor that it opens, in the form that a file has. */
 export const vendorOf = (path: string, name: string) =>
   Effect.map(decoded(path), (file) =>
     Option.map(

@@ -4,8 +4,8 @@ import { faultsMax } from "../domain/limits/Limits.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
 /**
- * How a request body is decoded: all faults are reported, unknown fields are refused, and details quote
- * the wrong value. Omit `reportInput` where a body has secrets. docs/reference/errors.md#faults-of-a-body
+ * Parse options for request bodies: all faults are reported, unknown fields are refused, and details quote the wrong
+ * value. Omit `reportInput` if a body contains secrets. docs/reference/errors.md#faults-of-a-body
  */
 export const bodyParseOptions = {
   errors: "all",
@@ -38,7 +38,10 @@ export const describeValue = (value: unknown): string => {
   return typeof value === "object" && value !== null ? "an object" : String(value)
 }
 
-/** Strings too long for any field of a management request, at most `faultsMax`. Cheap per value: a body has many. */
+/**
+ * Faults of strings that are too long for any field of a management request, at most `faultsMax`. Cheap per value,
+ * because a body has many.
+ */
 export const longTextFaults = (value: unknown): ReadonlyArray<FieldFault> => {
   const faults: Array<FieldFault> = []
   const path: Array<PropertyKey> = []
@@ -62,7 +65,7 @@ export const longTextFaults = (value: unknown): ReadonlyArray<FieldFault> => {
   return faults
 }
 
-/** `a, b or c`. */
+/** Joins words as `a, b or c`. */
 const alternatives = (words: ReadonlyArray<string>): string =>
   words.length < 2
     ? words.join("")
@@ -79,7 +82,7 @@ const wordOfTag: Partial<Record<SchemaAST.AST["_tag"], string>> = {
   Never: "nothing"
 }
 
-/** The forms that a client may send: the encoded side of the schema. */
+/** The forms that a client may send: the members of the schema's encoded side. */
 const members = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   ast._tag === "Union" ? ast.types.flatMap(members) : [SchemaAST.toEncoded(ast)]
 
@@ -129,7 +132,7 @@ const expectation = (ast: SchemaAST.AST): string => {
 const gotText = (issue: SchemaIssue.Issue): string =>
   SchemaIssue.hasInput(issue) ? `, got ${describeValue(issue.input)}` : ""
 
-/** The message of a failed check: its own text, or what it expected. */
+/** The message of a failed check: its own text, or the expected value. */
 const checkDetail = (issue: SchemaIssue.Filter): string | undefined => {
   if (issue.issue._tag !== "InvalidValue") return undefined
   const own =
@@ -190,7 +193,7 @@ const walk = (
   }
 }
 
-/** At most `faultsMax` faults; the last one counts the rest. */
+/** Keeps at most `faultsMax` faults. The last one gives the number of omitted faults. */
 export const capFaults = (
   faults: Arr.NonEmptyReadonlyArray<FieldFault>
 ): Arr.NonEmptyReadonlyArray<FieldFault> =>
@@ -202,8 +205,8 @@ export const capFaults = (
       })
 
 /**
- * Every fault of a failed decode with its pointer, at least one. Values are quoted only if the decode
- * ran with `reportInput`.
+ * Every fault of a failed decode with its pointer; at least one. Quotes values only if the decode ran with
+ * `reportInput`.
  */
 export const faultsOf = (issue: SchemaIssue.Issue): Arr.NonEmptyReadonlyArray<FieldFault> => {
   const found = new Map<string, FieldFault>()

@@ -4,20 +4,20 @@ import type { Credits } from "../domain/Credits.ts"
 import { Amount, chargeTokens, TokenPrice } from "./Price.ts"
 import type { TokenUsage, Units } from "./Price.ts"
 
-/** Of a text that is spoken, of a sound that is transcribed, of a reranker. */
+/** Units of speech, transcription and rerank models. */
 const CharacterPrice = Schema.Struct({ per: Schema.Literal("million_characters"), amount: Amount })
 const MinutePrice = Schema.Struct({ per: Schema.Literal("minute"), amount: Amount })
 const SearchPrice = Schema.Struct({ per: Schema.Literal("search"), amount: Amount })
 
-/** Credits for what is not counted in tokens. docs/catalog.md#prices-by-other-units */
+/** A price in credits per unit other than tokens. docs/catalog.md#prices-by-other-units */
 export const UnitPrice = Schema.Union([CharacterPrice, MinutePrice, SearchPrice])
 export type UnitPrice = typeof UnitPrice.Type
 
-/** The price of a model that is called. */
+/** The price of a called model. */
 export const ModelPrice = Schema.Union([TokenPrice, CharacterPrice, MinutePrice, SearchPrice])
 export type ModelPrice = typeof ModelPrice.Type
 
-/** What a model does, when it neither writes text nor embeds it. */
+/** The kind of a model that neither writes nor embeds text. */
 export const ModelKind = Schema.Literals(["speech", "transcription", "rerank"])
 export type ModelKind = typeof ModelKind.Type
 
@@ -27,11 +27,11 @@ const units: Readonly<Record<ModelKind, UnitPrice["per"]>> = {
   rerank: "search"
 }
 
-/** The units in which a model of a kind may be charged: what its calls show or its vendor reports. */
+/** The units in which a model of a kind may be charged. Its calls show them or its vendor reports them. */
 export const unitsFor = (kind: ModelKind | undefined): ReadonlyArray<ModelPrice["per"]> =>
   kind === undefined ? ["million_tokens"] : ["million_tokens", units[kind]]
 
-/** What a price counts; `undefined`: tokens. */
+/** The unit that a price counts; `undefined` for tokens. */
 export const unitOf = ({ per }: ModelPrice): keyof Units | undefined => {
   switch (per) {
     case "million_characters":
@@ -45,14 +45,14 @@ export const unitOf = ({ per }: ModelPrice): keyof Units | undefined => {
   }
 }
 
-/** Parts of the unit in one counted thing: sound is counted in milliseconds, so that no fraction is lost. */
+/** How counts convert to units. Audio is counted in milliseconds, so that no fraction of a second is lost. */
 const parts = {
   million_characters: { counted: 1, inUnit: 1_000_000n },
   minute: { counted: 1000, inUnit: 60_000n },
   search: { counted: 1, inUnit: 1n }
 }
 
-/** Rounded up to a micro-credit. */
+/** The charge for a count, rounded up to a micro-credit. */
 export const chargeUnits = ({ amount, per }: UnitPrice, count: number): Credits => {
   const { counted, inUnit } = parts[per]
   const whole = Math.ceil(count * counted)

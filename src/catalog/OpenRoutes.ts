@@ -26,7 +26,7 @@ const Meter = Schema.Union([
   Schema.Struct({ per: Schema.Literal("tokens"), protocol: UsageProtocol })
 ])
 
-/** One upstream route that clients may call; any other is refused with 2006. ADR 0073. */
+/** One upstream route that clients may call. All other routes are refused with 2006. ADR 0073. */
 export const OpenRoute = Schema.Struct({
   /** Path segment after `/vendors/`. */
   vendor: PathSegment,
@@ -43,23 +43,23 @@ export const OpenRoute = Schema.Struct({
 }).annotate({ identifier: "OpenRoute" })
 export type OpenRoute = typeof OpenRoute.Type
 
-/** A model that is called, charged by the token or by another unit. */
+/** A called model, charged by tokens or by another unit. */
 export const TokenModel = Schema.Struct({
   vendor: PathSegment,
-  /** The upstream's model id; with a date appended it is the same model. */
+  /** The upstream's model id. The id with a date appended names the same model. */
   model: ModelId,
-  /** Absent: it writes text, or embeds it if its output has no tokens. */
+  /** If absent, the model writes text, or embeds it if `outputTokensMax` is 0. */
   kind: Schema.optionalKey(ModelKind),
   price: ModelPrice,
   ...priceRowFields(ModelPrice),
   /**
-   * `false` if it does not reason unless a request asks for it, so that its stream shows its usage. Absent: like the
-   * built-in model of this name, or else `true`. docs/reference/passthrough.md#streams-left-by-their-client
+   * `false` if the model reasons only when a request asks for it, so that its stream shows all its usage. If absent,
+   * taken from the built-in model of this name, else `true`. docs/reference/passthrough.md#streams-left-by-their-client
    */
   reasons: Schema.optionalKey(Schema.Boolean),
-  /** The longest response in tokens, which is held if the request sets no limit. */
+  /** The longest response in tokens. It is held for if the request sets no limit. */
   outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
-  /** The longest prompt in tokens, or in what its price counts. It bounds the hold of a long request. */
+  /** The longest prompt, in tokens or in the unit of the price. It limits the hold of a long request. */
   inputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 }).annotate({ identifier: "TokenModel" })
 export type TokenModel = typeof TokenModel.Type
@@ -86,8 +86,8 @@ const googleRoutes = (version: string): ReadonlyArray<OpenRoute> => {
 }
 
 /**
- * Left out on purpose: routes that read or change what is stored in the upstream account (files,
- * batches, stored responses), because all users share that account. ADR 0073.
+ * Excludes routes that read or change what is stored in the upstream account (files, batches, stored responses),
+ * because all users share that account. ADR 0073.
  */
 export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   { ...openai, method: "POST", path: "/v1/chat/completions", meter: tokens("openai-chat") },
@@ -124,11 +124,14 @@ const kinds: Readonly<Partial<Record<UsageProtocol, ModelKind>>> = {
   rerank: "rerank"
 }
 
-/** Whether a protocol is that of models of this kind. One that writes text is not refused where others embed it. */
+/**
+ * Whether the protocol serves models of this kind. Text models and embedding models count as one kind here, so neither
+ * is refused at the other's routes.
+ */
 export const isOfKind = (protocol: UsageProtocol, { kind }: TokenModel): boolean =>
   kinds[protocol] === kind
 
-/** Whether a route is one of those that a model is made for. */
+/** Whether a model is made for this route. */
 export const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
   vendor === model.vendor &&
   meter.per === "tokens" &&
@@ -138,11 +141,11 @@ export const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean
 
 const withoutVersion = (path: string): string => path.replace(/^\/v\d[a-z0-9]*(?=\/)/u, "")
 
-/** The name of a route without the version of its API: `POST /chat/completions`. */
+/** The name of a route without its API version: `POST /chat/completions`. */
 export const unversionedName = ({ method, path }: OpenRoute): string =>
   `${method} ${withoutVersion(path)}`
 
-/** Routes of a dialect that the vendor who made it does not have itself. */
+/** Routes of a dialect that its own vendor does not have, but other vendors do. */
 const routesOfOthers: ReadonlyArray<OpenRoute> = [
   { ...openai, method: "POST", path: "/v1/rerank", meter: tokens("rerank") }
 ]
@@ -151,6 +154,6 @@ const routesOfOthers: ReadonlyArray<OpenRoute> = [
 export const dialectRoutes = (dialect: Dialect): ReadonlyArray<OpenRoute> =>
   [...builtInRoutes, ...routesOfOthers].filter(({ provider }) => provider === dialect)
 
-/** The route of a dialect behind a path with any version segment, or none. */
+/** The dialect's route for a path with any version segment, if there is one. */
 export const dialectRoute = (dialect: Dialect, path: string): OpenRoute | undefined =>
   dialectRoutes(dialect).find((route) => withoutVersion(route.path) === withoutVersion(path))

@@ -15,7 +15,7 @@ const dialects: Readonly<Record<UsageProtocol, string>> = {
   "gemini-embeddings": "Gemini embedContent"
 }
 
-/** The dialect of a model, and the path to use: the first matching route of its vendor. */
+/** The dialect of a model and the path to use, from the first matching route of its vendor. */
 export const dialectOf = (
   routes: ReadonlyArray<OpenRoute>,
   model: TokenModel,
@@ -32,7 +32,7 @@ export const dialectOf = (
   return undefined
 }
 
-/** The path that serves a model of tasks in OpenAI's shape, or else its own. */
+/** The path that serves a model's tasks in OpenAI's form, or else the model's own path. */
 export const taskRouteOf = (
   { action, result }: Pick<CatalogEntry, "action" | "result">,
   name: string,

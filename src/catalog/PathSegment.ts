@@ -2,7 +2,7 @@ import { Schema } from "effect"
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
 
-/** A vendor's id of a model; some have slashes: `meta-llama/llama-3.3-70b`. */
+/** A vendor's model id. Some contain slashes: `meta-llama/llama-3.3-70b`. */
 export const ModelId = Schema.String.check(
   Schema.isMaxLength(200),
   Schema.isPattern(

@@ -12,7 +12,7 @@ import type { DescribedBody } from "./jobs/DescribedBody.ts"
 import { evaluate, Expression } from "./jobs/Expression.ts"
 import type { ToolUses } from "./ToolUses.ts"
 
-/** A price; never negative. */
+/** A price, never negative. */
 export const Amount = ExactCreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
@@ -43,9 +43,9 @@ export const CallPrice = Schema.Struct({
 })
 
 /**
- * Micro-credits by expressions: `hold` over the body is an upper bound, `capture` over body, usage and number of
- * results what is charged. Without `capture`, or without the figures that it reads, the hold is charged in the
- * proportion of the results. docs/vendors-as-files.md#prices
+ * Prices by expressions, in micro-credits. `hold` reads the body and gives an upper bound. `capture` reads body, usage
+ * and number of results, and gives the charge. Without `capture`, or if figures that it reads are missing, the charge
+ * is the hold in proportion to the results. docs/vendors-as-files.md#prices
  */
 export const ExpressionPrice = Schema.Struct({
   per: Schema.Literal("expression"),
@@ -65,7 +65,7 @@ const tokenRates = {
   cachedInput: Schema.optionalKey(Amount),
   /** Prompt tokens written to the upstream's cache; default `input`. */
   cacheWrite: Schema.optionalKey(Amount),
-  /** Prompt tokens written with a longer lifetime than the default one; default `cacheWrite`. */
+  /** Prompt tokens written with a longer lifetime than the default; default `cacheWrite`. */
   cacheWriteLong: Schema.optionalKey(Amount),
   /** Output tokens spent on reasoning; default `output`. */
   reasoning: Schema.optionalKey(Amount),
@@ -75,7 +75,7 @@ const tokenRates = {
   imageOutput: Schema.optionalKey(Amount)
 }
 
-/** For each use of a tool, for each container that it ran in, or once for a call that used it. */
+/** The price per use of a tool, per container that it ran in, or once per call that used it. */
 export const ToolPrice = Schema.Struct({
   per: Schema.Literals(["use", "container", "call"]),
   amount: Amount
@@ -85,7 +85,7 @@ const toolName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z_]{0,63}$/u, { expected: "the name of a tool, such as web_search" })
 )
 
-/** The part of the rates that a batch costs: above 0, at most 1. */
+/** The fraction of the rates that a batch costs: above 0, at most 1. */
 const BatchShare = Amount.check(
   Schema.isBetweenBigInt(
     { minimum: 1n, maximum: microPerCredit },
@@ -96,12 +96,12 @@ const BatchShare = Amount.check(
 /** Credits per million tokens. docs/reference/wallet.md#price-of-a-call */
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
-  /** Absent: the model is not sold in batches. docs/reference/vendor-batches.md#price */
+  /** If absent, the model is not sold in batches. docs/reference/vendor-batches.md#price */
   batch: Schema.optionalKey(BatchShare),
   /** Prices of tools that the vendor runs, by name. docs/reference/wallet.md#tools-that-the-vendor-runs */
   tools: Schema.optionalKey(Schema.Record(toolName, ToolPrice)),
   ...tokenRates,
-  /** Rates of the whole call when its prompt has more tokens than `above`. */
+  /** Rates for the whole call if its prompt has more tokens than `above`. */
   long: Schema.optionalKey(
     Schema.Struct({
       above: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
@@ -111,7 +111,7 @@ export const TokenPrice = Schema.Struct({
 })
 export type TokenPrice = typeof TokenPrice.Type
 
-/** The fields of a decoded body that decide its price. Every body has some of them. */
+/** The fields of a decoded body that determine its price. Every body has some of them. */
 export interface PricedBody {
   readonly n?: number
   readonly duration?: number
@@ -147,7 +147,7 @@ const priceOfOne = (price: Exclude<PriceRule, ExpressionPrice>, body: PricedBody
     ? times(perSecond(price, body), body.duration ?? videoShortSeconds)
     : price.amount
 
-/** The amount of a price by expression; fails when it cannot be computed or is negative. */
+/** The amount of a price by expression. Fails if it cannot be computed or is negative. */
 const evaluated = (
   text: string,
   scope: Readonly<Record<string, unknown>>
@@ -159,8 +159,8 @@ const evaluated = (
   )
 
 /**
- * The price of a task at create, held until the task ends; fails for a body that a price by expression cannot be
- * computed of. docs/reference/wallet.md#holds
+ * The price of a task at its creation, held until the task ends. Fails if a price by expression cannot be computed for
+ * the body. docs/reference/wallet.md#holds
  */
 export const quote = (
   { price }: Priced,
@@ -173,7 +173,7 @@ export const quote = (
   )
 }
 
-/** What a task that has ended is charged by, beside its hold. */
+/** What determines the charge of an ended task, in addition to its hold. */
 export interface Produced {
   readonly body: unknown
   /** The vendor's figures. */
@@ -181,7 +181,10 @@ export interface Produced {
   readonly results: number
 }
 
-/** By the expression for it, at most the hold; `undefined` if there is none or its figures are missing. */
+/**
+ * The charge that the `capture` expression gives, at most the hold; `undefined` if there is no such expression or its
+ * figures are missing.
+ */
 export const capturedBy = (
   price: PriceRule,
   held: Credits,
@@ -221,8 +224,8 @@ const ratesAt = (rates: Rates, share: bigint): Rates => ({
 const batchPrices = new WeakMap<TokenPrice, TokenPrice>()
 
 /**
- * The price of a request of a batch: the rates times `batch`, each rounded up to a micro-credit per million tokens.
- * Tools cost what they cost elsewhere. `undefined`: the model is not sold in batches.
+ * The price of a batched request: the rates times `batch`, each rounded up to a micro-credit per million tokens. Tools
+ * have their normal price. `undefined` if the model is not sold in batches.
  */
 export const batchPriceOf = (
   price: TokenPrice | { readonly per: "million_characters" | "minute" | "search" }
@@ -240,20 +243,19 @@ export const batchPriceOf = (
   return made
 }
 
-/** What a call used beside tokens, or instead of them. */
+/** What a call used in addition to tokens, or instead of them. */
 export interface Units {
-  /** Unicode code points of the text that is spoken. */
+  /** Unicode code points of the spoken text. */
   readonly characters?: number
-  /** Of the sound that is transcribed. */
+  /** Duration of the transcribed audio. */
   readonly seconds?: number
-  /** Of a reranker, as its vendor counts them. */
+  /** Searches of a reranker, as its vendor counts them. */
   readonly searches?: number
 }
 
 /**
- * Tokens of a call. The parts are included in the sums: cached, written and audio tokens in the input,
- * long-lived ones in the written, reasoning and image tokens in the output. Audio tokens are those that
- * were not cached.
+ * Tokens of a call. Each part is included in its sum: cached, written and audio tokens in the input, long-lived written
+ * tokens in the written tokens, reasoning and image tokens in the output. Audio tokens are those that were not cached.
  */
 export interface TokenUsage extends Units {
   readonly inputTokens: number
@@ -267,7 +269,7 @@ export interface TokenUsage extends Units {
   readonly tools?: ToolUses
 }
 
-/** Rate times tokens, not yet divided by a million: the sum is rounded up once. */
+/** Rate times tokens, not divided by a million yet, so that the sum is rounded up only once. */
 const forTokens = (rate: Credits, tokens: number): bigint => {
   const count = Math.trunc(tokens)
   return count > 0 ? rate * BigInt(count) : 0n
@@ -336,8 +338,8 @@ const toolCost = (price: TokenPrice, uses: ToolUses | undefined): bigint => {
 }
 
 /**
- * The part of a hold that is settled when `produced` of the `requested` results exist, rounded up to a
- * micro-credit. The price at create counts, not the current catalog. docs/reference/wallet.md#settlement
+ * The part of a hold that is settled when `produced` of the `requested` results exist, rounded up to a micro-credit.
+ * The price at the task's creation applies, not that of the current catalog. docs/reference/wallet.md#settlement
  */
 export const chargeHeld = (held: Credits, requested: number, produced: number): Credits =>
   produced >= requested
@@ -349,7 +351,10 @@ const decodeCounted = Schema.decodeUnknownOption(Counted)
 
 const countMax = 100
 
-/** The results that an expression counts in a body; `undefined` without one, or if it has no such number. */
+/**
+ * The number of results that an expression computes from a body; `undefined` if there is no expression or it gives no
+ * such number.
+ */
 export const countOf = (expression: string | undefined, body: unknown): number | undefined => {
   if (expression === undefined) return undefined
   const count = Number(Result.getOrUndefined(evaluate(expression, "price", { body })))

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { sourceCharactersMax } from "../domain/limits/Limits.ts"
 import { PathSegment } from "./PathSegment.ts"
 
-/** A day; it begins at 00:00 UTC. */
+/** A day that begins at 00:00 UTC. */
 export const Day = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -21,7 +21,7 @@ const rowFields = {
   validFrom: Schema.optionalKey(Day),
   /** The first day without a price. */
   validUntil: Schema.optionalKey(Day),
-  /** The day from which the vendor advises against the model; absent: its sunset. */
+  /** The day from which the vendor advises against the model. If absent, the day of its sunset. */
   deprecation: Schema.optionalKey(Day),
   /** The day on which the vendor ends the model. */
   sunset: Schema.optionalKey(Day),
@@ -31,7 +31,7 @@ const rowFields = {
   source: Schema.optionalKey(Source)
 }
 
-/** The fields of a price row, with prices that replace `price` from a day on. docs/catalog.md#price-rows */
+/** The fields of a price row, including prices that replace `price` from a given day on. docs/catalog.md#price-rows */
 export const priceRowFields = <P extends Schema.Constraint>(price: P) => ({
   ...rowFields,
   laterPrices: Schema.optionalKey(
@@ -64,7 +64,7 @@ export interface PricePeriod<P> {
   readonly source: string | null
 }
 
-/** The prices of a model in the order of their days. */
+/** The prices of a model in chronological order. */
 export const pricePeriods = <P>(row: PriceRow<P>): ReadonlyArray<PricePeriod<P>> => {
   const later = (row.laterPrices ?? []).toSorted((a, b) => Date.parse(a.from) - Date.parse(b.from))
   const first = { from: row.validFrom ?? null, price: row.price, source: row.source }
@@ -109,7 +109,7 @@ export const orderFaults = (
   ]
 }
 
-/** The values of the headers of a model that ends. RFC 9745, RFC 8594. */
+/** Header values for a model that its vendor is ending. RFC 9745, RFC 8594. */
 export interface Ending {
   readonly deprecation: string
   readonly sunset: string
@@ -117,7 +117,7 @@ export interface Ending {
 
 const endings = new WeakMap<object, Ending>()
 
-/** Built once per row, because it is part of each response of the model. */
+/** Built once per row, because every response of the model has these headers. */
 export const endingOf = (row: Omit<PriceRow<unknown>, "price">): Ending | undefined => {
   const { deprecation, sunset } = row
   if (sunset === undefined) return undefined

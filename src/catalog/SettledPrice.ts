@@ -5,20 +5,23 @@ import { priceAt } from "./PriceRow.ts"
 import { isPinned } from "./UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
-/** Another model responded than was requested, and the requested one's price was charged. */
+/**
+ * Counts calls to which another model than the requested one responded, but that were charged at the requested model's
+ * price.
+ */
 const otherResponders = Metric.counter("gateway_other_model_responses_total", {
   description: "Responses of another model than the requested one, charged at the requested price",
   incremental: true
 })
 
-/** A request charged by its usage, at the prices from when it began. */
+/** A request that is charged by its usage, at the prices that applied when it began. */
 export interface TokenRequest {
   /** The requested model. */
   readonly model: TokenModel
   readonly price: ModelPrice
   /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<{ readonly model: TokenModel }>
-  /** Has the price of another model that responds. */
+  /** Provides the price if another model responds. */
   readonly catalog: UpstreamCatalog
   readonly nowMillis: number
 }

@@ -10,7 +10,7 @@ import type { Vendor } from "./Vendors.ts"
 
 const source = "anomalyco/models.dev@f3fc692, 2026-07-02"
 
-/** Prices below are in hundredths of a US cent per million tokens; one is a hundredth of a credit. */
+/** Prices below are in hundredths of a US cent per million tokens. A hundredth of a cent is a hundredth of a credit. */
 const rates = (input: number, output: number, cachedInput = input) => ({
   input: make(BigInt(input) * 10_000n),
   output: make(BigInt(output) * 10_000n),
@@ -33,7 +33,7 @@ const sold = (
   ...more
 })
 
-/** The figures double when a prompt has more than 200,000 tokens. */
+/** The rates double for prompts of more than 200,000 tokens. */
 const grok = (input: number, output: number, cached: number) => ({
   ...rates(input, output, cached),
   long: { above: 200_000, ...rates(2 * input, 2 * output, 2 * cached) }
@@ -41,7 +41,7 @@ const grok = (input: number, output: number, cached: number) => ({
 
 const silent = { reasons: false } as const
 
-/** Its price is per search, in a tenth of a credit for a thousand of them. */
+/** Priced per search. `perThousand` is in tenths of a credit per thousand searches. */
 const searching = (model: string, perThousand: number): Model => ({
   model,
   kind: "rerank",
@@ -74,7 +74,7 @@ const selfHosted = {
 } as const
 
 /**
- * Vendors that need no entry in a catalog file, in the form of such entries. For a vendor without models, the
+ * Vendors that need no entry in a catalog file, written in the form of such entries. For a vendor without models, the
  * operator sets prices. docs/reference/vendors.md#vendors-as-data
  */
 export const shippedVendors: ReadonlyArray<Vendor> = [
@@ -116,7 +116,7 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
       sold("magistral-medium-latest", rates(20_000, 50_000), [128_000, 16_384]),
       sold("codestral-latest", rates(3000, 9000), [256_000, 4096], silent),
       sold("ministral-8b-latest", rates(1000, 1000), [128_000, 128_000], silent),
-      // As many tokens as its batches may have
+      // The most tokens of one of its batch requests
       sold("mistral-embed", rates(1000, 0), [16_384, 0], silent)
     ]
   },
@@ -232,7 +232,7 @@ export const shippedVendors: ReadonlyArray<Vendor> = [
   { ...selfHosted, name: "llama-cpp" }
 ]
 
-/** Vendors of images and videos, which a catalog file opens by their names. docs/reference/vendors.md#job-vendors */
+/** Vendors of images, videos and audio that a catalog file opens by name. docs/reference/vendors.md#job-vendors */
 export const shippedJobVendors: ReadonlyMap<string, Vendor> = new Map(
   [blackForestLabs, bytePlus, elevenLabs, luma, runway].map((vendor) => [vendor.name, vendor])
 )

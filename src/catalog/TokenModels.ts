@@ -3,11 +3,14 @@ import type { ModelPrice } from "./ModelPrice.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
 
-/** The day on which the lists were read: later sunsets had been announced by then. */
+/** The day on which the price lists were read. Later sunsets had been announced by then. */
 const readOn = "2026-11-22"
 const source = `docs/catalog.md#sources-of-prices, read ${readOn}`
 
-/** Prices below are in thousandths of a US dollar, as in the vendors' lists; one is a tenth of a credit. */
+/**
+ * Prices below are in thousandths of a US dollar, as in the vendors' lists. A thousandth of a dollar is a tenth of a
+ * credit.
+ */
 const mills = (amount: bigint) => make((amount * microPerCredit) / 10n)
 
 /** Per million tokens: input, output, cache read, cache write, long-lived cache write. */
@@ -33,7 +36,7 @@ const price = (
   ...(long === undefined ? {} : { long })
 })
 
-/** OpenAI and Anthropic sell every model in batches, at half of its rates. */
+/** OpenAI and Anthropic sell every model in batches, at half its rates. */
 const batchShares: { readonly [vendor: string]: TokenPrice["batch"] } = {
   openai: make(microPerCredit / 2n),
   anthropic: make(microPerCredit / 2n)
@@ -42,8 +45,8 @@ const batchShares: { readonly [vendor: string]: TokenPrice["batch"] } = {
 type Tools = NonNullable<TokenPrice["tools"]>
 
 /**
- * A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 at Google since Gemini 3. A container of OpenAI
- * with 1 GB costs 3 cents.
+ * A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 dollars at Google since Gemini 3. An OpenAI
+ * container with 1 GB costs 3 cents.
  */
 const toolPrices: { readonly [vendor: string]: Tools } = {
   openai: {
@@ -54,7 +57,7 @@ const toolPrices: { readonly [vendor: string]: Tools } = {
   google: { google_search: { per: "use", amount: mills(14n) } }
 }
 
-/** Until Gemini 2.5 a thousand prompts with searches cost 35 dollars. */
+/** Up to Gemini 2.5, a thousand prompts with searches cost 35 dollars. */
 const toolPricesOf = (vendor: string, model: string): Tools | undefined =>
   model.startsWith("gemini-2.")
     ? { google_search: { per: "call", amount: mills(35n) } }
@@ -79,12 +82,15 @@ const chat =
 const embedding = (model: string, input: bigint): TokenModel =>
   chat("openai", 0, 300_000)(model, rates(input, 0n, input))
 
-/** Anthropic: cache read a tenth of the input, cache write for 5 minutes 1.25 times, for an hour twice. */
+/**
+ * Anthropic: a cache read costs a tenth of the input, a cache write for 5 minutes 1.25 times the input, and for an hour
+ * twice the input.
+ */
 const claudeRates = (input: bigint, output: bigint, cached = input / 10n) =>
   rates(input, output, cached, (input * 5n) / 4n, input * 2n)
 
 /**
- * OpenAI since GPT-5.6: cache write 1.25 times the input, for 12 hours 2.5 times; higher rates above
+ * OpenAI since GPT-5.6: a cache write costs 1.25 times the input, and for 12 hours 2.5 times. Rates are higher above
  * 272,000 tokens.
  */
 const gpt6Rates = (input: bigint, output: bigint, cached: bigint) =>
@@ -96,7 +102,7 @@ const gpt6Rates = (input: bigint, output: bigint, cached: bigint) =>
     }
   ] as const
 
-/** OpenAI before GPT-5.6, models with a million tokens: cache writes cost as much as other input. */
+/** OpenAI models before GPT-5.6 with a million tokens of context. Cache writes cost as much as other input. */
 const gpt54Rates = (input: bigint, output: bigint, cached: bigint) =>
   [
     rates(input, output, cached),
@@ -115,7 +121,7 @@ const claude4 = chat("anthropic", 64_000, 200_000)
 const claude5 = chat("anthropic", 128_000, 1_000_000)
 const gemini = chat("google", 65_536, 1_048_576)
 
-/** A model that its vendor ends on a day, and the recommended replacement. */
+/** A model that its vendor ends on this day, and the recommended replacement. */
 const ending = (sunset: string, model: TokenModel, replacement?: string): TokenModel => ({
   ...model,
   sunset,
@@ -123,10 +129,10 @@ const ending = (sunset: string, model: TokenModel, replacement?: string): TokenM
   ...(replacement === undefined ? {} : { replacement })
 })
 
-/** A model that reasons only when a request asks for it. */
+/** A model that reasons only if a request asks for it. */
 const plain = (model: TokenModel): TokenModel => ({ ...model, reasons: false })
 
-/** A launch price: from a day on, the rates double. */
+/** A launch price: the rates double on a given day. */
 const doubling = (from: string, model: string, base: readonly [bigint, bigint, bigint]) => ({
   ...gemini(model, rates(...base)),
   laterPrices: [
@@ -179,7 +185,7 @@ const openAi: ReadonlyArray<TokenModel> = [
   embedding("text-embedding-ada-002", 100n)
 ]
 
-/** Sound, with the largest input in characters, seconds or tokens. docs/catalog.md#sources-of-prices */
+/** Audio models, with their largest input in characters, seconds or tokens. docs/catalog.md#sources-of-prices */
 const openAiSound = (
   kind: "speech" | "transcription",
   model: string,
@@ -196,23 +202,23 @@ const openAiSound = (
   inputTokensMax
 })
 
-/** A request may have 4096 characters. */
+/** The most characters of a request. */
 const charactersMax = 4096
 const spoken = (amount: bigint): ModelPrice => ({
   per: "million_characters",
   amount: mills(amount)
 })
 
-/** As many seconds as a file of 25 MB has at 6 kilobits a second, the lowest rate of its formats. */
+/** The duration of a 25 MB file at 6 kilobits per second, the lowest bit rate of the accepted formats. */
 const secondsMax = 34_953
 
-/** In tenths of a mill. */
+/** Amounts in tenths of a mill. */
 const minutes = (amount: bigint): ModelPrice => ({
   per: "minute",
   amount: make((amount * microPerCredit) / 100n)
 })
 
-/** Tokens of the prompt, of the transcript and of the sound. */
+/** Prices of prompt, transcript and audio tokens. */
 const heard = (model: string, input: bigint, output: bigint, sound: bigint): TokenModel => {
   const tokens = { input: mills(input), output: mills(output), audioInput: mills(sound) }
   return openAiSound("transcription", model, { per: "million_tokens", ...tokens }, 16_000, 2000)
@@ -314,7 +320,7 @@ const google: ReadonlyArray<TokenModel> = [
     outputTokensMax: 65_536,
     inputTokensMax: 131_072
   },
-  // A batch has 100 texts of 2048 tokens
+  // The most tokens of a batch request: 100 texts of 2048 tokens
   chat("google", 0, 204_800)("gemini-embedding-001", rates(150n, 0n, 150n))
 ]
 

@@ -41,11 +41,11 @@ const responsesUses = (output: unknown): ToolUses | undefined => {
     : Object.fromEntries(Array.from(uses, ([name, ids]) => [name, ids.size]))
 }
 
-/** Opening a page that a search has found costs nothing. */
+/** Opening a page found by a search is free. */
 const isFreeAction = (item: unknown): boolean =>
   at(item, "type") === "web_search_call" && (at(item, "action", "type") ?? "search") !== "search"
 
-/** Counts such as `web_search_requests`. */
+/** The uses in counts such as `web_search_requests`. */
 const anthropicUses = (counts: unknown): ToolUses | undefined => {
   if (typeof counts !== "object" || counts === null) return undefined
   const uses = Object.entries(counts).flatMap(([key, count]): Array<[string, number]> => {
@@ -56,7 +56,7 @@ const anthropicUses = (counts: unknown): ToolUses | undefined => {
   return uses.length === 0 ? undefined : Object.fromEntries(uses)
 }
 
-/** The queries of all candidates. */
+/** Counts the search queries of all candidates. */
 const geminiUses = (candidates: unknown): ToolUses | undefined => {
   if (!Array.isArray(candidates)) return undefined
   const queries = candidates.reduce<number>((sum, candidate: unknown) => {

@@ -17,8 +17,8 @@ const google = (because: string, ...models: ReadonlyArray<string>) =>
   all("google", because, ...models)
 
 /**
- * Models of the vendors' own clients that have no token price, and why: the reason is part of the
- * refusal. `CATALOG_FILE` gives a price to any of them. docs/catalog.md#models-without-a-price
+ * Models of the vendors' own clients that have no token price, with the reason that a refusal states. `CATALOG_FILE`
+ * can give any of them a price. docs/catalog.md#models-without-a-price
  */
 export const unsoldModels: ReadonlyMap<string, string> = new Map([
   ...openAi(shutDown("2026-10-23"), "gpt-4.1-nano", "o4-mini", "o3-mini", "o1", "o1-pro"),

@@ -10,11 +10,14 @@ import { unsoldModels } from "./UnsoldModels.ts"
 import { providerOf, routesOf, tokenModelsOf } from "./Vendors.ts"
 import type { CatalogProvider, Vendor } from "./Vendors.ts"
 
-/** An open route with its model segment, a path that is open only for other methods, or nothing. */
+/**
+ * The result of matching a path: an open route with its model segment, a path that is open only for other methods, or
+ * nothing.
+ */
 export type RouteMatch =
   | {
       readonly _tag: "Open"
-      /** The catalog that prices the call, even if another is adopted before its body arrives. */
+      /** The catalog that prices the call, even if another catalog is adopted before its body arrives. */
       readonly catalog: UpstreamCatalog
       readonly route: OpenRoute
       /** The upstream path, built from the route and not from the client's text. */
@@ -36,9 +39,9 @@ export interface UpstreamCatalog {
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
   readonly priced: (vendor: string, model: string) => TokenModel | undefined
   readonly aliases: ReadonlyArray<CallAlias>
-  /** The alias of a name that has no price. */
+  /** The alias of a name for which there is no priced model. */
   readonly aliasOf: (vendor: string, name: string) => CallAlias | undefined
-  /** Which route serves a model that a vendor does not have, as a sentence; `undefined` if none does. */
+  /** A sentence that says which route serves a model that the vendor does not have; `undefined` if none does. */
   readonly elsewhere: (vendor: string, name: string) => string | undefined
   /** Why a model of a vendor has no price; `undefined` if it has one or is unknown. */
   readonly unsold: (vendor: string, model: string) => string | undefined
@@ -56,7 +59,7 @@ export interface UpstreamRows {
 export const dialectOfProvider = (catalog: UpstreamCatalog, provider: Provider): Dialect =>
   catalog.provider(provider)?.dialect ?? "openai"
 
-/** The later rows replace the earlier ones with their key. */
+/** Removes rows that a later row with the same key replaces. */
 const replaced = <Row>(rows: ReadonlyArray<Row>, keyOf: (row: Row) => string): Array<Row> => [
   ...new Map(rows.map((row) => [keyOf(row), row])).values()
 ]
@@ -69,13 +72,13 @@ export const tokenModelKey = ({ model, vendor }: TokenModel): string => `${vendo
 const isShipped = (vendor: Vendor): boolean =>
   shippedVendors.includes(vendor) || shippedJobVendors.get(vendor.name) === vendor
 
-/** The shipped vendors, unless a file replaces them, and those of the file. */
+/** The shipped vendors, unless a file replaces them, and the vendors of the file. */
 export const openedBy = (vendors: ReadonlyArray<Vendor> = []): ReadonlyArray<Vendor> => [
   ...shippedVendors.filter(({ name }) => vendors.every((it) => it.name !== name)),
   ...vendors
 ]
 
-/** The built-in vendors, routes and prices, with those of a catalog file added or replacing them. */
+/** Adds the vendors, routes and prices of a catalog file to the built-in ones, or replaces them. */
 export const withBuiltIn = ({
   routes = [],
   tokenModels = [],
@@ -110,10 +113,10 @@ export const likeBuiltIn = (row: TokenModel): TokenModel => {
   }
 }
 
-/** A decoded segment, or a model in one: no slash, no percent sign, no space, and not `.` or `..`. */
+/** A decoded segment, or a model within one. Allows no slash, percent sign or space, and not `.` or `..`. */
 const segmentPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
 
-/** The decoded segments of a path; `undefined` when one may not be sent upstream. */
+/** The decoded segments of a path; `undefined` if one of them may not be sent upstream. */
 const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {
   if (!path.startsWith("/")) return undefined
   const segments: Array<string> = []
@@ -151,7 +154,7 @@ const matchRoute = (
       const suffix = expected.slice("{model}".length)
       if (!given.endsWith(suffix)) return undefined
       model = given.slice(0, given.length - suffix.length)
-      // A verb such as :generateContent belongs to the route, never to the model.
+      // A verb such as :generateContent belongs to the route, never to the model
       if (!segmentPattern.test(model) || (suffix === "" && /:[a-z]+[A-Z]/u.test(model)))
         return undefined
       path += `/${encodeURIComponent(model).replaceAll("%3A", ":").replaceAll("%40", "@")}${suffix}`
@@ -164,12 +167,12 @@ const matchRoute = (
   return { path, model }
 }
 
-/** Paths that one catalog remembers. */
+/** The most paths that one catalog caches. */
 const rememberedMax = 1000
 
 /**
- * Remembers matches of open paths, because every call needs one and most use the same. The key is the path itself, so
- * no new string is created.
+ * Caches the matches of open paths, because every call needs one and most calls use the same paths. The key is the path
+ * itself, so no new string is created.
  */
 const rememberOpen = (match: UpstreamCatalog["match"]): UpstreamCatalog["match"] => {
   const known = new Map<string, Extract<RouteMatch, { readonly _tag: "Open" }>>()
@@ -184,10 +187,10 @@ const rememberOpen = (match: UpstreamCatalog["match"]): UpstreamCatalog["match"]
   }
 }
 
-/** A date or `-latest` after a model id names a version of the same model. */
+/** A date, a three-digit number or `-latest` after a model id names a version of the same model. */
 const versionSuffix = /(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-\d{3})$/u
 
-/** Whether the name permanently denotes one version of a model. */
+/** Whether the name always denotes the same version of a model. */
 export const isPinned = (name: string): boolean =>
   versionSuffix.test(name) && !name.endsWith("-latest")
 
@@ -203,7 +206,7 @@ export const makeUpstreamCatalog = (
     tokenModels
   }: UpstreamRows & {
     readonly aliases?: ReadonlyArray<CallAlias>
-    /** Models and aliases of tasks by name, each with the sentence that says where it is served. */
+    /** Task models and aliases by name, each with the sentence that says where it is served. */
     readonly taskModels?: ReadonlyMap<string, string>
   } = withBuiltIn(),
   id: number | null = null
@@ -225,7 +228,7 @@ export const makeUpstreamCatalog = (
     const own = modelsOf.get(vendor)
     const listed = own?.get(model)
     if (listed !== undefined || own === undefined) return listed
-    // A version that is not sold does not have the price of its model
+    // A version that is deliberately not sold does not get the price of its model
     const base = model.replace(versionSuffix, "")
     return base === model || unsoldBecause(vendor, model) !== undefined ? undefined : own.get(base)
   }

@@ -8,7 +8,7 @@ import { fieldNames } from "./bodies/Bodies.ts"
 const Form = Schema.Literals(["size-object", "size-x", "text", "first", "list"])
 export type Form = typeof Form.Type
 
-/** The upstream's name of a field, or name and form; `null`: the upstream has no such field. */
+/** The upstream's name of a field, or its name and form. `null` if the upstream has no such field. */
 const Target = Schema.Union([
   Schema.Null,
   Schema.NonEmptyString,
@@ -18,8 +18,8 @@ const Target = Schema.Union([
 type Target = typeof Target.Type
 
 /**
- * Maps a body to the flat input of a model (fal, Replicate). A required field that is not listed keeps
- * its name, any other is refused at create; `constants` are sent with every job.
+ * Maps a body to the flat input of a model at fal or Replicate. A required field that is not listed keeps its name; any
+ * other field that is not listed is refused when a task is created. `constants` are sent with every job.
  * docs/catalog.md#input-of-an-added-model, ADR 0143.
  */
 export const UpstreamInput = Schema.Struct({
@@ -50,7 +50,7 @@ const written = (value: unknown, form: Form): unknown => {
   }
 }
 
-/** A field of the gateway: unknown to the upstreams of these adapters, and never refused. */
+/** The gateway's own field. The upstreams of these adapters do not have it, and it is never refused. */
 const ownField = "safety_filter"
 
 const targetOf = (label: string, name: string, { fields = {} }: UpstreamInput): Target => {
@@ -58,11 +58,11 @@ const targetOf = (label: string, name: string, { fields = {} }: UpstreamInput): 
   return name !== ownField && fieldNames(label).required.has(name) ? name : null
 }
 
-/** Whether a client may set the field: it is sent, required, or the gateway's own. */
+/** Whether a client may set the field: it is mapped, required, or the gateway's own. */
 export const isMapped = (label: string, name: string, input: UpstreamInput = {}): boolean =>
   name === ownField || fieldNames(label).required.has(name) || targetOf(label, name, input) !== null
 
-/** The upstream's input for a body whose media were already written in the upstream's form. */
+/** The upstream's input for a body whose media have been written in the upstream's form. */
 export const upstreamInput = (
   label: string,
   body: Readonly<Record<string, unknown>>,

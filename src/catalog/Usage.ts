@@ -6,19 +6,19 @@ import type { TokenUsage, Units } from "./Price.ts"
 import { mergeToolUses, toolUsesOf } from "./ToolUses.ts"
 import type { ToolUses } from "./ToolUses.ts"
 
-/** A number of tokens; 0 if there is none, `NaN` for anything that is not a count. */
+/** A number of tokens: 0 if absent, `NaN` if it is not a count. */
 const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
   const found = at(value, ...path) ?? 0
   return typeof found === "number" && Number.isSafeInteger(found) && found >= 0 ? found : NaN
 }
 
-/** A call with the vendor's tools reads its prompt several times, and may ask for many choices. */
+/** A call with the vendor's tools may read its prompt several times and request many choices. */
 const readingsMax = 16
 const choicesMax = 128
 
 /**
- * Whether figures are plausible: counts that are not negative, not all zero, and within the model's limits. A figure
- * that is not a count stays `NaN` when it is merged. docs/reference/passthrough.md#usage
+ * Whether figures are plausible: not negative, not all zero, and within the model's limits. A figure that is not a
+ * count stays `NaN` when figures are merged. docs/reference/passthrough.md#usage
  */
 export const isCredible = (usage: TokenUsage, model: TokenModel): boolean =>
   usage.inputTokens + usage.outputTokens + unitsIn(usage) > 0 &&
@@ -140,7 +140,10 @@ const responsesUsage = (usage: unknown): TokenUsage | undefined =>
       }
     : undefined
 
-/** Seconds, where the model is charged by them: in `usage`, or as the `duration` of a verbose response. */
+/**
+ * The seconds of a transcription, if the model is charged by them: from `usage`, or from `duration` of a verbose
+ * response.
+ */
 const transcriptionUsage = (value: unknown): TokenUsage | undefined => {
   const usage = at(value, "usage")
   const seconds = at(usage, "seconds") ?? at(value, "duration")
@@ -153,13 +156,13 @@ const transcriptionUsage = (value: unknown): TokenUsage | undefined => {
   }
 }
 
-/** Some servers write it as text. */
+/** A duration. Some servers write it as text. */
 const length = (value: unknown): number => {
   const seconds = typeof value === "string" ? Number.parseFloat(value) : value
   return typeof seconds === "number" && Number.isFinite(seconds) && seconds >= 0 ? seconds : NaN
 }
 
-/** Cohere counts searches in `meta`, Jina tokens in `usage`. */
+/** Cohere reports searches in `meta`, Jina tokens in `usage`. */
 const rerankUsage = (value: unknown): TokenUsage | undefined => {
   const usage = at(value, "usage")
   const billed = at(value, "meta", "billed_units")
@@ -213,7 +216,7 @@ const modality = (details: unknown, name: string): number =>
       )
     : 0
 
-/** Most calls have only text; their receipts lack these members. */
+/** Omits zero counts: most calls contain only text, and their receipts have no such members. */
 const modalities = (audio: number, image: number) => ({
   ...(audio === 0 ? {} : { audioInputTokens: audio }),
   ...(image === 0 ? {} : { imageOutputTokens: image })
@@ -261,7 +264,7 @@ const fallbackOf = (iterations: unknown): unknown =>
       )
     : undefined
 
-/** Events of a stream are cumulative, so the highest figure of each kind counts. */
+/** Merges figures. Events of a stream are cumulative, so the highest figure of each kind counts. */
 export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage =>
   a === undefined
     ? b
@@ -293,13 +296,16 @@ const larger = (unit: keyof Units, a: Units, b: Units): Units => {
 
 const usedTools = (tools: ToolUses | undefined) => (tools === undefined ? {} : { tools })
 
-/** The extra event of `include_usage`: usage and no choices. docs/reference/vendors.md#openai-streams */
+/**
+ * Whether an event is the extra one that `include_usage` requests: it has usage but no choices.
+ * docs/reference/vendors.md#openai-streams
+ */
 export const isUsageChunk = (event: unknown): boolean => {
   const choices = at(event, "choices")
   return Array.isArray(choices) && choices.length === 0 && isObject(at(event, "usage"))
 }
 
-/** The upstream failed during its response. */
+/** Whether the event reports that the upstream failed during its response. */
 export const isErrorEvent = (event: unknown): boolean =>
   isObject(at(event, "error")) ||
   at(event, "type") === "error" ||

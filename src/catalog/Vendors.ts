@@ -6,7 +6,7 @@ import { JobProtocol } from "./jobs/JobProtocol.ts"
 import { dialectRoute, TokenModel } from "./OpenRoutes.ts"
 import type { OpenRoute } from "./OpenRoutes.ts"
 
-/** Also the prefix of its variables and accounts, so every name must be distinct. */
+/** Also the prefix of the vendor's variables and accounts, so every name must be distinct. */
 const VendorName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z0-9]{0,30}(?:-[a-z0-9]{1,30}){0,3}$/u, {
     expected: "lower-case letters and digits in words with hyphens between them"
@@ -24,7 +24,7 @@ const isPublicBase = (text: string): boolean => {
   )
 }
 
-/** A file may come from a third party, so only the operator's variables may name a non-public address. */
+/** Catalog files may come from third parties, so only the operator's variables may name a non-public address. */
 const PublicBase = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -59,15 +59,15 @@ export const CatalogProvider = Schema.Struct({
   auth,
   dialect,
   jobs: Schema.optionalKey(JobProtocol),
-  /** True for a base from a file: only public addresses are allowed. */
+  /** True for a base from a catalog file: only public addresses are allowed. */
   guarded: Schema.optionalKey(Schema.Boolean)
 })
 export type CatalogProvider = typeof CatalogProvider.Type
 
 /**
- * A vendor in a catalog file: everything that the gateway needs to sell its models. A vendor of language models has a
- * dialect, one of images, videos or sounds has `jobs`; a vendor may have both.
- * docs/catalog.md#vendors, ADR 0296, ADR 0298
+ * A vendor in a catalog file, with everything that the gateway needs to sell its models. A vendor of language models
+ * has a `dialect`; a vendor of images, videos or audio has `jobs`; a vendor may have both. docs/catalog.md#vendors, ADR
+ * 0296, ADR 0298
  */
 export const Vendor = Schema.Struct({
   ...provider,
@@ -94,14 +94,14 @@ export const providerOf = ({ auth = "bearer", base, dialect, jobs, name, usage }
     ...(jobs === undefined ? {} : { jobs: Struct.omit(jobs, ["models"]) })
   }) satisfies CatalogProvider
 
-/** A path outside its dialect opens nothing; it is a fault of the file. */
+/** The open routes of a vendor. A path outside its dialect opens no route; it is reported as a fault of the file. */
 export const routesOf = ({ dialect, name, routes = [] }: Vendor): ReadonlyArray<OpenRoute> =>
   routes.flatMap((path) => {
     const route = dialect && dialectRoute(dialect, path)
     return route === undefined ? [] : [{ ...route, vendor: name, provider: name, path }]
   })
 
-/** The models of its jobs, each with the body of its entry. */
+/** The models of its jobs, as catalog entries with the described bodies. */
 export const jobModelsOf = ({ jobs, name }: Vendor): ReadonlyArray<CatalogEntry> =>
   (jobs?.models ?? []).map((model) => entryOf({ vendor: name, adapter: `jobs/${name}` }, model))
 

@@ -24,7 +24,7 @@ export const artifactLocation = (dataDir: string): Effect.Effect<ArtifactLocatio
     return { _tag: "S3", bucket, prefix: prefix.replaceAll(/^\/+|\/+$/gu, ""), ...(yield* aws) }
   })
 
-/** If there are several names, the first variable that is set wins. */
+/** The AWS variables. If a setting has several names, the first variable that is set is used. */
 const aws = Effect.gen(function* () {
   const text = (name: string) =>
     read(name, Config.option(Config.NonEmptyString(name)), "set a text")

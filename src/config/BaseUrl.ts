@@ -1,4 +1,4 @@
-/** A URL that paths can be appended to: http(s), without query, fragment and credentials. */
+/** Whether paths can be appended to a URL: http(s), without query, fragment and credentials. */
 export const isBase = (url: URL): boolean =>
   /^https?:$/u.test(url.protocol) &&
   [url.search, url.hash, url.username, url.password].every((part) => part === "")

@@ -30,7 +30,7 @@ import { vendorAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
 
-/** How long simulated jobs take: a random time between the two. */
+/** The duration of simulated jobs: a random time between the two bounds. */
 export interface DelayRange {
   readonly min: Duration.Duration
   readonly max: Duration.Duration
@@ -53,39 +53,39 @@ export class AppConfig extends Context.Service<
     readonly host: string
     /** Without a trailing slash. */
     readonly baseUrl: string
-    /** Where vendors send callbacks to, without a trailing slash. ADR 0107. */
+    /** The base URL to which vendors send callbacks, without a trailing slash. ADR 0107. */
     readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
       | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly pool: number }
-    /** Equal processes of this command, including this one; they divide the limits of a process. */
+    /** The number of identical processes of this command, including this one. They divide the limits of one process. */
     readonly processes: number
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
-    /** Without it anyone may read `/metrics`, which then names neither users nor accounts. ADR 0223 */
+    /** If it is absent, anyone may read `/metrics`, which then names neither users nor accounts. ADR 0223 */
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation
     readonly egressAllow: string
-    /** A provider without an account is served by the simulator. ADR 0070. */
+    /** The simulator serves providers without an account. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
-    /** These and the accounts with the providers of a catalog, whose files of secrets are read again. */
+    /** These accounts and those of a catalog's providers, whose secret files are read again. */
     readonly accountsWith: (
       providers: ReadonlyArray<ProviderEntry>
     ) => Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault>
-    /** `safety_filter: false` is passed on to DashScope, which must have allowed it for the account. */
+    /** Whether `safety_filter: false` is passed on to DashScope, which must have allowed it for the account. */
     readonly dashScopeInspectionOptOut: boolean
-    /** Longest silence of an upstream, before its response and within it. */
+    /** The longest silence of an upstream, before its response and within it. */
     readonly upstreamTimeout: Duration.Duration
     /** How long an abandoned stream is still read for its usage figures. */
     readonly abandonedStreamTimeout: Duration.Duration
-    /** How long a request for images in OpenAI's shape waits for its task. */
+    /** How long a request of the OpenAI-compatible images API waits for its task. */
     readonly imagesWait: Duration.Duration
     readonly simulatorDelay: DelayRange
-    /** From the stop signal until the process no longer listens. */
+    /** The time from the stop signal until the process stops listening. */
     readonly shutdownDelay: Duration.Duration
-    /** After that, for running requests, submits and deliveries. */
+    /** The time after that for running requests, submits and deliveries. */
     readonly shutdownGrace: Duration.Duration
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
@@ -93,13 +93,13 @@ export class AppConfig extends Context.Service<
     readonly maxBodyBytes: number
     /** Inference requests of a key per minute; 0 means no limit. */
     readonly rateLimitPerMinute: number
-    /** The same for all keys of a user together. */
+    /** The same limit for all keys of a user together. */
     readonly userRateLimitPerMinute: number
     /** Management requests of a user per minute; 0 means no limit. */
     readonly manageRateLimitPerMinute: number
     /** Unfinished tasks of a key; 0 means no limit. */
     readonly concurrentTasksPerKey: number
-    /** The same for all keys of a user together. */
+    /** The same limit for all keys of a user together. */
     readonly concurrentTasksPerUser: number
     /** Bytes of stored inputs of a user; 0 means no limit. */
     readonly keptInputBytesPerUser: number
@@ -109,7 +109,7 @@ export class AppConfig extends Context.Service<
     readonly consoleCreditsPerMonth: number
     readonly signIn: SignInSettings
     readonly serviceName: string
-    /** Where users of the console buy credits: a page or an address. */
+    /** Where users of the console buy credits: a URL or an e-mail address. */
     readonly topUpUrl: Option.Option<string>
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
@@ -245,7 +245,7 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("SIMULATOR_DELAY").pipe(Config.withDefault("2 seconds to 6 seconds")),
     delayRemedy
   )
-  // Media and holds of calls expire after 24 hours, so nothing may wait longer
+  // Media and the holds of calls expire after 24 hours, so nothing may wait longer
   const duration = (name: string, preset = Duration.hours(1)) =>
     read(name, Config.Duration(name).pipe(Config.withDefault(preset)), durationRemedy).pipe(
       Effect.filterOrFail(

@@ -5,10 +5,7 @@ import { fault, read } from "./Setting.ts"
 const baseRemedy =
   "set an absolute http or https URL without a query, such as https://gateway.example.com"
 
-/**
- * The public address, at the start of artifact links, without a trailing slash.
- * docs/reference/configuration.md#address
- */
+/** The public base URL, used for artifact links, without a trailing slash. docs/reference/configuration.md#address */
 export const baseUrl = (port: number) =>
   Effect.gen(function* () {
     const url = yield* read("BASE_URL", Config.option(Config.URL("BASE_URL")), baseRemedy)
@@ -19,8 +16,8 @@ export const baseUrl = (port: number) =>
   })
 
 /**
- * Where vendors send callbacks to, without a trailing slash. The URL of a callback contains its token,
- * so plain HTTP is accepted only on the loopback, for tests. ADR 0107.
+ * The base URL to which vendors send callbacks, without a trailing slash. The URL of a callback contains its token, so
+ * plain HTTP is accepted only on loopback addresses, for tests. ADR 0107.
  */
 export const publicUrl = Effect.gen(function* () {
   const remedy = "set an absolute https URL that the vendors can reach, without a query"

@@ -9,18 +9,18 @@ import { fault, read } from "./Setting.ts"
 
 /** Retention times. docs/reference/privacy.md#retention */
 export interface RetentionSettings {
-  /** Of finished tasks; `None` means forever. */
+  /** How long finished tasks are kept; `None` means forever. */
   readonly tasks: Option.Option<Duration.Duration>
-  /** Of prompts and inputs of tasks; `None` means as long as the task. */
+  /** How long prompts and inputs of tasks are kept; `None` means as long as the task. */
   readonly bodies: Option.Option<Duration.Duration>
-  /** Of the delivery log and of receipts of calls. */
+  /** How long the delivery log and call receipts are kept. */
   readonly log: Duration.Duration
   readonly audit: Duration.Duration
 }
 
 const max = Duration.days(retentionDaysMax)
 
-/** `min`: younger data are still in use, or share a partition with data in use. */
+/** `min`: younger data are still in use, or share a partition with data that are. */
 const setting = (name: string, min: Duration.Duration) => {
   const remedy = `set a duration from ${Duration.format(min)} to ${retentionDaysMax} days, such as 90 days`
   return read(name, Config.option(Config.Duration(name)), remedy).pipe(

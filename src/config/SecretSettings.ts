@@ -9,13 +9,13 @@ const adminTokenCharactersMin = 16
 
 export const isAdminToken = (token: string): boolean => token.length >= adminTokenCharactersMin
 
-/** The keys of `MASTER_KEY`: the first encrypts, every one decrypts. ADR 0222 */
+/** The keys of `MASTER_KEY`. The first one encrypts, and all of them can decrypt. ADR 0222 */
 export const masterKeysOf = (text: string): Arr.NonEmptyReadonlyArray<string> => {
   const [first = "", ...others] = text.split(",").map((key) => key.trim())
   return [first, ...others]
 }
 
-/** One or more keys of 32 bytes as Base64. */
+/** Whether the text is one or more 32-byte keys in Base64. */
 export const isMasterKey = (text: string): boolean =>
   masterKeysOf(text).every((base64) =>
     Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)

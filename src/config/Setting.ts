@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Config, Effect, FileSystem, Option, Redacted, Schema } from "effect"
 
 /**
- * A wrong variable in one line: name, fault, remedy. Startup fails with it.
+ * An invalid variable in one line: name, fault and remedy. It stops the startup.
  * docs/reference/configuration.md#rules-of-values
  */
 export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
@@ -12,7 +12,7 @@ export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault"
 export const fault = (name: string, problem: string, remedy: string): ConfigFault =>
   new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
 
-/** Reads one variable; a wrong value is reported with the `remedy`. */
+/** Reads one variable. A fault is reported with the `remedy`. */
 export const read = <A>(name: string, config: Config.Config<A>, remedy: string) =>
   Effect.mapError(config, (error) => {
     const issue = /^(?:SchemaError\()?(.*?)(?:\n|\)$|$)/u.exec(error.message)?.[1] ?? error.message
@@ -43,7 +43,7 @@ const readSecretFile = (variable: string, file: string) =>
     const text = yield* Effect.mapError(readFileString(file), ({ message }) =>
       fault(variable, message, fileRemedy)
     )
-    // Editors and echo end the last line
+    // Editors and `echo` add a line end
     const secret = text.replace(/[\r\n]+$/u, "")
     if (secret === "") return yield* fault(variable, `${file} is empty`, fileRemedy)
     // A header cannot contain a line end, so every request would fail. A list of keys may continue after a comma

@@ -6,19 +6,19 @@ import { Scope } from "../domain/Scope.ts"
 import { isLoopback } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 
-/** The provider for signing in. docs/reference/configuration.md#sign-in */
+/** The OpenID provider for signing in. docs/reference/configuration.md#sign-in */
 export interface OidcSettings {
   readonly issuer: URL
   readonly clientId: string
   /** Absent for a public client. */
   readonly clientSecret: Option.Option<Redacted.Redacted>
-  /** Verified e-mail addresses, lower case, that sign in as the operator. */
+  /** Verified e-mail addresses, in lower case, that sign in as the operator. */
   readonly operators: ReadonlyArray<string>
-  /** Scopes that every access token has beside its own. */
+  /** Scopes that every access token has in addition to its own. */
   readonly tokenScopes: ReadonlyArray<Scope>
 }
 
-/** An address and the length of its prefix in bits. */
+/** A network address and its prefix length in bits. */
 export type ProxyNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 export interface SignInSettings {
@@ -81,7 +81,7 @@ const trustedProxies = Effect.gen(function* () {
     Effect.try({
       try: (): ProxyNetwork => {
         const [text = ""] = entry.split("/", 1)
-        // Not 10.1 for 10.0.0.1
+        // Rejects abbreviated addresses such as 10.1 for 10.0.0.1
         if (!text.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(text)) throw new Error(text)
         if (entry.includes("/")) return ipaddr.parseCIDR(entry)
         const address = ipaddr.parse(entry)

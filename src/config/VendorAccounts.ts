@@ -6,7 +6,7 @@ import { isBase, withoutSlash } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
-/** The fault of a list of keys, without quoting a key. */
+/** A fault in a list of keys. Does not quote a key. */
 interface KeysFault {
   readonly fault: string
 }
@@ -109,7 +109,7 @@ interface Settings extends Partial<
 const count = (text: string, max: number): number | undefined =>
   /^\d{1,6}$/u.test(text) && Number(text) >= 1 && Number(text) <= max ? Number(text) : undefined
 
-/** Parsers by the name of the setting: a parser returns the setting or its fault. */
+/** Parsers by setting name. A parser returns the setting or its fault. */
 const readers = new Map<string, (value: string) => Settings | string>([
   [
     "weight",
@@ -174,7 +174,7 @@ const accountsOf = Effect.fnUntraced(function* (provider: ProviderEntry) {
     return yield* fault(`${variable}_BASE_URL`, "cannot be used as a base URL", baseRemedy)
   }
   if (Option.isNone(keys)) {
-    // A server that takes no key is enabled by its base alone
+    // A server that needs no key is enabled by its base alone
     return provider.auth === "optional-bearer" && Option.isSome(base) && base.value !== undefined
       ? [accountOf(provider, fingerprintOf(base.value), "", base.value)]
       : []
@@ -185,7 +185,7 @@ const accountsOf = Effect.fnUntraced(function* (provider: ProviderEntry) {
     : yield* fault(`${variable}_API_KEY`, parsed.failure.fault, keysRemedy)
 })
 
-/** The accounts with these providers in the environment. docs/reference/configuration.md#vendor-accounts */
+/** The accounts that the environment configures for these providers. docs/reference/configuration.md#vendor-accounts */
 export const vendorAccounts = (
   providers: ReadonlyArray<ProviderEntry>
 ): Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> =>

@@ -4,12 +4,12 @@ import type { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { Session } from "../domain/Session.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 
-/** The key by which somebody calls the management API, directly or through a session that was exchanged for it. */
+/** The key with which the caller uses the management API, directly or through a session that was exchanged for it. */
 export interface ActingKey {
   readonly apiKeyId: ApiKeyId
-  /** It has a limit of its own. docs/reference/keys-and-limits.md#who-changes-access */
+  /** Whether the key has limits. docs/reference/keys-and-limits.md#who-changes-access */
   readonly isLimited: boolean
-  /** The caller sent the secret before the last rotation. */
+  /** Whether the caller sent the secret from before the last rotation. */
   readonly isPrevious: boolean
 }
 
@@ -19,47 +19,50 @@ export type Caller =
   | {
       readonly _tag: "User"
       readonly userId: UserId
-      /** `undefined`: a session that was opened by something else. */
+      /** `undefined` if the session was not exchanged for a key. */
       readonly key: ActingKey | undefined
       readonly session: Session | undefined
     }
 
-/** Whom `ManageGate` has authenticated. */
+/** The caller that `ManageGate` has authenticated. */
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
   "gateway/contract/CurrentCaller"
 ) {}
 
 /**
- * Every request to the management API passes here: authenticates the caller (an API key with scope
- * `manage`, a session, or the operator's token), checks the request, replays repeated POSTs, and audits writes.
+ * Every request to the management API passes this gate. It authenticates the caller (an API key with scope `manage`, a
+ * session, or the operator's token), checks the request, replays repeated POSTs, and audits writes.
  */
 export class ManageGate extends HttpApiMiddleware.Service<
   ManageGate,
   { provides: CurrentCaller }
 >()("gateway/contract/ManageGate", { security: { bearer: HttpApiSecurity.bearer }, error }) {}
 
-/** The API key of a route for programs. Those routes have handlers of their own, which check it. ADR 0042 */
+/** The API key of an inference route. The handlers of those routes check it themselves. ADR 0042 */
 export class InferenceKey extends HttpApiMiddleware.Service<InferenceKey>()(
   "gateway/contract/InferenceKey",
   { security: { bearer: HttpApiSecurity.bearer } }
 ) {}
 
 /**
- * Marks an endpoint that grants, changes or revokes access, and access to what. Responses of such an endpoint may
- * contain a secret. docs/reference/keys-and-limits.md#who-changes-access
+ * Marks an endpoint that grants, changes or revokes access, and names the kind of access. Responses of such an endpoint
+ * may contain a secret. docs/reference/keys-and-limits.md#who-changes-access
  */
 export class ChangesAccess extends Context.Service<
   ChangesAccess,
   "keys" | "sessions" | "endpoints"
 >()("gateway/contract/ChangesAccess") {}
 
-/** Replaces `ManageGate` where a session begins: takes a small body, and no request of another site's page. */
+/**
+ * Replaces `ManageGate` where a session begins. Accepts only a small body, and refuses requests from pages of other
+ * sites.
+ */
 export class SignInGate extends HttpApiMiddleware.Service<SignInGate>()(
   "gateway/contract/SignInGate",
   { error }
 ) {}
 
-/** The outermost middleware: returns each failure of a management endpoint as a problem. */
+/** The outermost middleware. Returns every failure of a management endpoint as a problem. */
 export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
   "gateway/contract/ManageProblems"
 ) {}

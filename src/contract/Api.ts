@@ -44,7 +44,7 @@ export class Api extends HttpApi.make("manage")
   .add(SessionsApi)
   .add(EventsApi)
   .middleware(ManageGate)
-  // Who signs in is nobody yet
+  // A client that signs in is not authenticated yet
   .add(SignInApi)
   .prefix("/manage/v1")
   .middleware(ManageProblems)

@@ -10,7 +10,7 @@ import { problems } from "./Problems.ts"
 
 const Millis = Schema.NullOr(Schema.Int)
 
-/** A batch as OpenAI shows it. docs/reference/vendor-batches.md */
+/** A batch in OpenAI's format. docs/reference/vendor-batches.md */
 export const BatchObject = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("batch"),
@@ -146,7 +146,7 @@ export const cancelBatch = HttpApiEndpoint.post("cancelBatch", "/v1/batches/:bat
   error: problems(400, 401, 403, 404, 405, 409, 429, 500, 502, 503)
 }).annotateMerge(documented({ summary: "Cancel a batch", responses: theBatch }))
 
-/** Batches of requests that a vendor runs within a day, in OpenAI's shape. docs/reference/vendor-batches.md */
+/** Batches of requests that a vendor runs within a day, in OpenAI's format. docs/reference/vendor-batches.md */
 export class BatchesApi extends HttpApiGroup.make("batches", { topLevel: true })
   .add(createBatch, listBatches, getBatch, cancelBatch)
   .middleware(InferenceKey) {}

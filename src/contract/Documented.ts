@@ -5,9 +5,9 @@ type Json = Record<string, unknown>
 interface Words {
   readonly summary: string
   readonly description?: string
-  /** Of the body. */
+  /** An example of the body. */
   readonly example?: unknown
-  /** By status. */
+  /** Descriptions and examples of responses, by status. */
   readonly responses?: Readonly<
     Record<string | number, { readonly description: string; readonly example?: unknown }>
   >
@@ -23,7 +23,7 @@ const withExample = (content: unknown, example: unknown) => {
     : { content: { ...asRecord(content), "application/json": { ...asRecord(json), example } } }
 }
 
-/** What the schemas of an endpoint do not say in its OpenAPI operation: words and examples. */
+/** Adds to an endpoint's OpenAPI operation what its schemas do not contain: texts and examples. */
 export const documented = ({ description, example, responses = {}, summary }: Words) =>
   OpenApi.annotations({
     summary,

@@ -7,7 +7,7 @@ import { FormFile } from "./ImagesApi.ts"
 import { listLimit } from "./Lists.ts"
 import { problems } from "./Problems.ts"
 
-/** A file as OpenAI shows it. docs/reference/files.md */
+/** A file in OpenAI's format. docs/reference/files.md */
 export const FileObject = Schema.Struct({
   id: FileId,
   object: Schema.Literal("file"),
@@ -93,7 +93,7 @@ export const getFileContent = HttpApiEndpoint.get("getFileContent", "/v1/files/:
   documented({ summary: "Download a file", responses: { 200: { description: "Its bytes" } } })
 )
 
-/** Files for batches, in OpenAI's shape. docs/reference/files.md */
+/** Files for batches, in OpenAI's format. docs/reference/files.md */
 export class FilesApi extends HttpApiGroup.make("files", { topLevel: true })
   .add(createFile, listFiles, getFile, deleteFile, getFileContent)
   .middleware(InferenceKey) {}

@@ -16,7 +16,7 @@ import { TaskBatchesApi } from "./TaskBatchesApi.ts"
 import { aliasGroups, vendorGroups } from "./VendorApi.ts"
 import { VideosApi } from "./VideosApi.ts"
 
-/** Groups that share a tag of the document. */
+/** Groups that share one tag of the document. */
 const aliases = OpenApi.annotations({
   title: "Aliases",
   description: "Paths as OpenAI and Anthropic have them"
@@ -24,8 +24,8 @@ const aliases = OpenApi.annotations({
 const gateway = OpenApi.annotations({ title: "Gateway", description: "The gateway itself" })
 
 /**
- * Every route of the service: the models and vendor routes of a catalog, the shapes of OpenAI, MCP, the service's own
- * routes, the management API, and what receivers of webhooks implement. ADR 0042
+ * Every route of the service: the models and vendor routes of a catalog, the OpenAI-compatible routes, MCP, the
+ * service's own routes, the management API, and the webhooks that receivers implement. ADR 0042
  */
 export const gatewayApi = ({ aliases: models, all, upstream }: CatalogVersion) => {
   const ofCatalog = [

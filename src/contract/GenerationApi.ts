@@ -69,12 +69,12 @@ const taskHeaders = ["ETag", "X-Service-Cost", ...modelHeaders, ...endingHeaders
 interface Routes<Path extends `/${string}`, Body extends Schema.Top> {
   readonly path: Path
   readonly action: Action
-  /** The names of the operations. */
+  /** The operation ids. */
   readonly nameOf: (verb: "create" | "get" | "cancel") => string
   readonly model: string
   readonly body: Body
   readonly example: unknown
-  /** The array of results. */
+  /** The name of the result array. */
   readonly result: string
 }
 
@@ -102,7 +102,8 @@ const endpointsOf = <const Path extends `/${string}`, Body extends Schema.Top>({
       },
       payload: body,
       success: [
-        // `created` is of the 202: some generators take the first success for all of them
+        // `created`, the schema of the 202, is in the union because some generators use the first success for all
+        // statuses
         withHeaders(Schema.Union([Quote, TaskResult, created]), [...heldHeaders, ...taskHeaders]),
         withHeaders(created.pipe(HttpApiSchema.status(202)), heldHeaders)
       ],
@@ -174,7 +175,7 @@ const anyBody = Schema.Record(Schema.String, Schema.Unknown)
 
 const TaskParam = TaskId.annotate({ description: "The id that create returned" })
 
-/** The same for whatever model the catalog sells: what the service serves. */
+/** The same endpoints for any model that the catalog sells. The service serves these. */
 const anyModel = <A extends Action>(action: A) =>
   endpointsOf({
     path: `/vendors/:vendor/v1/:model/${action}`,
@@ -205,7 +206,7 @@ const createBodyOf = (label: Label) =>
 
 const isLabel = Schema.is(Label)
 
-/** The body of a model and its example. */
+/** The body schema of a model, with an example. */
 const bodyOf = ({ described, label, model, vendor }: CatalogEntry) => {
   if (described !== undefined) {
     const title = titleOf(`${vendor}-${model}`)
@@ -217,7 +218,7 @@ const bodyOf = ({ described, label, model, vendor }: CatalogEntry) => {
     : { body: anyBody, example: undefined }
 }
 
-/** One group for each vendor, with the endpoints of its models. */
+/** One group per vendor, with the endpoints of its models. */
 export const generationGroups = (entries: ReadonlyArray<CatalogEntry>) =>
   Object.entries(Arr.groupBy(entries, ({ vendor }) => vendor)).map(([vendor, own]) =>
     HttpApiGroup.make(`Models of ${vendor}`, { topLevel: true })

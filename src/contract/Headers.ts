@@ -1,13 +1,16 @@
 import { Schema, Struct } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
-/** Headers of requests and responses. Those of the service contain its name: `Service` unless it is configured. */
+/**
+ * Headers of requests and responses. The service's own headers contain its name, which is `Service` unless configured
+ * otherwise.
+ */
 
 const given = <S extends Schema.Top>(schema: S) => Schema.optionalKey(schema)
 const text = (description: string, example: string) =>
   given(Schema.String.annotate({ description, examples: [example] }))
 
-/** Headers of requests, of which an endpoint names those that it reads. */
+/** Request headers, from which an endpoint lists those that it reads. */
 export const requestHeaders = {
   "Idempotency-Key": given(
     Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)).annotate({
@@ -85,14 +88,14 @@ export const responseHeaders = {
 
 export type ResponseHeader = keyof typeof responseHeaders
 
-/** A response with these headers, beside those that every response has. */
+/** A response with these headers, in addition to those of every response. */
 export const withHeaders = <S extends Schema.Top>(
   schema: S,
   names: ReadonlyArray<ResponseHeader>
 ) => HttpApiSchema.WithHeaders(schema, Struct.pick(responseHeaders, names))
 
-/** Of a model that its vendor ends. docs/catalog.md#models-that-end */
+/** Sent for a model that its vendor is ending. docs/catalog.md#models-that-end */
 export const endingHeaders = ["Deprecation", "Sunset"] as const
 
-/** Of an alias: who did it. docs/reference/aliases.md#who-did-it */
+/** Sent for an alias: the model that responded, and the skipped models. docs/reference/aliases.md#who-did-it */
 export const modelHeaders = ["X-Service-Model", "X-Service-Skipped"] as const

@@ -18,7 +18,7 @@ export const ModelName = Schema.String.annotate({
 const open = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])
 
-/** A picture in JSON: a URL or Base64, or as OpenAI has it. */
+/** An image in JSON: a URL, Base64, or OpenAI's object. */
 export const Picture = Schema.Union([
   Schema.String,
   open({ image_url: Schema.optionalKey(Schema.String) })
@@ -60,7 +60,7 @@ export const Images = Schema.Struct({
   )
 })
 
-/** Headers of a response that shows the task behind it. */
+/** Headers of a response that identifies its task. */
 export const shapedHeaders = [
   "X-Service-Cost",
   "X-Service-Balance",
@@ -136,7 +136,7 @@ export const createImageEdit = HttpApiEndpoint.post("createImageEdit", "/v1/imag
   ]
 }).annotateMerge(wordsOf("Make images of pictures"))
 
-/** Images in OpenAI's shape. docs/reference/shapes.md#images */
+/** Images in OpenAI's format. docs/reference/shapes.md#images */
 export class ImagesApi extends HttpApiGroup.make("images", { topLevel: true })
   .add(createImage, createImageEdit)
   .middleware(InferenceKey) {}

@@ -10,12 +10,12 @@ import {
 } from "../domain/limits/Limits.ts"
 import { Timestamp } from "../domain/task/Task.ts"
 
-/** The schema of the id that a list is ordered by. */
+/** The schema of the id that orders a list. */
 export type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }
 
 const wholeNumber = /^[0-9]{1,3}$/u
 
-/** One check, so that a wrong limit has one fault. */
+/** A single check, so that a wrong limit has only one fault. */
 export const listLimit = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -48,7 +48,9 @@ export const pageQuery = (key: KeySchema) => ({
   limit: Schema.optionalKey(listLimit)
 })
 
-/** `?user_id` of what a user has: the operator may read it. docs/reference/keys-and-limits.md#operator */
+/**
+ * `?user_id` of a user's own resources, so that the operator can read them. docs/reference/keys-and-limits.md#operator
+ */
 export const ofUser = {
   user_id: Schema.optionalKey(
     UserId.annotate({ description: "The operator names the user whose resources are read" })
@@ -62,7 +64,7 @@ export const pageOf = <S extends Schema.Constraint>(item: S) =>
 /** A cursor contains the id of the last item of its page. */
 export const encodeCursor = (key: string): string => Buffer.from(key).toString("base64url")
 
-/** None: this service did not create the cursor. */
+/** `None` if this service did not create the cursor. */
 export const keyOfCursor = <Key extends KeySchema>(
   cursor: string,
   key: Key
@@ -81,7 +83,7 @@ export const timeQuery = {
   )
 }
 
-/** `?format` of a list that may be had as a file. */
+/** `?format` of a list that is also available as a file. */
 export const formatQuery = (rows: "entries" | "rows") => ({
   format: Schema.optionalKey(
     Schema.Literals(["json", "csv"]).annotate({
@@ -99,13 +101,13 @@ export const traceQuery = {
   )
 }
 
-/** `?min_cost&max_cost` of a list: what was charged, both inclusive. */
+/** `?min_cost&max_cost` of a list: inclusive bounds of the charge. */
 export const costQuery = {
   min_cost: Schema.optionalKey(CreditsFromString),
   max_cost: Schema.optionalKey(CreditsFromString)
 }
 
-/** An id, or words. */
+/** An id, or words to search for. */
 export const SearchText = Text.pipe(
   Schema.decodeTo(Schema.String, SchemaTransformation.trim())
 ).check(
@@ -123,7 +125,7 @@ export const searchQuery = (description: string) => ({
   q: Schema.optionalKey(SearchText.annotate({ description }))
 })
 
-/** A parameter of the query that is `true` or `false`, and `false` when it is absent. */
+/** A query parameter that is `true` or `false`; `false` if it is absent. */
 export const flagQuery = (description: string) =>
   Schema.optionalKey(
     Schema.Literals(["true", "false"]).annotate({

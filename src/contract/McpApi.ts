@@ -5,7 +5,7 @@ import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { problems } from "./Problems.ts"
 
-/** Versions of the protocol, the newest first. docs/reference/mcp.md#versions */
+/** Protocol versions, newest first. docs/reference/mcp.md#versions */
 export const protocolVersions = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"] as const
 
 const open = Schema.Record(Schema.String, Schema.Unknown)
@@ -34,7 +34,7 @@ const Response = Schema.Struct({
   )
 })
 
-/** The tools themselves are in `McpTools`: `tools/list` describes them. */
+/** The tools are declared in `McpTools` and described by `tools/list`. */
 export const callMcp = HttpApiEndpoint.post("mcp", "/mcp", {
   headers: {
     "MCP-Protocol-Version": Schema.optionalKey(

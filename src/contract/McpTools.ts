@@ -16,14 +16,14 @@ import { MediaModelView } from "./ModelsApi.ts"
 
 /** The tools of `/mcp`, as `tools/list` describes them. docs/reference/mcp.md#tools */
 
-/** The hints of a tool that only reads what the gateway knows. */
+/** The hints of a tool that only reads data of the gateway. */
 const readsOnly = Context.make(Tool.Readonly, true).pipe(
   Context.add(Tool.Destructive, false),
   Context.add(Tool.Idempotent, true),
   Context.add(Tool.OpenWorld, false)
 )
 
-/** How the tools name a model. */
+/** The arguments with which tools name a model. */
 const modelArguments = {
   model: Schema.String.annotate({
     description: "A model of list_models, such as alibaba/text-to-image-max"
@@ -34,17 +34,17 @@ const modelArguments = {
 }
 
 const ModelView = Schema.Struct({
-  /** As the other tools take it. */
+  /** The name under which the other tools accept the model. */
   model: Schema.String,
   action: Action,
   result: MediaKind,
   sandbox: Schema.Boolean,
-  /** In credits, by image, second or call; 100 credits are 1 US dollar. */
+  /** In credits, per image, second or call; 100 credits are 1 US dollar. */
   price: PriceRule,
   deprecation: Schema.NullOr(Schema.String),
   sunset: Schema.NullOr(Schema.String),
   replacement: Schema.NullOr(Schema.String),
-  /** JSON Schema of `input`. */
+  /** The JSON Schema of `input`. */
   input_schema: Schema.Record(Schema.String, Schema.Json),
   media: MediaModelView.fields.media
 })
@@ -111,13 +111,13 @@ const taskFields = {
   model: Schema.String,
   action: TaskAction,
   status: TaskStatus,
-  /** Held while it runs, captured when it has ended. */
+  /** Held while the task runs, captured when it has ended. */
   cost: CreditsFromString,
-  /** The simulator makes it, not the vendor. */
+  /** Whether the simulator makes the results, not the vendor. */
   sandbox: Schema.Boolean,
-  /** Where the HTTP API shows the task, with the same API key. */
+  /** Where the HTTP API returns the task, with the same API key. */
   url: Schema.String,
-  /** What to do now. */
+  /** What to do next. */
   next: Schema.String
 }
 
@@ -138,11 +138,14 @@ export const createTask = Tool.make("create_task", {
   }),
   success: Schema.Struct({
     ...taskFields,
-    /** Of the wallet, when the task was created; this and the next two only then. */
+    /**
+     * The balance of the wallet when the task was created. This and the next two members are present only in the
+     * response to a create.
+     */
     balance: Schema.optionalKey(CreditsFromString),
-    /** What the spend limit of the API key leaves; null: it has none. */
+    /** What is left of the API key's spend limit; null if it has none. */
     budget_remaining: Schema.optionalKey(Schema.NullOr(CreditsFromString)),
-    /** The task was created by an earlier call; nothing was bought now. */
+    /** Whether an earlier call created the task, so that nothing was bought now. */
     replayed: Schema.optionalKey(Schema.Boolean)
   })
 })
@@ -165,10 +168,10 @@ const TaskFault = Schema.Struct({
 
 const Result = Schema.Struct({
   url: Schema.String,
-  /** null: it is kept by its vendor. */
+  /** Null if the vendor keeps the result. */
   media_type: Schema.NullOr(Schema.String),
   size: Schema.NullOr(Schema.Int),
-  /** Whether the content of this result has the image itself. */
+  /** Whether the content of this tool result contains the image itself. */
   shown: Schema.Boolean
 })
 
@@ -177,7 +180,7 @@ export const TaskOutput = Schema.Struct({
   created_at: Timestamp,
   updated_at: Timestamp,
   error: Schema.NullOr(TaskFault),
-  /** Of a completed task; their links are valid for 24 hours. */
+  /** Present for a completed task. The links are valid for 24 hours. */
   results: Schema.Array(Result),
   metadata: Schema.optionalKey(Metadata)
 })
@@ -222,7 +225,7 @@ const Attempt = Schema.Struct({
   status: Schema.NullOr(Schema.Int),
   failure: Schema.NullOr(FailureClass),
   detail: Schema.NullOr(Schema.String),
-  /** The first characters of what the receiver returned: its words, not the gateway's. */
+  /** The first characters of the receiver's response. This text is not the gateway's. */
   answer: Schema.NullOr(Schema.String)
 })
 
@@ -232,11 +235,11 @@ export const Explained = Schema.Struct({
   event_type: DeliveryType,
   task_id: Schema.NullOr(TaskId),
   endpoint_id: EndpointId,
-  /** Or of the task's own webhook, without its query; null: the endpoint was deleted. */
+  /** Or the URL of the task's own webhook, without its query. Null if the endpoint was deleted. */
   endpoint_url: Schema.NullOr(Schema.String),
   status: DeliveryStatus,
   created_at: Timestamp,
-  /** The first characters of what is sent; empty when its event is no longer kept. */
+  /** The first characters of the delivery's body; empty if its event is no longer kept. */
   body: Schema.String,
   attempts: Schema.Array(Attempt),
   next_attempt_at: Schema.NullOr(Timestamp),

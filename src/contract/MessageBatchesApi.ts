@@ -7,7 +7,7 @@ import { problems } from "./Problems.ts"
 
 const Time = Schema.String.annotate({ format: "date-time" })
 
-/** A batch as Anthropic shows it. docs/reference/vendor-batches.md#anthropics-form */
+/** A batch in Anthropic's format. docs/reference/vendor-batches.md#anthropics-form */
 export const MessageBatch = Schema.Struct({
   id: Schema.String,
   type: Schema.Literal("message_batch"),
@@ -99,7 +99,7 @@ export const createMessageBatch = HttpApiEndpoint.post(
   })
 )
 
-/** As long as Anthropic's. */
+/** The same maximum as Anthropic's. */
 export const messageBatchesMax = 1000
 
 export const listMessageBatches = HttpApiEndpoint.get(
@@ -168,7 +168,7 @@ export const getMessageBatchResults = HttpApiEndpoint.get(
   })
 )
 
-/** Batches of messages, in Anthropic's shape. docs/reference/vendor-batches.md#anthropics-form */
+/** Batches of messages, in Anthropic's format. docs/reference/vendor-batches.md#anthropics-form */
 export class MessageBatchesApi extends HttpApiGroup.make("messageBatches", { topLevel: true })
   .add(
     createMessageBatch,

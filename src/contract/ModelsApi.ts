@@ -9,13 +9,13 @@ import { ModelPriceView, priceRowView } from "./Prices.ts"
 const modelView = {
   vendor: Schema.String,
   model: Schema.String,
-  /** Where a client creates tasks of the model, or calls it. */
+  /** The path at which a client creates tasks of the model, or calls it. */
   path: Schema.String,
-  /** No vendor key is configured: the simulator serves it. */
+  /** Whether the simulator serves the model, because no vendor key is configured. */
   sandbox: Schema.Boolean,
   /**
-   * Of an alias only: the models that it names, in their order or with weights. Its price is that of the dearest.
-   * docs/catalog.md#aliases
+   * Present for an alias: its models, in their order or with weights. The price of an alias is that of its most
+   * expensive model. docs/catalog.md#aliases
    */
   candidates: Schema.optionalKey(
     Schema.Array(
@@ -28,24 +28,24 @@ const modelView = {
   )
 }
 
-/** JSON Schema (draft 2020-12) of the body. */
+/** The JSON Schema (draft 2020-12) of the body. */
 const body_schema = Schema.Record(Schema.String, Schema.Json)
 
 const MediaFieldView = Schema.Struct({
   kind: Schema.Literals(["image", "audio", "video"]),
-  /** By magic bytes. */
+  /** The accepted media types, detected by magic bytes. */
   media_types: Schema.Array(Schema.String),
   max_bytes: Schema.Int,
-  /** Pixels of an image's width and of its height. */
+  /** Pixels of an image's width and height. */
   min_side: Schema.NullOr(Schema.Int),
   max_side: Schema.NullOr(Schema.Int),
   min_seconds: Schema.NullOr(Schema.Finite),
   max_seconds: Schema.NullOr(Schema.Finite),
-  /** Whether it may come in the body, as a data URI or Base64; else by URL only. */
+  /** Whether the medium may be in the body, as a data URI or Base64. Otherwise it must be a URL. */
   inline: Schema.Boolean
 }).annotate({ identifier: "MediaField" })
 
-/** A model that makes media as tasks, at the price of one period. */
+/** A model that generates media in tasks, with the price of one period. */
 export const MediaModelView = Schema.Struct({
   type: Schema.Literal("media"),
   ...modelView,
@@ -53,23 +53,26 @@ export const MediaModelView = Schema.Struct({
   price: PriceRule,
   ...priceRowView,
   body_schema,
-  /** The fields of the body that take media, with what each accepts; of a list, each item. */
+  /** The media fields of the body and what each accepts. For a list field, what each item must be. */
   media: Schema.Record(Schema.String, MediaFieldView)
 }).annotate({ identifier: "Model" })
 
-/** A model that is called, charged by the token or by another unit, at the price of one period. docs/reference/wallet.md#price-of-a-call */
+/**
+ * A called model, charged by tokens or by another unit, with the price of one period.
+ * docs/reference/wallet.md#price-of-a-call
+ */
 export const TokenModelView = Schema.Struct({
   type: Schema.Literal("token"),
   ...modelView,
   price: ModelPriceView,
   ...priceRowView,
-  /** In tokens, or in what the price counts: characters, seconds or searches. */
+  /** In tokens, or in the unit of the price: characters, seconds or searches. */
   input_tokens_max: Schema.Int,
   output_tokens_max: Schema.Int,
   body_schema
 }).annotate({ identifier: "TokenModel" })
 
-/** Type, model and first day of a row: the rows are in this order, also after a reload. */
+/** Type, model and first day of a row. Rows keep this order after a reload. */
 export const ModelKey = Schema.String.check(Schema.isPattern(/^(?:media|token) \S{1,400} [\d-]*$/u))
 
 /** The models of the catalog. docs/reference/models.md#labels */

@@ -4,9 +4,9 @@ import { Amount, PriceRule, ToolPrice } from "../catalog/Price.ts"
 
 /** The members of every price row. docs/catalog.md#price-rows */
 export const priceRowView = {
-  /** The first day of the price, from 00:00 UTC; null: it has no first day. */
+  /** The first day of the price, from 00:00 UTC; null if it has no first day. */
   valid_from: Schema.NullOr(Schema.String),
-  /** The day on which the next price begins, or the model has none any more. */
+  /** The day on which the next price begins, or from which the model has no price. */
   valid_until: Schema.NullOr(Schema.String),
   /** The day from which the vendor advises against the model. */
   deprecation: Schema.NullOr(Schema.String),
@@ -14,7 +14,7 @@ export const priceRowView = {
   sunset: Schema.NullOr(Schema.String),
   /** The model that the vendor recommends instead. */
   replacement: Schema.NullOr(Schema.String),
-  /** Where the price was read, and when. */
+  /** Where and when the price was read. */
   source: Schema.NullOr(Schema.String)
 }
 
@@ -29,18 +29,18 @@ const rates = {
   image_output: Amount
 }
 
-/** Credits for a million tokens; `long`: of a call whose prompt has more than `above` tokens. */
+/** Credits per million tokens. `long`: for a call whose prompt has more than `above` tokens. */
 const TokenPriceView = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   ...rates,
-  /** The part of the rates that a request of a batch costs; null: the model is not sold in batches. */
+  /** The fraction of the rates that a request of a batch costs; null if the model is not sold in batches. */
   batch: Schema.NullOr(Amount),
   long: Schema.NullOr(Schema.Struct({ above: Schema.Int, ...rates })),
-  /** Of tools that the vendor runs; any other such tool is refused. */
+  /** Prices of tools that the vendor runs. All other such tools are refused. */
   tools: Schema.Record(Schema.String, ToolPrice)
 }).annotate({ identifier: "TokenPrice" })
 
-/** Credits for what is not counted in tokens. */
+/** Credits per unit other than tokens. */
 const UnitPriceView = UnitPrice.annotate({ identifier: "UnitPrice" })
 
 export const ModelPriceView = Schema.Union([TokenPriceView, UnitPriceView])

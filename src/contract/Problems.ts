@@ -7,7 +7,7 @@ import { TaskError, TaskStatus } from "../domain/task/Task.ts"
 const UriReference = Schema.String.annotate({ format: "uri-reference" })
 
 /**
- * RFC 9457 with codes; `error` on the routes that the SDKs of OpenAI, Anthropic and Google call.
+ * A problem of RFC 9457 with a code. Routes that the SDKs of OpenAI, Anthropic and Google call also have `error`.
  * docs/reference/errors.md#problem-body
  */
 export const ProblemBody = Schema.Struct({
@@ -69,6 +69,6 @@ const byStatus = new Map<number, ReturnType<typeof withStatus>>(
   Object.values(problemCodes).map(({ status }) => [status, withStatus(status)] as const)
 )
 
-/** Problems of an endpoint, by status. */
+/** The problems of an endpoint, by status. */
 export const problems = (...statuses: ReadonlyArray<number>) =>
   statuses.flatMap((status) => byStatus.get(status) ?? [])

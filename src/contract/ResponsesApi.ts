@@ -5,7 +5,7 @@ import { documented } from "./Documented.ts"
 import { withHeaders } from "./Headers.ts"
 import { problems } from "./Problems.ts"
 
-/** A response as OpenAI has it; members that are not named here are the vendor's. docs/reference/background.md */
+/** A response in OpenAI's format. Members that are not listed here are the vendor's. docs/reference/background.md */
 export const BackgroundResponse = Schema.StructWithRest(
   Schema.Struct({
     id: Schema.String,

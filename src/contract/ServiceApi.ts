@@ -80,7 +80,7 @@ export const beginOidc = HttpApiEndpoint.get("beginOidc", "/manage/v1/session/oi
     summary: "Leave for the OpenID provider",
     responses: {
       302: { description: "To the provider, with the cookie of the transaction" },
-      // For readers that ask for a success
+      // For generators that require a success
       default: { description: "A problem" }
     }
   })
@@ -101,7 +101,7 @@ const ResourceMetadata = Schema.Struct({
   resource: Schema.String,
   resource_name: Schema.String,
   authorization_servers: Schema.Array(Schema.String),
-  /** Absent if the provider grants scopes unasked. */
+  /** Absent if the provider grants scopes that were not requested. */
   scopes_supported: Schema.optionalKey(Schema.Array(Scope)),
   bearer_methods_supported: Schema.Array(Schema.Literal("header"))
 }).annotate({ identifier: "ProtectedResourceMetadata" })
@@ -138,7 +138,7 @@ export const resourceMetadata = resourceMetadataAt(
 
 export const mcpResourceMetadata = resourceMetadataAt("getMcpResourceMetadata", mcpMetadataPath)
 
-/** Pages for people are not in the document. */
+/** Pages for people, which are not in the document. */
 const page = <const Path extends `/${string}`>(name: string, path: Path) =>
   HttpApiEndpoint.get(name, path, { success: text("text/html") }).annotate(OpenApi.Exclude, true)
 
@@ -151,12 +151,12 @@ export const pages = {
   consoleAsset: page("consoleAsset", "/console/assets/:name")
 }
 
-/** Vendors call it, with the token that the submit gave them. docs/reference/vendors.md#callbacks */
+/** Called by vendors, with the token that the submit gave them. docs/reference/vendors.md#callbacks */
 export const receiveCallback = HttpApiEndpoint.post("receiveCallback", "/callbacks", {
   success: HttpApiSchema.NoContent
 }).annotate(OpenApi.Exclude, true)
 
-/** Needs no key, but for `/metrics`. docs/reference/http.md#service-routes */
+/** Routes that need no key, except `/metrics`. docs/reference/http.md#service-routes */
 export class ServiceApi extends HttpApiGroup.make("service", { topLevel: true }).add(
   beginOidc,
   finishOidc,

@@ -10,16 +10,16 @@ const Secret = Text.check(Schema.isNonEmpty(), Schema.isMaxLength(1000)).annotat
   message: "Expected a text of 1 to 1000 characters"
 })
 
-/** What a page has to know before anybody has signed in. docs/reference/sessions.md#sign-in */
+/** What a page must know before the user has signed in. docs/reference/sessions.md#sign-in */
 const ServiceView = Schema.Struct({
   name: Schema.String,
-  /** No vendor has a key: everything is simulated. */
+  /** Whether everything is simulated, because no vendor has a key. */
   sandbox: Schema.Boolean,
-  /** Whether an OpenID provider signs in. */
+  /** Whether users can sign in with an OpenID provider. */
   oidc: Schema.Boolean,
-  /** Whether passkeys sign in: `BASE_URL` has a name. */
+  /** Whether users can sign in with passkeys, for which `BASE_URL` must have a host name. */
   passkeys: Schema.Boolean,
-  /** Where credits are bought, `TOP_UP_URL`; null: from the operator. */
+  /** Where users buy credits (`TOP_UP_URL`); null if the operator sells them. */
   top_up_url: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "Service" })
 

@@ -11,7 +11,7 @@ import { pageOf, pageQuery } from "./Lists.ts"
 import { problems } from "./Problems.ts"
 import { TaskListItem } from "./TasksApi.ts"
 
-/** A create at `/vendors/{vendor}/v1/{model}/{action}`; its body is decoded by the rules of its model. */
+/** A create at `/vendors/{vendor}/v1/{model}/{action}`. The rules of its model apply to its body. */
 const BatchItem = Schema.Struct({
   vendor: Text,
   model: Text,

@@ -19,7 +19,7 @@ import {
 import { WalletEntry } from "./manage/WalletApi.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 
-/** A model of an alias that was passed over. */
+/** A skipped model of an alias. */
 export const SkippedModel = Schema.Struct({
   vendor: Schema.String,
   model: Schema.String,
@@ -32,10 +32,10 @@ export const Receipt = Schema.Struct({
   captured: CreditsFromString,
   released: CreditsFromString,
   currency: Schema.Literal("credits"),
-  /** Of an alias only: the model that did it, or that the task is at. */
+  /** Present for an alias: the model that ran the task, or that currently runs it. */
   vendor: Schema.optionalKey(Schema.String),
   model: Schema.optionalKey(Schema.String),
-  /** Of an alias only: the models that did not do it, and why. docs/reference/aliases.md#reasons */
+  /** Present for an alias: the models that were skipped, and why. docs/reference/aliases.md#reasons */
   skipped: Schema.optionalKey(Schema.Array(SkippedModel))
 }).annotate({ identifier: "Receipt" })
 
@@ -48,35 +48,35 @@ const taskFields = {
   error: Schema.NullOr(TaskError),
   sandbox: Schema.Boolean,
   receipt: Receipt,
-  /** The hash of the catalog that it was accepted and priced with. */
+  /** The hash of the catalog under which the task was accepted and priced. */
   catalog: Schema.NullOr(Schema.String),
-  /** The name of the key that created it; `null`: it had none. */
+  /** The name of the key that created it; `null` if it was created without a key. */
   key_name: Schema.NullOr(Schema.String),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   started_at: Schema.NullOr(Timestamp),
   ended_at: Schema.NullOr(Timestamp),
-  /** Only when it was given. */
+  /** Present if the client sent any. */
   metadata: Schema.optionalKey(Metadata),
-  /** Only of a task that a batch created. docs/reference/batches.md */
+  /** Present for a task that a batch created. docs/reference/batches.md */
   batch_id: Schema.optionalKey(TaskBatchId)
 }
 
-/** A result to look at. docs/reference/tasks.md#history */
+/** A preview of the results. docs/reference/tasks.md#history */
 const Preview = Schema.Struct({
   kind: Schema.Literals(["images", "videos"]),
-  /** The first result: signed, kept by the gateway. */
+  /** The signed URL of the first result, which the gateway keeps. */
   url: Schema.String,
   expires_at: Timestamp,
-  /** How many results there are. */
+  /** The number of results. */
   count: Schema.Int
 }).annotate({ identifier: "TaskPreview" })
 
 export const TaskListItem = Schema.Struct({
   ...taskFields,
-  /** Its first 200 characters; absent when the body has none, or is no longer kept. */
+  /** The first 200 characters of the prompt. Absent if the body has none or is no longer kept. */
   prompt: Schema.optionalKey(Schema.String),
-  /** Only while the first result is an image or a video that is still kept. */
+  /** Present if the first result is an image or a video that is still kept. */
   preview: Schema.optionalKey(Preview)
 }).annotate({ identifier: "TaskListItem" })
 
@@ -99,7 +99,7 @@ const VendorAttempt = Schema.Struct({
 const TaskDelivery = Schema.Struct({
   id: DeliveryId,
   endpoint_id: EndpointId,
-  /** Of the task's own webhook; `null`: the endpoint's. */
+  /** The URL of the task's own webhook; `null` if the endpoint's URL is used. */
   webhook_url: Schema.NullOr(Schema.String),
   event_id: EventId,
   type: Schema.String,
@@ -120,7 +120,7 @@ const TaskDelivery = Schema.Struct({
 }).annotate({ identifier: "TaskDelivery" })
 
 const TaskInput = Schema.Struct({
-  /** Its field in the body, which holds `artifact:` and its id. */
+  /** The body field that contains `artifact:` and the input's id. */
   pointer: Schema.String,
   media_type: Schema.String,
   size: Schema.Int,
@@ -131,20 +131,20 @@ const TaskInput = Schema.Struct({
 const TaskCandidate = Schema.Struct({
   vendor: Schema.String,
   model: Schema.String,
-  /** What the task costs by this model; null: it takes no part. */
+  /** The price of the task with this model; null if the model is not a candidate. */
   price: Schema.NullOr(CreditsFromString),
-  /** Why it was passed over; null: it was not, or not yet. */
+  /** Why it was skipped; null if it was not skipped, or not yet. */
   skipped: Schema.NullOr(
     Schema.Struct({
       reason: SkipReason,
       at: Timestamp,
-      /** The attempt that its vendor refused; null: nothing was sent. */
+      /** The attempt that the vendor refused; null if nothing was sent. */
       attempt: Schema.NullOr(Schema.Int)
     })
   )
 }).annotate({ identifier: "TaskCandidate" })
 
-/** A task with its moves, attempts, ledger entries and deliveries, each in the order of time. */
+/** A task with its state changes, attempts, ledger entries and deliveries, each in chronological order. */
 export const TaskTimeline = Schema.Struct({
   ...taskFields,
   /** As stored: inline media are replaced by references. */
@@ -153,7 +153,7 @@ export const TaskTimeline = Schema.Struct({
   inputs: Schema.Array(TaskInput),
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
-  /** Of an alias only: its models, in the order in which they are tried. */
+  /** Present for an alias: its models, in the order in which they are tried. */
   candidates: Schema.optionalKey(Schema.Array(TaskCandidate)),
   moves: Schema.Array(Move),
   attempts: Schema.Array(VendorAttempt),
@@ -161,14 +161,14 @@ export const TaskTimeline = Schema.Struct({
   deliveries: Schema.Array(TaskDelivery)
 }).annotate({ identifier: "TaskTimeline" })
 
-/** The name of a request in the cursor of a page of receipts. */
+/** Identifies a request in the cursor of a page of receipts. */
 export const ReceiptKey = Schema.String.check(Schema.isPattern(/^[0-9a-f]{20}$/u))
 
-/** What one request of a batch was charged. docs/reference/vendor-batches.md#receipts */
+/** The charge of one request of a batch. docs/reference/vendor-batches.md#receipts */
 export const BatchReceiptView = Schema.Struct({
-  /** The client's name of the request; null: it was erased. */
+  /** The client's name of the request; null if it was erased. */
   custom_id: Schema.NullOr(Schema.String),
-  /** As the request names it. */
+  /** The model as the request names it. */
   model: Schema.String,
   outcome: Schema.Literals(["settled", "released"]),
   http_status: Schema.NullOr(Schema.Int),
@@ -179,7 +179,7 @@ export const BatchReceiptView = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "BatchReceipt" })
 
-/** `?metadata[key]=value`, of several all. docs/reference/tasks.md#metadata */
+/** `?metadata[key]=value`. If there are several, all must match. docs/reference/tasks.md#metadata */
 const metadataQuery = Schema.Record(Schema.TemplateLiteral(["metadata[", Schema.String, "]"]), Text)
 
 /** A user's own tasks. docs/reference/tasks.md#history */

@@ -8,10 +8,7 @@ import { endingHeaders, modelHeaders, requestHeaders, withHeaders } from "./Head
 import { FormFile } from "./ImagesApi.ts"
 import { problems } from "./Problems.ts"
 
-/**
- * The aliases with the names of their operations, and whose they are.
- * docs/reference/passthrough.md#aliases
- */
+/** The aliases of paths, with their operation ids and vendors. docs/reference/passthrough.md#aliases */
 const aliases: ReadonlyMap<string, { readonly vendor: string; readonly name: string }> = new Map([
   ["/v1/chat/completions", { vendor: "openai", name: "createChatCompletion" }],
   ["/v1/responses", { vendor: "openai", name: "createResponse" }],
@@ -33,7 +30,7 @@ const list = Schema.optionalKey(Schema.Array(open))
 const stream = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 const hello = { role: "user", parts: [{ text: "Hello" }] }
 
-/** The fields of a body that the gateway reads, with an example; the others go to the vendor unread. */
+/** The body fields that the gateway reads, with an example. All other fields go to the vendor unread. */
 const bodies: Readonly<
   Record<UsageProtocol, { readonly fields: Schema.Struct.Fields; readonly example: object }>
 > = {
@@ -83,7 +80,7 @@ const bodies: Readonly<
 const knownOf = ({ meter }: OpenRoute) =>
   meter.per === "tokens" ? bodies[meter.protocol] : undefined
 
-/** What the gateway reads of a body. */
+/** The schema of the body fields that the gateway reads. */
 export const vendorBodyOf = (route: OpenRoute) => {
   const known = knownOf(route)
   const named =
@@ -91,7 +88,7 @@ export const vendorBodyOf = (route: OpenRoute) => {
   return Schema.StructWithRest(Schema.Struct({ ...named, ...known?.fields }), [open])
 }
 
-/** A file comes in a form, anything else in JSON, of which the gateway reads nothing if the route is free. */
+/** A form for a file, otherwise JSON, of which the gateway reads nothing if the route is free. */
 const payloadOf = (route: OpenRoute) => {
   const { meter } = route
   if (meter.per === "nothing") return Schema.Unknown
@@ -167,7 +164,7 @@ const endpointOf = (route: OpenRoute, path: string, name: string) => {
 const nameOf = ({ method, path, vendor }: OpenRoute): string =>
   `${method.toLowerCase()}_${vendor}${path}`.replaceAll(/[^A-Za-z0-9]+/gu, "_").replace(/_$/u, "")
 
-/** One group for each vendor whose routes the catalog opens. docs/reference/passthrough.md#paths, ADR 0073 */
+/** One group per vendor whose routes the catalog opens. docs/reference/passthrough.md#paths, ADR 0073 */
 export const vendorGroups = (routes: ReadonlyArray<OpenRoute>) =>
   Object.entries(Arr.groupBy(routes, ({ vendor }) => vendor)).map(([vendor, own]) =>
     HttpApiGroup.make(`Routes of ${vendor}`, { topLevel: true })
@@ -180,7 +177,7 @@ export const vendorGroups = (routes: ReadonlyArray<OpenRoute>) =>
       )
   )
 
-/** The same routes where clients of OpenAI and Anthropic expect them: one group, or none. */
+/** The same routes at the paths where clients of OpenAI and Anthropic expect them: one group, or none. */
 export const aliasGroups = (routes: ReadonlyArray<OpenRoute>) => {
   const endpoints = routes.flatMap((route) => {
     const alias = aliases.get(route.path)

@@ -9,7 +9,7 @@ import { FormFile, ModelName, openBody, Picture, shapedHeaders } from "./ImagesA
 import { listLimit } from "./Lists.ts"
 import { problems } from "./Problems.ts"
 
-/** A task as OpenAI shows a video. docs/reference/shapes.md#videos */
+/** A task as a video in OpenAI's format. docs/reference/shapes.md#videos */
 export const Video = Schema.Struct({
   id: TaskId,
   object: Schema.Literal("video"),
@@ -133,7 +133,7 @@ export const getVideoContent = HttpApiEndpoint.get(
   })
 )
 
-/** Videos in OpenAI's shape. docs/reference/shapes.md#videos */
+/** Videos in OpenAI's format. docs/reference/shapes.md#videos */
 export class VideosApi extends HttpApiGroup.make("videos", { topLevel: true })
   .add(createVideo, listVideos, getVideo, deleteVideo, remixVideo, getVideoContent)
   .middleware(InferenceKey) {}

@@ -52,7 +52,7 @@ const bodies = Effect.gen(function* () {
   return new Map(yield* Effect.orDie(decodeBodies(rows)))
 })
 
-/** Previous functions whose body has changed, or that call a changed one. */
+/** Previous functions whose body has changed, or that call a function whose body has changed. */
 const namesOfChange = (
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>
@@ -75,9 +75,9 @@ const Waiting = Schema.Array(
 )
 
 /**
- * Cancels calls of these functions that wait for a lock: nearly all wait for this transaction, and would continue with
- * the old body in the new schema. Their processes call again, as after a statement timeout (ADR 0158). Grants decide
- * what a role may see and cancel (ADR 0158).
+ * Cancels calls of these functions that wait for a lock. Nearly all of them wait for this transaction, and would
+ * continue with the old body in the new schema. Their processes call again, as after a statement timeout. Grants
+ * determine which calls a role may see and cancel (ADR 0158).
  */
 const cancelCalls = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   if (names.length === 0) return

@@ -13,16 +13,16 @@ export interface PendingEntry {
     readonly userId: string | null
   }
   readonly ipAddress: string | null
-  /** Whose data are changed or read, if the request says so. */
+  /** The user whose data are changed or read, if the request names one. */
   userId: string | null
   readonly resourceId: string | null
   readonly changes: Readonly<Record<string, unknown>>
   readonly traceId: string | null
-  /** A store has written the entry, or there is none to write, because nothing was changed or viewed. */
+  /** Set once a store has written the entry, or if there is none to write because nothing was changed or viewed. */
   isDone: boolean
 }
 
-/** The subject of a change, if the request does not name it. */
+/** The subject of a change. Needed if the request does not name it. */
 export interface AuditSubject {
   /** Also the actor, for a sign-in. */
   readonly actor?: PendingEntry["actor"]
@@ -37,8 +37,8 @@ export const PendingAudit = Context.Reference<Option.Option<PendingEntry>>(
 )
 
 /**
- * Writes the pending entry in the transaction of the change, so that neither exists without the other.
- * With `None` nothing was changed, so nothing is written. Without a pending entry the change runs unaudited.
+ * Writes the pending entry in the transaction of the change, so that neither exists without the other. With `None`
+ * nothing was changed, so nothing is written. Without a pending entry the change is not audited.
  */
 export const audited =
   <A>(sql: PgClient.PgClient, subjectOf: (outcome: A) => Option.Option<AuditSubject>) =>
@@ -63,24 +63,24 @@ const onPending = (set: (entry: PendingEntry) => void) =>
     if (Option.isSome(pending)) set(pending.value)
   })
 
-/** The operator reads data of this user, whom the request does not name. */
+/** Records that the operator reads data of this user, whom the request does not name. */
 export const readsOf = (userId: string) =>
   onPending((entry) => {
     entry.userId = userId
     entry.isDone = false
   })
 
-/** The operator reads data of several users, whom the request does not name. */
+/** Records that the operator reads data of several users, whom the request does not name. */
 export const readsOfSome = onPending((entry) => {
   entry.isDone = false
 })
 
-/** The request changes nothing, although its method is for writes. */
+/** Records that the request changes nothing, although its method is for writes. */
 export const changesNothing = onPending((entry) => {
   entry.isDone = true
 })
 
-/** The change always happened, to the resource named by the request. */
+/** For a change that always happens, to the resource that the request names. */
 export const named = () => Option.some<AuditSubject>({})
 
 /** One entry. */

@@ -11,8 +11,8 @@ import { rowsOf, toDate } from "./Rows.ts"
 import { sqlState, storeFailures } from "./StoreFailures.ts"
 
 /**
- * Calls that arrive together are committed together, and two commits run concurrently: while one
- * waits for the disk, the next is prepared. ADR 0060.
+ * Calls that arrive together are committed together, and two commits run concurrently: while one waits for the disk,
+ * the next is prepared. ADR 0060.
  */
 export const groupCommit = { itemsMax: 128, runsMax: 2, splitBatch: true } as const
 
@@ -29,7 +29,7 @@ export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
   return calls.map((call, n) => outcomeOf(byIndex.get(n), call))
 }
 
-/** Retries after a deadlock or a serialization failure, in which case the statement has changed nothing. */
+/** Retries after a deadlock or a serialization failure. In both cases the statement has changed nothing. */
 export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(self, { ...deadlockRetries, while: isDeadlock })
 
@@ -48,7 +48,7 @@ interface UserEvent {
   readonly now: DateTime.Utc
 }
 
-/** Writes an event and its deliveries into the transaction of a charge; returns the endpoints to notify. */
+/** Writes an event and its deliveries in the transaction of a charge. Returns the endpoints to notify. */
 export const publishEvent = (
   sql: PgClient.PgClient,
   { event, now, taskId, type, userId }: UserEvent
@@ -60,7 +60,7 @@ export const publishEvent = (
     Effect.map((rows) => rows.flatMap((row) => row.endpoints))
   )
 
-/** Writes a `balance.low` event into the transaction of the charge. */
+/** Writes a `balance.low` event in the transaction of the charge. */
 export const publishAlert = (
   sql: PgClient.PgClient,
   userId: UserId,
@@ -79,7 +79,7 @@ export interface Alerting {
   readonly now: DateTime.Utc
 }
 
-/** A row of a settled batch; an alert if it has all three. */
+/** A row of a settled batch. It is an alert if it has all three columns. */
 interface Crossing {
   readonly userId: UserId | null
   readonly available: Credits | null
@@ -92,14 +92,14 @@ export interface Settlement<Row> {
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-/** SQLSTATEs of an alert that is due, and of a call that is not covered or was settled before. */
+/** SQLSTATEs for an alert that is due, and for a call that is not covered or was settled before. */
 const exceptionalStates = /^(?:GW428|GW409|23505)$/u
 
 const isExceptional = (error: unknown) =>
   SqlError.isSqlError(error) &&
   Option.exists(sqlState(error), (state) => exceptionalStates.test(state))
 
-/** One statement; a transaction of several only if the charges cause an alert. */
+/** Runs one statement, or a transaction of several if the charges cause an alert. */
 export const settle = <Row extends Crossing, E>(
   sql: PgClient.PgClient,
   { alert, now }: Alerting,

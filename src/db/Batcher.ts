@@ -6,40 +6,40 @@ import { afterMillis } from "../domain/RealTime.ts"
 export interface BatcherOptions<Item, Outcome, E> {
   /** Runs many items at once; returns their outcomes in the order of the items. */
   readonly run: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Outcome>, E>
-  /** Most items in one run. */
+  /** The most items in one run. */
   readonly itemsMax: number
-  /** Most concurrent runs. */
+  /** The most concurrent runs. */
   readonly runsMax: number
-  /** Shortest time between the starts of two runs, so that more items share a run. */
+  /** The shortest time between the starts of two runs, so that more items share a run. */
   readonly intervalMillis?: number
-  /** The interval is at most this long for each item of the previous run, so that few items wait less. */
+  /** Limits the interval to this long per item of the previous run, so that small batches wait less. */
   readonly intervalMillisPerItem?: number
   /**
-   * A batch that dies is rerun item by item, so that only the broken item fails. For a `run` that
-   * has no effect when it dies.
+   * Reruns a batch that dies item by item, so that only the broken item fails. Only for a `run` that has no effect when
+   * it dies.
    */
   readonly splitBatch?: boolean
 }
 
 interface Entry<Item, Outcome, E> {
   readonly item: Item
-  /** Its place in the order of arrival. */
+  /** The position in the order of arrival. */
   readonly n: number
   state: "waiting" | "running" | "done"
   resume: ((outcome: Effect.Effect<Outcome, E>) => void) | undefined
 }
 
 interface Listener {
-  /** Items up to this one are awaited; this many of them are open. */
+  /** The listener waits for the items up to this one, of which this many are unfinished. */
   readonly upTo: number
   open: number
   readonly resume: () => void
 }
 
 /**
- * Turns calls for one item into runs for many: an idle batcher runs an item at once; items that arrive
- * while all runs are busy share the next run. Runs use the context of the batcher's creation, never a
- * caller's: a transaction that is open there is not joined. ADR 0114 and 0060.
+ * Combines calls for single items into runs for many. An idle batcher runs an item at once; items that arrive while all
+ * runs are busy share the next run. Runs use the context in which the batcher was created, never a caller's, so they do
+ * not join a caller's open transaction. ADR 0114 and 0060.
  */
 export class Batcher<Item, Outcome, E> {
   readonly #options: BatcherOptions<Item, Outcome, E>
@@ -66,8 +66,8 @@ export class Batcher<Item, Outcome, E> {
   }
 
   /**
-   * Ends with its scope: runs are interrupted, and so are all callers. A caller that is interrupted
-   * takes its item back before the run has started, and waits for the outcome afterwards.
+   * Ends with its scope, which interrupts the runs and all callers. An interrupted caller withdraws its item if the run
+   * has not started, and otherwise waits for the outcome.
    */
   static readonly make = Effect.fnUntraced(function* <Item, Outcome, E>(
     options: BatcherOptions<Item, Outcome, E>
@@ -82,8 +82,8 @@ export class Batcher<Item, Outcome, E> {
   })
 
   /**
-   * Outlives callers and scopes: every item is run, even if its caller is interrupted or it is added while
-   * the services end.
+   * Outlives callers and scopes: every item is run, even if its caller is interrupted or it is added while the services
+   * end.
    */
   static readonly makeDetached = Effect.fnUntraced(function* <Item, Outcome, E>(
     options: BatcherOptions<Item, Outcome, E>
@@ -166,7 +166,7 @@ export class Batcher<Item, Outcome, E> {
   #end(entry: Entry<Item, Outcome, E>, outcome: Effect.Effect<Outcome, E>): void {
     entry.state = "done"
     this.#open -= 1
-    // Before the caller continues: items that it adds at once belong to later listeners
+    // Before the caller continues, because items that it adds at once belong to later listeners
     if (this.#listeners.length > 0) this.#notify(entry.n)
     entry.resume?.(outcome)
   }
@@ -197,12 +197,12 @@ export class Batcher<Item, Outcome, E> {
   #interval(millis: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       // A timer may fire early, because it counts from the start of its turn of the event loop
-      const look = () => {
+      const check = () => {
         const wait = this.#startedAt + millis - performance.now()
-        if (wait > 0) afterMillis(Math.ceil(wait), look)
+        if (wait > 0) afterMillis(Math.ceil(wait), check)
         else resume(Effect.void)
       }
-      look()
+      check()
     })
   }
 
@@ -214,13 +214,13 @@ export class Batcher<Item, Outcome, E> {
 
 export interface BatchRun<Batch, A, E> {
   readonly run: (batch: Batch) => Effect.Effect<A, E>
-  /** The parts to run alone if the batch dies; with fewer than two it is not split. */
+  /** The parts to run separately if the batch dies. With fewer than two parts it is not split. */
   readonly split: (batch: Batch) => ReadonlyArray<Batch>
-  /** Runs once for each part of the batch. */
+  /** Runs once per part of the batch. */
   readonly onExit: (batch: Batch, exit: Exit.Exit<A, E>) => Effect.Effect<void>
 }
 
-/** Runs a batch; if it dies, its parts run alone, so that only a broken one fails. */
+/** Runs a batch. If it dies, its parts run separately, so that only a broken part fails. */
 export const runBatch = <Batch, A, E>(
   batch: Batch,
   options: BatchRun<Batch, A, E>
@@ -232,7 +232,7 @@ export const runBatch = <Batch, A, E>(
       : options.onExit(batch, exit)
   })
 
-/** The store is available but cannot accept this: neither a store failure nor an interruption. */
+/** Whether the store is available but cannot accept this: neither a store failure nor an interruption. */
 export const isDefect = <A, E>(exit: Exit.Exit<A, E>): exit is Exit.Failure<A, E> =>
   Exit.isFailure(exit) && !Exit.hasFails(exit) && !Exit.hasInterrupts(exit)
 

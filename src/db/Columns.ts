@@ -20,13 +20,13 @@ export const amounts = columnOf<bigint>(OID.int8)
 export const texts = columnOf<string>(OID.text)
 export const uuids = columnOf<string>(OID.uuid)
 
-/** Whole numbers that may need more than 32 bits. */
+/** Integers that may need more than 32 bits. */
 export const counts = <A>(items: ReadonlyArray<A>, value: (item: A) => number) =>
   amounts(items, (item) => BigInt(value(item)))
 
 /**
- * A batch as one argument of a function: a composite type of this many columns, passed as parameters from number
- * `first` on.
+ * A batch as one argument of a function: a composite type with this number of columns, which are the parameters from
+ * number `first` on.
  */
 export const composite = (type: string, first: number, columns: number): string =>
   `row(${Array.from({ length: columns }, (_, n) => `$${first + n}`).join(", ")})::${type}`

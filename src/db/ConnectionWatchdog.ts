@@ -2,7 +2,7 @@ import { connect } from "node:net"
 import type { Socket } from "node:net"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 
-/** Longest statement, and longest silence of the server. ADR 0124. */
+/** The longest statement, and the longest silence of the server. ADR 0124. */
 export interface Timeouts {
   /** The server ends longer statements. Milliseconds. */
   readonly statementMillis: number
@@ -11,31 +11,32 @@ export interface Timeouts {
 }
 
 /**
- * TCP notices a server behind a cut network after a quarter of an hour. The server ends a statement before
- * its connection is reset, so that a statement repeated on another connection no longer runs on the first.
+ * By itself, TCP notices a server behind a broken network only after a quarter of an hour. The server ends a statement
+ * before its connection is reset, so that a statement that is repeated on another connection no longer runs on the
+ * first.
  */
 export const defaultTimeouts: Timeouts = { statementMillis: 30_000, silenceMillis: 45_000 }
 
 /**
- * The pool closes a connection idle for this long, at the latest after twice that time, which is before it
- * counts as silent.
+ * The pool closes a connection that has been idle for this long, at the latest after twice that time, which is before
+ * it counts as silent.
  */
 export const idleMillis = ({ silenceMillis }: Timeouts): number => silenceMillis * 0.4
 
 /** Shorter than sql-pg's own limit, so that this code notices when the server does not respond. */
 const connectMillisOf = ({ connectSeconds }: DatabaseAddress): number => connectSeconds * 800
 
-/** Longest wait for the response to a probe of a silent server. */
+/** The longest wait for the response to a probe of a silent server. */
 const probeMillis = 1000
 
-/** Asks for TLS; every Postgres responds with one letter. */
+/** The message that requests TLS, which every Postgres answers with one letter. */
 const sslRequest = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47)
 
 /** The response of a server that encrypts the connection. */
 const encrypts = 0x53
 
 /**
- * Opens connections that are reset when the server falls silent. New ones then fail at once, so that no caller
+ * Opens connections that are reset when the server falls silent. New connections then fail at once, so that no caller
  * waits for them, until the server responds to a probe.
  */
 export const openWatched = (
@@ -57,10 +58,11 @@ export const openWatched = (
       socket.destroy(new Error("The connection timed out"))
     }
     let isEncrypted = false
-    /** Bytes sent before the latest response; only TLS knows them for an encrypted connection. */
+    /** Bytes sent before the latest response. For an encrypted connection, only the TLS layer can tell. */
     let answered = 0
     const reset = () => {
-      // An unused connection says nothing: this process was paused, or the clock of its pool stands still
+      // Silence of an unused connection proves nothing: this process may have been paused, or its pool's clock may not
+      // advance
       if (isEncrypted || socket.bytesWritten > answered) isSilent = true
       // Reset, not closed: pending statements must not run later, because they are repeated elsewhere
       if (isPath) socket.destroy()

@@ -7,15 +7,15 @@ import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { makeFolder } from "./MakeFolder.ts"
 
 /**
- * Takes `DATA_DIR` for this process until the scope closes. PGlite does not lock its folder, and two
- * processes in it silently lose committed rows. The lock is that of an empty SQLite database: the
- * kernel releases it however the process ends, and all containers of a machine see it.
+ * Locks `DATA_DIR` for this process until the scope closes. PGlite does not lock its folder, and two processes in it
+ * silently lose committed rows. The lock is that of an empty SQLite database: the kernel releases it however the
+ * process ends, and all containers of a machine see it.
  */
 export const lockDataDir = Effect.fn("DataDirLock.lock")(function* (
   dataDir: string
 ): Effect.fn.Return<void, DatabaseUnavailable, Scope.Scope> {
   const folder = resolve(dataDir)
-  // Names the holder to a refused process. Only the lock decides.
+  // Names the holder to a refused process. Only the lock decides
   const pidFile = join(folder, "gateway.pid")
   yield* Effect.acquireRelease(acquire(folder, pidFile), (lock) => Effect.sync(() => lock.close()))
   yield* Effect.acquireRelease(
@@ -39,9 +39,9 @@ const acquire = (folder: string, pidFile: string) =>
   })
 
 /**
- * The file stays empty, because nothing is committed. It is never removed: a process that has already opened
- * it would lock a file that the next process does not find. Nothing else may open it, because
- * a close drops all locks of this process on the file.
+ * The file stays empty, because nothing is committed. It is never removed: a process that has already opened it would
+ * lock a file that the next process does not find. Nothing else may open it, because closing it drops all locks of this
+ * process on the file.
  */
 const openLocked = (file: string): DatabaseSync => {
   const lock = new DatabaseSync(file)
@@ -49,7 +49,7 @@ const openLocked = (file: string): DatabaseSync => {
     lock.exec("PRAGMA busy_timeout = 0")
     lock.exec("PRAGMA journal_mode = MEMORY")
     lock.exec("BEGIN IMMEDIATE")
-    // A file that this user may only read is opened for reading, and then not locked at all
+    // A file that this user may only read is opened read-only, and then not locked at all
     lock.exec("PRAGMA user_version = 1")
     return lock
   } catch (cause) {

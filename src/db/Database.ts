@@ -19,12 +19,12 @@ import { checkServer } from "./ServerCheck.ts"
 export type Database = PgClient.PgClient | SqlClient
 
 /**
- * Plans use indexes (ADR 0112): a table used as a queue may be empty when a statement is planned,
- * and a plan that scans it would be kept. JIT would compile statements that such plans make look costly.
+ * Makes plans use indexes (ADR 0112). A table that is used as a queue may be empty when a statement is planned, and a
+ * plan that scans it would be kept. JIT would compile statements that look costly in such plans.
  */
 export const planning = { enable_seqscan: "off", jit: "off" } as const
 
-/** Names recur on each row, and the transforms are pure. */
+/** Cached, because the same names occur in every row and the transforms are pure. */
 const memoize = (transform: (name: string) => string): ((name: string) => string) => {
   const known = new Map<string, string>()
   return (name) => {
@@ -48,7 +48,7 @@ const settings = {
   applicationName: "generation-gateway"
 }
 
-/** The parts of `DATABASE_URL`. */
+/** Parses `DATABASE_URL`. */
 export const addressOf = (
   url: Redacted.Redacted
 ): Effect.Effect<DatabaseAddress, DatabaseUnavailable> => {
@@ -63,7 +63,7 @@ interface SessionOptions {
   readonly timeouts?: Timeouts | "endless"
 }
 
-/** A migration waiting for that of another process would not notice that the server is gone. */
+/** A migration that waits for another process's migration would not notice that the server is gone. */
 const keepAliveAfter = Duration.seconds(30)
 
 /** Settings of each connection to a Postgres server. */

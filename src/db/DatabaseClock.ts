@@ -5,8 +5,8 @@ import { rowOf, Time } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
 /**
- * The clock by which processes judge each other: leases and heartbeats. Due times
- * follow `Clock`. Default: `Clock`, for a store opened by one process only, and for tests. ADR 0176.
+ * The clock by which processes judge each other: for leases and heartbeats. Due times use `Clock`. Defaults to `Clock`,
+ * for a store that only one process opens, and for tests. ADR 0176.
  */
 export const DatabaseClock = Context.Reference<{
   readonly now: Effect.Effect<DateTime.Utc, StoreUnavailable>

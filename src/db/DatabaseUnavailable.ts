@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 
 /**
- * The store cannot be opened. The message is one line: the variable, its fault and the remedy, never the
+ * The store cannot be opened. The message is one line: the variable, its fault and the remedy. It never contains the
  * password. docs/reference/configuration.md#rules-of-values
  */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()(
@@ -24,14 +24,14 @@ export interface DatabaseAddress {
   readonly port: string
   readonly user: string
   readonly database: string
-  /** Longest time to connect, in seconds; 0 means no limit. libpq's `connect_timeout`, default 5. */
+  /** The longest time to connect, in seconds; 0 means no limit. libpq's `connect_timeout`, default 5. */
   readonly connectSeconds: number
 }
 
 const unavailable = (fault: string, remedy: string): DatabaseUnavailable =>
   new DatabaseUnavailable({ variable: "DATABASE_URL", fault, remedy })
 
-/** The URL's parts, or its fault, which never quotes the URL. */
+/** The parts of the URL, or its fault. The fault never quotes the URL. */
 export const parseDatabaseUrl = (text: string): DatabaseAddress | DatabaseUnavailable => {
   const example = "Write it as postgres://user:password@host:5432/database"
   const url = URL.parse(text)
@@ -100,7 +100,7 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
       "Add enable_seqscan, jit, idle_in_transaction_session_timeout and statement_timeout to its ignore_startup_parameters, and set them for the role"
     )
   }
-  // Another client's statement has the name, or ours is gone
+  // Another client's statement has the name, or ours no longer exists
   if (has("42P05", "26000")) return lostStatements(address)
   const why = has("ETIMEDOUT") || messages(error).some((text) => text.includes("timed out"))
   return why
@@ -122,7 +122,7 @@ const hasNoServer = (error: unknown): boolean =>
 
 /**
  * Why no further connection is available, for the log. `isUnanswered`: the connection was opened, and closed before its
- * first statement was answered, as PgBouncer does when no server connection becomes free.
+ * first statement was answered. PgBouncer does this when no server connection becomes free.
  */
 export const connectionTrouble = (error: unknown, isUnanswered: boolean): string => {
   if (isRefusedMore(error)) return "Postgres, or a pooler before it, accepts no more connections"
@@ -135,7 +135,7 @@ export const connectionTrouble = (error: unknown, isUnanswered: boolean): string
   return messages(error).at(-1) ?? "it was closed"
 }
 
-/** `code` of the error and of its causes. */
+/** The `code` of the error and of its causes. */
 const errorCodes = (error: unknown): ReadonlyArray<string> =>
   causes(error).flatMap((cause) =>
     "code" in cause && typeof cause.code === "string" ? [cause.code] : []
@@ -144,7 +144,7 @@ const errorCodes = (error: unknown): ReadonlyArray<string> =>
 const messages = (error: unknown): ReadonlyArray<string> =>
   causes(error).map((cause) => cause.message)
 
-/** The error and its causes, depth first; an `AggregateError` has several. */
+/** The error and its causes, depth first. An `AggregateError` has several. */
 const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
   if (!(error instanceof Error) || depth > 5) return []
   const below = error instanceof AggregateError ? [...error.errors, error.cause] : [error.cause]
@@ -154,7 +154,7 @@ const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
 /** SQLSTATE of a statement that the role may not run. */
 const insufficientPrivilege = "42501"
 
-/** The role of the URL may not read or change the schema; undefined for any other failure. */
+/** If the role of the URL may not read or change the schema, the error that says so. */
 export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => {
   const said = causes(error).findLast(
     (cause) => "code" in cause && cause.code === insufficientPrivilege
@@ -167,7 +167,10 @@ export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => 
       )
 }
 
-/** Failures to wait for at startup: a server that starts, stops or is full, or may be about to start. */
+/**
+ * Why startup should wait after this failure: the server starts, stops or is full (`busy`), or may be about to start
+ * (`absent`).
+ */
 export const waitReason = (error: unknown): "busy" | "absent" | undefined => {
   const codes = errorCodes(error)
   const has = (...wanted: ReadonlyArray<string>) => wanted.some((code) => codes.includes(code))
@@ -175,7 +178,7 @@ export const waitReason = (error: unknown): "busy" | "absent" | undefined => {
   return has("ECONNREFUSED", "ECONNRESET", "ENOENT") ? "absent" : undefined
 }
 
-/** Session settings that a pooler has not passed on. docs/reference/processes.md#poolers */
+/** The error if a pooler has not passed on session settings. docs/reference/processes.md#poolers */
 export const ignoredSettings = ({ host, port, user }: DatabaseAddress): DatabaseUnavailable =>
   unavailable(
     `the pooler at ${host}:${port} has not passed on the settings of the session`,

@@ -8,13 +8,13 @@ import { connectionTrouble } from "./DatabaseUnavailable.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
 /**
- * One connection of this process outside the pool: for the heartbeat, which must never wait for other
- * statements, and for notifications of other processes. ADR 0176, ADR 0178.
+ * The one connection of this process outside the pool: for the heartbeat, which must never wait for other statements,
+ * and for notifications from other processes. ADR 0176, ADR 0178.
  */
 export interface DirectConnection {
   /**
-   * Runs a short, repeatable statement; uses the pool while the connection is down. Columns have one-word
-   * names, because only the pool transforms names.
+   * Runs a short, repeatable statement. Uses the pool while the connection is down. Columns must have one-word names,
+   * because only the pool transforms names.
    */
   readonly query: (
     statement: string,
@@ -26,19 +26,19 @@ export interface DirectConnection {
   readonly isOpen: () => boolean
 }
 
-/** `None` for the embedded store, which has one connection and one process. */
+/** `None` for the embedded store, which has only one connection and one process. */
 export const DirectConnection = Context.Reference<Option.Option<DirectConnection>>(
   "gateway/db/DirectConnection",
   { defaultValue: () => Option.none() }
 )
 
-/** The channel of notifications between processes. */
+/** The channel for notifications between processes. */
 export const notificationChannel = "gateway"
 
-/** Short statements every 2 seconds, so that silence is noticed soon. */
+/** Statements are short and run every 2 seconds, so that silence is noticed soon. */
 const timeouts: Timeouts = { statementMillis: 3000, silenceMillis: 4000 }
 
-/** Longest wait for the pool when it replaces the connection. */
+/** The longest wait for the pool when it substitutes for the connection. */
 const poolTimeout = Duration.seconds(2)
 
 const reconnectDelay = Duration.millis(500)
@@ -77,7 +77,7 @@ export const layer = (url: Redacted.Redacted) =>
       }).pipe(Effect.scoped)
       yield* connected.pipe(
         Effect.catchCause((cause) => {
-          // Once per outage
+          // Logged as a warning only once per outage
           const log = isLost ? Effect.logDebug : Effect.logWarning
           isLost = true
           const why = connectionTrouble(Cause.squash(cause), isUnanswered)

@@ -8,21 +8,21 @@ const checkEvery = "10 seconds"
 const walBytesMax = 48 * 1024 * 1024
 /** … or this long after the first write since the last checkpoint. */
 const checkpointMillisMax = 5 * 60 * 1000
-/** Like autovacuum: more dead rows than this plus a share of the table. */
+/** As in autovacuum: a table is due when it has more dead rows than this plus a share of its rows. */
 const deadRowsMin = 500
 const deadRowsShare = 0.1
-/** Transaction ids have 32 bits and wrap around, so freeze long before (autovacuum: 200 million). */
+/** Transaction ids have 32 bits and wrap around, so rows are frozen long before (autovacuum: 200 million). */
 const frozenAgeMax = 100_000_000
 
 /**
- * The work of a server's background processes, which PGlite does not have: checkpoints, which bound the
- * WAL and the time of a restart, and VACUUM. It uses the only connection, one table at a time, so that
- * requests run in between.
+ * Does the work of a server's background processes, which PGlite does not have: checkpoints, which bound the WAL and
+ * the time of a restart, and VACUUM. It uses the only connection for one table at a time, so that requests run in
+ * between.
  */
 export const maintain = Effect.fn("EmbeddedMaintenance.start")(function* (
   sql: PgClient.PgClient
 ): Effect.fn.Return<void, never, Scope.Scope> {
-  // Earlier writes count as uncovered: the store may have been killed
+  // Earlier writes count as not covered, because the store may have been killed
   const covered = { position: 0n, since: yield* Clock.currentTimeMillis }
   const once = Effect.andThen(checkpoint(sql, covered), vacuum(sql)).pipe(
     Effect.sandbox,
@@ -39,7 +39,7 @@ const walPosition = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   return yield* Effect.map(Schema.decodeUnknownEffect(Position)(rows), ([row]) => row.position)
 })
 
-/** The WAL position that the last checkpoint covers, and since when it has been behind. */
+/** The WAL position that the last checkpoint covers, and since when later WAL exists. */
 interface Covered {
   position: bigint
   since: number
@@ -61,7 +61,7 @@ const checkpoint = Effect.fnUntraced(function* (sql: PgClient.PgClient, covered:
 const Tables = Schema.Array(Schema.Struct({ name: Schema.String, freeze: Schema.Boolean }))
 
 const vacuum = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
-  // PGlite does not report its counts by itself
+  // PGlite does not flush its statistics by itself
   yield* sql`SELECT pg_stat_force_next_flush()`.unprepared
   const rows = yield* sql`
     SELECT c.oid::regclass::text AS name, age(c.relfrozenxid) > ${frozenAgeMax} AS freeze

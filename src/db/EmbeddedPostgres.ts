@@ -13,15 +13,15 @@ import { compileOnceOnly, startParams } from "./PgliteOptions.ts"
 import { PgliteSession } from "./PgliteStream.ts"
 
 export interface EmbeddedOptions {
-  /** `DATA_DIR`; the store is in its folder `postgres`. `memory` stores nothing. */
+  /** `DATA_DIR`; the store is in its folder `postgres`. `memory` stores nothing on disk. */
   readonly dataDir: string
-  /** Whether each commit is synced to the disk; otherwise a power cut may lose the last commits. */
+  /** Whether each commit is synced to the disk. If not, a power cut may lose the last commits. */
   readonly durable: boolean
-  /** A dump (`dumpDataDir`) from which a new store is made, instead of with `initdb`. */
+  /** A dump (`dumpDataDir`) from which a new store is created, instead of `initdb`. */
   readonly template?: Blob
 }
 
-/** Opens PGlite until the scope closes; its folder is locked against other processes. */
+/** Opens PGlite until the scope closes. Locks its folder against other processes. */
 export const openEmbedded = Effect.fn("Embedded.open")(function* (
   options: EmbeddedOptions
 ): Effect.fn.Return<PgliteSession, DatabaseUnavailable, Scope.Scope> {
@@ -49,8 +49,8 @@ const start = (options: PGliteOptions) =>
   )
 
 /**
- * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed or PGlite has aborted (PANIC),
- * so nothing more may be written.
+ * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed or PGlite has aborted (PANIC), so
+ * nothing more may be written.
  */
 class DurableNodeFS extends NodeFS {
   failure: Error | undefined

@@ -1,6 +1,6 @@
 /**
- * A separate program, started by `NewStore.ts`: makes a store in the folder given as its argument. The memory of
- * `initdb`, more than that of the whole service, is freed with the process. ADR 0233.
+ * A separate program, started by `NewStore.ts`, that creates a store in the folder given as its argument. `initdb`
+ * needs more memory than the whole service; the memory is freed when this process ends. ADR 0233.
  */
 import { PGlite } from "@electric-sql/pglite"
 import { NodeFS } from "@electric-sql/pglite/nodefs"

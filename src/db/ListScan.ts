@@ -9,7 +9,7 @@ import { storeFailures } from "./StoreFailures.ts"
 /** Rows of a list, and where to continue if the scan ended first. */
 export interface ScannedPage<Row> {
   readonly rows: ReadonlyArray<Row>
-  /** The key of the last row read, if more may follow; only with fewer rows than the limit. */
+  /** The key of the last row read, if more rows may follow. Set only if the page has fewer rows than the limit. */
   readonly end: string | null
 }
 
@@ -17,17 +17,17 @@ export interface ListScan<S extends Schema.Constraint> {
   /** The user, if the list belongs to one. */
   readonly user?: UserId
   readonly row: S
-  /** Of a table named `t`. */
+  /** The columns, of a table named `t`. */
   readonly columns: Statement.Fragment
   readonly key: "id" | "seq"
   /** Selects candidates by an index, in descending order of the key. */
   readonly candidates: Statement.Fragment
   /**
-   * The same for the newest day of the list, whose rows come before all others: a page that they fill reads the
-   * partitions of few days.
+   * The same for the newest day of the list, whose rows come before all others. A page that they fill reads the
+   * partitions of only a few days.
    */
   readonly newest?: Statement.Fragment
-  /** Conditions on the table `t` without an index. */
+  /** Conditions on the table `t` that no index serves. */
   readonly filters: ReadonlyArray<Statement.Fragment>
   readonly limit: number
 }
@@ -35,9 +35,9 @@ export interface ListScan<S extends Schema.Constraint> {
 const End = Schema.Struct({ scanEnd: Schema.NullOr(Schema.String) })
 
 /**
- * A page of a filtered list. Reads at most `listScanRowsMax` candidates, so that a filter with few
- * matches costs no more than any other. One statement, because a row written between two would move
- * the end of the page. docs/reference/http.md#lists, ADR 0165.
+ * A page of a filtered list. Reads at most `listScanRowsMax` candidates, so that a filter with few matches costs no
+ * more than any other. A single statement, because a row written between two statements would move the end of the page.
+ * docs/reference/http.md#lists, ADR 0165.
  */
 export const scanList =
   (sql: PgClient.PgClient) =>
@@ -61,7 +61,7 @@ export const scanList =
         rowsOf(row),
         Effect.map((rows) => ({ rows, end: null }))
       )
-    // Candidates selected by another user's key or endpoint belong to that user: their ids are not shown
+    // Candidates selected by another user's key or endpoint belong to that user, and their ids must not be shown
     const isOwn = user === undefined ? sql`true` : sql`t.user_id = ${user}`
     const scan = sql`
       SELECT t.${name}::text AS scan_end FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t
@@ -79,7 +79,7 @@ export const scanList =
     )
     const all = filters.length === 0 ? rowsOfPage(pageOf(candidates)) : scanned
     if (newest === undefined) return storeFailures(all)
-    // No more rows than the page has: a filter with few matches reads hardly more than no filter
+    // Reads no more rows than the page has, so that a filter with few matches reads hardly more than no filter
     return rowsOfPage(pageOf(newest, limit)).pipe(
       Effect.filterOrElse(
         (found) => found.rows.length >= limit,

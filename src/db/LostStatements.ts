@@ -9,9 +9,9 @@ const decodeFields = Schema.decodeUnknownOption(
 )
 
 /**
- * The server no longer has a prepared statement (after `DISCARD ALL`, behind a pooler), or a migration has
- * changed its columns, or the connection is still in a transaction aborted by such a statement. The server's
- * routine distinguishes it from errors raised by functions.
+ * Whether the server no longer has a prepared statement (after `DISCARD ALL`, or behind a pooler), or a migration has
+ * changed its columns, or the connection is still in a transaction that such a statement aborted. The name of the
+ * server's routine distinguishes these errors from errors raised by functions.
  */
 export const isLostStatement = (error: unknown): boolean =>
   SqlError.isSqlError(error) &&
@@ -27,8 +27,9 @@ export const isLostStatement = (error: unknown): boolean =>
 const cleanTimeout = Duration.seconds(1)
 
 /**
- * Outside a transaction, sql-pg itself prepares a lost statement again. A transaction is repeated, because it has
- * changed nothing. Its connection must not return to the pool unchanged: sql-pg's own ROLLBACK may be lost too.
+ * Repeats a transaction that lost a statement, because it has changed nothing. (Outside a transaction, sql-pg itself
+ * prepares a lost statement again.) The connection must not return to the pool unchanged, because sql-pg's own ROLLBACK
+ * may be lost too.
  */
 export const retryLostStatements = (
   sql: PgClient.PgClient,
@@ -36,7 +37,7 @@ export const retryLostStatements = (
 ): PgClient.PgClient => {
   const { withTransaction } = sql
   const rollback = Effect.ignore(sql.unsafe("ROLLBACK").unprepared)
-  // All at once, so that each gets a different one
+  // All at once, so that each gets a different connection
   const cleanPool = Effect.forEach(
     Array.from({ length: maxConnections }),
     () =>
@@ -56,7 +57,7 @@ export const retryLostStatements = (
       return Effect.catchCauseIf(
         withTransaction(work),
         (cause) => isLost(cause) && !(ended !== undefined && isLost(ended)),
-        // Its COMMIT or ROLLBACK was lost: the transaction is aborted and still open
+        // Its COMMIT or ROLLBACK was lost, so the transaction is aborted but still open
         (cause) => Effect.andThen(cleanPool, Effect.failCause(ended ?? cause))
       )
     })

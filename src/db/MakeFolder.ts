@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 
 /**
- * Makes the folder and its parents. Node's `recursive` never ends if the system reports that a
- * folder does not exist although its parent does, as in /proc.
+ * Creates the folder and its parents. Node's `recursive` never ends if the system reports that a folder does not exist
+ * although its parent does, as in /proc.
  */
 export const makeFolder = (folder: string): void => {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
@@ -11,7 +11,7 @@ export const makeFolder = (folder: string): void => {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (cause) {
-    // Another process has made it, or it is a file, and writing into it will fail
+    // Another process has created it, or it is a file, and writing into it will fail
     if (errorCode(cause) !== "EEXIST") throw cause
   }
 }

@@ -19,7 +19,7 @@ import type { SchemaState } from "./SchemaState.ts"
 import { sqlState } from "./StoreFailures.ts"
 
 export interface MigrationsOptions {
-  /** Folder with `migrations/NNNN_name.sql` and `functions/name.sql`; by default this program's. */
+  /** The folder with `migrations/NNNN_name.sql` and `functions/name.sql`. Default: this program's own. */
   readonly directory?: URL
 }
 
@@ -31,7 +31,7 @@ interface SchemaFiles {
 
 type SchemaFailure = MigrationError | DatabaseUnavailable | SqlError
 
-/** A missing permission becomes an error that names it, so that the operator can grant it. */
+/** Turns a missing permission into an error that names it, so that the operator can grant it. */
 const namingRights = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | DatabaseUnavailable, R> =>
@@ -47,20 +47,21 @@ const readFiles = Effect.fnUntraced(function* (options: MigrationsOptions | unde
 /** Runs before the migrations of a store that has a schema. */
 const upgradeFile = "upgrade.sql"
 
-/** A number that nothing else in the database uses as an advisory lock. */
+/** The advisory lock's number, which nothing else in the database uses. */
 const advisoryLock = 7_305_004_117
 
-/** Longest wait of a statement for a lock. All others who need that table wait behind it. */
+/** The longest wait of a statement for a lock. Every other user of that table waits behind it. */
 const lockTimeoutSeconds = 3
 
 /** Longer than any pause between tries. A migrator that is silent for longer has died and loses its turn. */
 const turnIdleSeconds = 90
 
 /**
- * Brings the schema up to date in one transaction: migrations in order, then the function files that changed. Processes of
- * the previous release see the old schema with the old functions or the new ones with the new, never a mixture
- * (ADR 0158). An advisory lock lets one process try at a time. A table that another session keeps locked is retried
- * with pauses, so that the service never queues behind the migration for long. Returns the names of the applied files.
+ * Brings the schema up to date in one transaction: migrations in order, then the function files that changed. Processes
+ * of the previous release see either the old schema with the old functions or the new schema with the new functions,
+ * never a mixture (ADR 0158). An advisory lock lets one process try at a time. If another session keeps a table locked,
+ * the migration is retried after pauses, so that the service never queues behind it for long. Returns the names of the
+ * applied files.
  */
 export const migrate = (
   options?: MigrationsOptions
@@ -81,7 +82,7 @@ const migrateWith = Effect.fn("Migrations.migrate")(function* (
   return yield* sql.withTransaction(Effect.andThen(takeTurn, tries))
 })
 
-/** Only one process tries at a time, because each try blocks money while it waits for a lock (ADR 0158). */
+/** Only one process tries at a time, because each try blocks wallet writes while it waits for a lock (ADR 0158). */
 const takeTurn = Effect.gen(function* () {
   const sql = yield* SqlClient
   // Overrides settings of the role or the database
@@ -94,7 +95,7 @@ const takeTurn = Effect.gen(function* () {
 
 const busyMessage = `The schema is not changed yet: another session keeps a table locked for more than ${lockTimeoutSeconds} seconds (pg_dump, VACUUM, an open transaction). It will be tried again`
 
-/** A lock timeout or a deadlock. */
+/** Whether the failure is a lock timeout or a deadlock. */
 const isBusy = (error: MigrationError | SqlError): boolean => {
   const cause = error._tag === "MigrationError" ? error.cause : error
   return (
@@ -103,8 +104,8 @@ const isBusy = (error: MigrationError | SqlError): boolean => {
 }
 
 /**
- * The names of what `migrate` would apply; empty when the store is up to date. Changes nothing. Fails for a store that
- * a newer program has migrated.
+ * The names of the files that `migrate` would apply; empty if the store is up to date. Changes nothing. Fails if a
+ * newer program has migrated the store.
  */
 export const inspect = (
   options?: MigrationsOptions
@@ -128,7 +129,9 @@ const inspectWith = Effect.fn("Migrations.inspect")(function* (
 export const layer = (options?: MigrationsOptions): Layer.Layer<never, SchemaFailure, SqlClient> =>
   Layer.effectDiscard(migrate(options))
 
-/** Lets the usual startup, with nothing to apply, proceed without a lock. Fails for a store that `check` refuses. */
+/**
+ * Whether there is nothing to apply, so that the usual startup needs no lock. Fails for a store that `check` refuses.
+ */
 const isUpToDate = Effect.fnUntraced(function* (files: SchemaFiles) {
   if (!(yield* hasState)) return false
   const state = yield* readState

@@ -9,8 +9,8 @@ import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { startParams } from "./PgliteOptions.ts"
 
 /**
- * Makes a store in another folder and renames it when it is complete, so that a killed startup leaves no
- * incomplete store.
+ * Creates a store in another folder and renames that when it is complete, so that a killed startup leaves no incomplete
+ * store.
  */
 export const makeStore = (
   folder: string,
@@ -35,7 +35,10 @@ export const unusable = (cause: unknown) =>
 const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, DatabaseUnavailable> =>
   Effect.tryPromise({ try: run, catch: unusable })
 
-/** Has a unique name: after a kill -9 `initialize` may still write to the folder of the previous start. */
+/**
+ * Creates a folder with a unique name, because after a kill -9 `initialize` may still write to the folder of the
+ * previous start.
+ */
 const makeNewFolder = async (folder: string): Promise<string> => {
   const parent = dirname(folder)
   const prefix = `${basename(folder)}.new`
@@ -44,7 +47,7 @@ const makeNewFolder = async (folder: string): Promise<string> => {
   return mkdtemp(join(parent, `${prefix}-`))
 }
 
-/** Beside this file, with its extension: the package has JavaScript. */
+/** Next to this file and with its extension, because the package contains JavaScript. */
 const program = fileURLToPath(
   new URL(`InitializeStore.${import.meta.url.slice(-2)}`, import.meta.url)
 )
@@ -84,7 +87,7 @@ export const syncPath = async (path: string) => {
   }
 }
 
-/** Files synced at once: a disk writes many in hardly more time than one. */
+/** Files synced concurrently: a disk writes many in hardly more time than one. */
 const syncsAtOnce = 32
 
 /** Syncs a folder with its contents to the disk. */

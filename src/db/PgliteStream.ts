@@ -1,12 +1,12 @@
 import { Duplex } from "node:stream"
 
 /**
- * One connection of `@effect/sql-pg` to PGlite, in memory: a `Duplex` that passes wire-protocol messages
- * to `execProtocolRawStream`.
+ * One connection of `@effect/sql-pg` to PGlite, in memory: a `Duplex` that passes wire-protocol messages to
+ * `execProtocolRawStream`.
  *
- * PGlite has one session. A startup message takes it over and resets it, so that a connection never
- * sees state of the previous connection; a stream that has lost the session is destroyed. PGlite runs each
- * batch synchronously, so a cancel request always comes too late and only ends its own connection.
+ * PGlite has one session. A startup message takes it over and resets it, so that a connection never sees the state of
+ * the previous connection; a stream that has lost the session is destroyed. PGlite runs each batch synchronously, so a
+ * cancel request always comes too late and only ends its own connection.
  */
 export class PgliteStream extends Duplex {
   readonly #session: PgliteSession
@@ -28,7 +28,7 @@ export class PgliteStream extends Duplex {
   ) {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     const failure = this.#started || this.#start() ? this.#runBatches() : undefined
-    // Only after the response was pushed may the next batch enter PGlite
+    // The next batch may enter PGlite only after the response was pushed
     callback(failure)
   }
 
@@ -67,7 +67,7 @@ export class PgliteStream extends Duplex {
     return true
   }
 
-  /** Runs each complete batch; an incomplete one waits for its end. */
+  /** Runs each complete batch. An incomplete one waits for its end. */
   #runBatches(): Error | undefined {
     let start = 0
     let offset = 0
@@ -100,13 +100,13 @@ export class PgliteStream extends Duplex {
   }
 }
 
-/** PGlite's response; after a failure the session is no longer usable. */
+/** PGlite's response. After a failure the session can no longer be used. */
 interface BatchResponse {
   readonly bytes: Uint8Array
   readonly failure: Promise<Error> | undefined
 }
 
-/** The part of PGlite used by a session. */
+/** The part of PGlite that a session uses. */
 export interface PgliteEngine {
   readonly isInTransaction: () => boolean
   readonly execProtocolRawStream: (
@@ -115,13 +115,13 @@ export interface PgliteEngine {
   ) => Promise<void>
 }
 
-/** The only session of a PGlite, and the stream that has it. */
+/** The only session of a PGlite, and the stream that currently has it. */
 export class PgliteSession {
   readonly #pglite: PgliteEngine
   readonly #broken: () => Error | undefined
   #owner: PgliteStream | undefined
 
-  /** `broken` returns a failure after which the store must not be used (a failed fsync). */
+  /** `broken` returns a failure after which the store must not be used, such as a failed fsync. */
   constructor(pglite: PgliteEngine, broken: () => Error | undefined = () => undefined) {
     this.#pglite = pglite
     this.#broken = broken
@@ -154,7 +154,7 @@ export class PgliteSession {
     // A copy: the memory behind `bytes` belongs to PGlite and is reused
     const onRawData = (bytes: Uint8Array) => void parts.push(Buffer.from(bytes))
     const done = this.#pglite.execProtocolRawStream(batch, { syncToFs: false, onRawData })
-    // It ran synchronously: the promise has only its error
+    // It ran synchronously, so the promise only carries its error
     const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
     const broken = this.#broken()
     if (broken === undefined && (!ready || endsReady(bytes))) {
@@ -177,7 +177,7 @@ const toError = (cause: unknown): Error =>
 const uint32 = (bytes: Uint8Array, offset: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset + offset, 4).getUint32(0)
 
-/** Request codes, in the position of a startup message's version. */
+/** Request codes, which occupy the position of a startup message's version. */
 const codes = { cancel: 80877102, ssl: 80877103, gssapi: 80877104 }
 
 const messages = {
@@ -189,10 +189,10 @@ const messages = {
   readyForQuery: 0x5a
 }
 
-/** After these the client waits for a response. */
+/** After these messages the client waits for a response. */
 const batchEnds = new Set([messages.query, messages.functionCall, messages.sync, messages.flush])
 
-/** `Z`, length 5, status. */
+/** Whether the bytes end with ReadyForQuery: `Z`, length 5, status. */
 const endsReady = (bytes: Uint8Array): boolean =>
   bytes.length >= 6 &&
   bytes[bytes.length - 6] === messages.readyForQuery &&
@@ -209,13 +209,13 @@ const query = (sql: string): Buffer => {
 }
 
 /**
- * `DISCARD ALL` without `DISCARD PLANS`, which no connection notices: replanning the functions takes a sixth of a
- * gateway's startup on an open store.
+ * `DISCARD ALL` without `DISCARD PLANS`, whose absence no connection notices. Replanning the functions would take a
+ * sixth of a gateway's startup on an open store.
  */
 export const forgetSession =
   "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; DEALLOCATE ALL; UNLISTEN *; " +
   "SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES"
 
-/** `Sync` first: the connection before may have ended within a failed batch. */
+/** `Sync` first, because the previous connection may have ended within a failed batch. */
 const discard = Buffer.concat([sync, query(forgetSession)])
 const rollbackAndDiscard = Buffer.concat([sync, query("ROLLBACK"), query(forgetSession)])

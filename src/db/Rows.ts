@@ -13,7 +13,7 @@ export const Bytes = Schema.Uint8Array
 /** A UTC time as a parameter. */
 export const toDate = (time: DateTime.Utc): Date => DateTime.toDateUtc(time)
 
-/** Decodes every row of a statement; a row that does not decode is a bug. */
+/** Decodes every row of a statement. A row that does not decode is a bug. */
 export const rowsOf = <S extends Schema.Constraint>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(schema))
   return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { readFile, readdir } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 
-/** The schema cannot be brought up to date; the message says what to do. */
+/** The schema cannot be brought up to date. The message says what to do. */
 export class MigrationError extends Schema.TaggedError<MigrationError>()("MigrationError", {
   migration: Schema.String,
   fault: Schema.String,
@@ -18,7 +18,7 @@ export class MigrationError extends Schema.TaggedError<MigrationError>()("Migrat
 export const migrationFault = (migration: string, fault: string, remedy: string) =>
   Effect.fail(new MigrationError({ migration, fault, remedy }))
 
-/** A file of `schema/migrations`: applied once, never changed afterwards. */
+/** A file of `schema/migrations`. It is applied once and never changed afterwards. */
 export interface Migration {
   readonly id: number
   readonly name: string
@@ -26,14 +26,14 @@ export interface Migration {
   readonly text: string
 }
 
-/** A file of `schema/functions`: applied again when it has changed. */
+/** A file of `schema/functions`. It is applied again when it has changed. */
 export interface FunctionFile {
   readonly name: string
   readonly sha256: string
   readonly text: string
 }
 
-/** Folder of the program's own schema. */
+/** The folder of the program's own schema. */
 export const schemaDirectory = new URL("../../schema/", import.meta.url)
 
 const migrationFileName = /^(\d{4})_([a-z0-9_]+)\.sql$/

@@ -5,12 +5,14 @@ import { MigrationError } from "./SchemaFiles.ts"
 import type { FunctionFile, Migration } from "./SchemaFiles.ts"
 import { splitStatements } from "./SqlStatements.ts"
 
-/** One struct for both tables, because the usual start decodes little else. */
+/** One struct for both tables, because a usual start decodes little else. */
 const Applied = Schema.Struct({
   id: Schema.NullOr(Schema.Int),
   name: Schema.String,
   sha256: Schema.String,
-  /** For functions: hashes of earlier versions. A program with one of these is older. */
+  /**
+   * For functions: the hashes of earlier versions. A program that has one of these versions is older than the store.
+   */
   earlier: Schema.NullOr(Schema.Array(Schema.String))
 })
 const Rows = Schema.Array(Applied)

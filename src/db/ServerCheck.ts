@@ -28,7 +28,7 @@ const Session = Schema.NonEmptyArray(
 )
 
 /**
- * Fails when the server, or a pooler before it, cannot be used; waits while the server restarts.
+ * Fails if the server, or a pooler in front of it, cannot be used. Waits while the server restarts.
  * docs/reference/processes.md#poolers
  */
 export const checkServer = (sql: PgClient.PgClient, address: DatabaseAddress, isPool: boolean) =>
@@ -57,9 +57,9 @@ const checkSession = Effect.fnUntraced(function* (
 })
 
 /**
- * Whether a session keeps its prepared statements while another session is in a transaction: a pooler
- * in transaction mode then gives it another server. sql-pg repeats a lost statement unprepared, and the view
- * shows only prepared ones.
+ * Whether a session keeps its prepared statements while another session is in a transaction. A pooler in transaction
+ * mode would then switch it to another server. sql-pg repeats a lost statement without preparing it, and the view shows
+ * only prepared ones.
  */
 const checkStatements = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
@@ -76,7 +76,7 @@ const checkStatements = Effect.fnUntraced(function* (
     )
     return count > 0
   }).pipe(Effect.scoped)
-  // A pooler with one server for all has nothing to lose
+  // A pooler with a single server loses no statements
   const kept = yield* Effect.timeoutOption(isKept, "2 seconds")
   if (Option.contains(kept, false)) return yield* lostStatements(address)
 })

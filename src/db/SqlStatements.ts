@@ -1,7 +1,7 @@
 /**
- * The statements of an SQL file. sql-pg takes one statement a call, so a file is split at each `;` outside
- * quotes, dollar quotes, comments and parentheses. Statements with only comments are omitted. Bodies in
- * `BEGIN ATOMIC` are not supported: write `$$`.
+ * The statements of an SQL file. sql-pg takes one statement per call, so a file is split at each `;` outside quotes,
+ * dollar quotes, comments and parentheses. Statements with only comments are omitted. Bodies in `BEGIN ATOMIC` are not
+ * supported: write `$$`.
  */
 export const splitStatements = (text: string): ReadonlyArray<string> => {
   const statements: Array<string> = []
@@ -82,11 +82,11 @@ const skipToken = (text: string, offset: number): number => {
   const name = matchAt(word, text, offset)
   if (name === undefined) return offset + 1
   const next = offset + name.length
-  // `E'…'` knows backslash escapes.
+  // `E'…'` allows backslash escapes
   return /^e$/i.test(name) && text[next] === "'" ? skipQuoted(text, next, "'", true) : next
 }
 
-/** A doubled quote needs no care: it ends one quoted text and begins another. */
+/** A doubled quote needs no special treatment: it ends one quoted text and begins another. */
 const skipQuoted = (text: string, offset: number, quote: string, escapes: boolean): number => {
   let at = offset + 1
   while (at < text.length && text[at] !== quote) {

@@ -11,8 +11,8 @@ export const sqlState = (error: SqlError.SqlError): Option.Option<string> =>
   Option.map(decodeCause(error.reason.cause), (cause) => cause.code)
 
 /**
- * SQLSTATEs after which a later retry may work: shutting down or starting, a standby (after a failover),
- * a session that was idle for too long; out of disk, memory or connections (53); a system error (58).
+ * SQLSTATEs after which a later retry may succeed: shutting down or starting, a standby (after a failover), a session
+ * that was idle for too long; out of disk, memory or connections (53); a system error (58).
  */
 const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 
@@ -20,7 +20,7 @@ const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 const refusal = /^(?:25006|53[124]..|58...)$/u
 let refusals = 0
 
-/** The number of statements refused in this way, over all stores of this program. */
+/** The number of refused statements, over all stores of this program. */
 export const storeRefusals = (): number => refusals
 
 const isRefusal = (thrown: unknown): boolean =>
@@ -28,15 +28,15 @@ const isRefusal = (thrown: unknown): boolean =>
 
 const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
-  // The store accepted a connection at the start, so the fault may pass
+  // The store accepted a connection at startup, so the fault may be temporary
   error.reason.operation === "connect" ||
   Option.exists(sqlState(error), (state) => transientState.test(state)) ||
   isLostStatement(error)
 
 /**
- * Limits the failures of a store call: `StoreUnavailable` when a retry can help. Anything else (a broken
- * statement, a row that does not decode) is a defect of this program. A connection that breaks within a
- * transaction arrives as a defect, because its rollback fails too, and is transient as well.
+ * Narrows the failures of a store call to `StoreUnavailable`, for failures after which a retry can help. Anything else
+ * (a broken statement, a row that does not decode) is a defect of this program. A connection that breaks within a
+ * transaction arrives as a defect, because its rollback fails too, but counts as transient.
  */
 export const storeFailures = <A, E, R>(
   self: Effect.Effect<A, E, R>
@@ -55,15 +55,15 @@ export const storeFailures = <A, E, R>(
   })
 
 /**
- * For a write of an actor that must not be lost: retries until the store is back. Safe because every such write is
- * conditional, so that a repeat after a commit without a response changes nothing. `restore` makes the waits
+ * For an actor's write that must not be lost: retries until the store is available again. Safe because every such write
+ * is conditional, so a repeat after a commit without a response changes nothing. `restore` makes the waits
  * interruptible, but not the write.
  */
 export const retryStore = <A, R>(
   self: Effect.Effect<A, StoreUnavailable, R>,
   restore?: (wait: Effect.Effect<void>) => Effect.Effect<void>
 ): Effect.Effect<A, never, R> =>
-  // A schedule only after the first failure: most calls succeed, and it would cost more than they do
+  // The schedule is created only after the first failure: most calls succeed, and it would cost more than they do
   Effect.catch(self, (error) => {
     let next: Effect.Effect<A, StoreUnavailable, R> = Effect.fail(error)
     const again = Effect.suspend(() => {
@@ -77,7 +77,7 @@ export const retryStore = <A, R>(
         : Schedule.modifyDelay(storeRetries, ({ duration }) =>
             Effect.as(restore(Effect.sleep(duration)), Duration.zero)
           )
-    // Never dies: the schedule has no end
+    // Never dies, because the schedule has no end
     return Effect.orDie(Effect.retry(again, schedule))
   })
 

@@ -6,7 +6,7 @@ import { rowsOf, Time, toDate } from "./Rows.ts"
 /** The mark of a store that went back in time. docs/standbys.md */
 const Mark = Schema.Struct({
   restoredAt: Time,
-  /** The newest heartbeat in the store: later writes are lost. `null` if there was none. */
+  /** The newest heartbeat in the store; later writes are lost. `null` if there was no heartbeat. */
   trustedUntil: Schema.NullOr(Time),
   /** Unfinished tasks whose newest submit the store may have lost. */
   tasksInDoubt: Schema.Int,
@@ -15,23 +15,23 @@ const Mark = Schema.Struct({
 })
 export type Mark = typeof Mark.Type
 
-/** A process that has found the store behind its own progress. */
+/** A process that found the store behind its own progress. */
 export interface ProcessAhead {
   readonly id: string
-  /** The highest `advance` known to it. */
+  /** The highest `advance` that the process knows. */
   readonly seen: number
-  /** Its last heartbeat before that. */
+  /** Its last heartbeat before it found that. */
   readonly since: DateTime.Utc
 }
 
 /**
- * Marks the store: for a process that is ahead of it, unless another one has done so since that process's last good
- * heartbeat (`None`). The time defaults to the server's.
+ * Marks the store, on behalf of a process that is ahead of it. Does nothing if another process has marked it since that
+ * process's last good heartbeat (`None`). The time defaults to the server's.
  */
 export const markStore = (mark: {
   readonly by: string
   readonly now: DateTime.Utc | null
-  /** The operator knows that no submit was lost, so no task is in doubt. */
+  /** The operator knows that no submit was lost, so no task is marked as in doubt. */
   readonly allowsSubmits?: boolean
   readonly ahead?: ProcessAhead
 }) =>

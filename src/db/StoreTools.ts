@@ -15,7 +15,7 @@ const connection = Effect.map(AppConfig, ({ dataDir, database }) =>
     : Database.layerPostgres({ url: database.url, timeouts: "endless", maxConnections: 1 })
 )
 
-/** Its name in messages, without secrets. */
+/** The name of the store in messages, without secrets. */
 export const nameOfStore = Effect.flatMap(AppConfig, ({ dataDir, database }) =>
   database._tag === "Embedded"
     ? Effect.succeed(`the embedded store in ${dataDir}`)
@@ -26,8 +26,8 @@ export const nameOfStore = Effect.flatMap(AppConfig, ({ dataDir, database }) =>
 )
 
 /**
- * Applies the missing migrations and changed functions. Several processes may do so at once: an advisory lock
- * ensures that each step runs once. An embedded store in use is refused, because its process has migrated it.
+ * Applies the missing migrations and changed functions. Several processes may do so at once: an advisory lock ensures
+ * that each step runs once. Refuses an embedded store that is in use, because the process that uses it has migrated it.
  */
 export const migrateStore = Effect.gen(function* () {
   const store = yield* nameOfStore
@@ -36,7 +36,7 @@ export const migrateStore = Effect.gen(function* () {
 })
 
 /**
- * Marks the store as restored to an earlier time; an older one is migrated before. `allowsSubmits`: the operator
+ * Marks the store as restored to an earlier time, and migrates it first if it is older. `allowsSubmits`: the operator
  * knows that nothing was submitted after that time. docs/standbys.md#after-a-restore
  */
 export const markRestoredStore = Effect.fnUntraced(function* (allowsSubmits: boolean) {
@@ -46,7 +46,7 @@ export const markRestoredStore = Effect.fnUntraced(function* (allowsSubmits: boo
     markStore({ by: "gateway store mark-restored", now: null, allowsSubmits })
   )
   const mark = yield* Effect.provide(marked, yield* connection)
-  // Without a process there is always one
+  // Without a process, a mark is always written and returned
   return { store, mark: Option.getOrThrow(mark) }
 })
 
@@ -56,7 +56,10 @@ const Session = Schema.Struct({
   mayWrite: Schema.Boolean
 })
 
-/** Writes like a process, and to a separate file, and rolls back: returns why the store accepts no writes, if so. */
+/**
+ * Writes as a process does, and to a separate file, and rolls back. Returns why the store accepts no writes, if it does
+ * not.
+ */
 const tryToWrite = Effect.fnUntraced(function* (sql: SqlClient) {
   const write = Effect.gen(function* () {
     yield* sql`CREATE TEMPORARY TABLE gateway_doctor (n integer) ON COMMIT DROP`
@@ -87,8 +90,8 @@ const newestMark = Effect.flatMap(
 )
 
 /**
- * What `migrateStore` would apply, whether the role may create tables and write tasks, why the store accepts no writes
- * now, and how far the clock of this machine is ahead of the store's. Changes nothing.
+ * Reports what `migrateStore` would apply, whether the role may create tables and write tasks, why the store accepts no
+ * writes now (if so), and how far this machine's clock is ahead of the store's. Changes nothing.
  */
 export const inspectStore = Effect.gen(function* () {
   const pending = yield* Migrations.inspect()
@@ -104,7 +107,7 @@ export const inspectStore = Effect.gen(function* () {
   const skewMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
   const isComplete = pending.length === 0 && rights.mayMigrate && rights.mayWrite
   const trouble = isComplete ? yield* tryToWrite(sql) : Option.none<string>()
-  // A schema that is to be changed may not have the table yet
+  // A schema that must still be migrated may not have the table yet
   const restored = pending.length === 0 ? yield* newestMark : Option.none()
   return { pending, ...rights, restored, skewMillis, trouble }
-}).pipe((look) => Effect.flatMap(connection, (store) => Effect.provide(look, store)))
+}).pipe((report) => Effect.flatMap(connection, (store) => Effect.provide(report, store)))

@@ -26,7 +26,7 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   result: Schema.NullOr(Schema.Array(Schema.String)),
   error: Schema.NullOr(TaskError),
   metadata: Schema.NullOr(Metadata),
-  /** The models of the alias at the task's path. Null if the path names a model. */
+  /** The models of the alias in the task's path. Null if the path names a model. */
   candidates: nullByDefault(Schema.Array(Candidate)),
   /** The index of the task's current model. */
   candidate: nullByDefault(Schema.Int),

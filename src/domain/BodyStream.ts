@@ -10,9 +10,8 @@ export interface BodyFaults<E> {
 }
 
 /**
- * The bytes of a response as they arrive. Bytes that have arrived are taken without a timer; Effect's own
- * `fromAsyncIterable` and `timeoutOrElse` cost two fibers and a queue for each body. The caller destroys
- * the body.
+ * The bytes of a response as they arrive. Takes bytes that have arrived without a timer, because Effect's own
+ * `fromAsyncIterable` and `timeoutOrElse` cost two fibers and a queue per body. The caller destroys the body.
  */
 export const bodyStream = <E>(
   body: Readable,

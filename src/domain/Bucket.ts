@@ -6,7 +6,7 @@ export interface BucketAccess {
   /** Without leading or trailing slashes; may be empty. */
   readonly prefix: string
   readonly region: string
-  /** An S3-compatible service other than AWS; addressed by path. */
+  /** An S3-compatible service other than AWS, addressed by path. */
   readonly endpoint: Option.Option<string>
   readonly accessKeyId: string
   readonly secretAccessKey: Redacted.Redacted

@@ -16,18 +16,21 @@ export const zero: Credits = make(0n)
 
 const cent = microPerCredit / 100n
 
-/** Whole cents, rounded towards negative infinity. */
+/** In whole cents, rounded towards negative infinity. */
 const centsOf = (amount: bigint): bigint =>
   amount / cent - (amount < 0n && amount % cent !== 0n ? 1n : 0n)
 
 /**
- * The change of the displayed balance, so that the rows of a displayed ledger add up. It equals a change that has
- * two decimals. ADR 0256
+ * The change between two displayed balances, so that the rows of a displayed ledger add up. A change with two decimals
+ * is displayed exactly. ADR 0256
  */
 export const shownChange = (before: bigint, after: bigint): Credits =>
   make((centsOf(after) - centsOf(before)) * cent)
 
-/** Two decimals, rounded down (towards negative infinity): a balance is never shown higher than it is. */
+/**
+ * Formats with two decimals, rounded down (towards negative infinity), so that a balance is never shown higher than it
+ * is.
+ */
 export const format = (amount: Credits): string => {
   const floored = centsOf(amount)
   const sign = floored < 0n ? "-" : ""
@@ -35,7 +38,7 @@ export const format = (amount: Credits): string => {
   return `${sign}${absolute / 100n}.${(absolute % 100n).toString().padStart(2, "0")}`
 }
 
-/** All significant decimals, at least two: a price is shown exactly as charged. */
+/** Formats with all significant decimals, at least two, so that a price is shown exactly as charged. */
 export const formatExact = (amount: Credits): string => {
   const absolute = amount < 0n ? -amount : amount
   const decimals = (absolute % microPerCredit)
@@ -91,7 +94,10 @@ export const CreditsFromString = amountShownBy(format)
 /** The same with all decimals. */
 export const ExactCreditsFromString = amountShownBy(formatExact)
 
-/** An amount that a client sends and the gateway stores: displayed as it was sent. ADR 0256 */
+/**
+ * An amount that a client sends and the gateway stores. It has at most two decimals, so it is displayed as it was sent.
+ * ADR 0256
+ */
 export const SentCredits = CreditsFromString.check(
   Schema.makeFilter<bigint>((amount) => amount % cent === 0n || "Expected at most two decimals")
 )

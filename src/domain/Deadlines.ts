@@ -7,20 +7,20 @@ interface Entry {
   readonly expire: () => void
 }
 
-/** Calls `expire` after the timeout, unless the returned function is called before. */
+/** Calls `expire` after the timeout, unless the returned function is called first. */
 export type Deadline = (clock: Clock.Clock, expire: () => void) => () => void
 
 /**
- * One timeout for many attempts. Because all have the same timeout, the first to start is the first to
- * expire, and one sleeping fiber serves them all; a race of fibers for each attempt costs several times
- * as much. The clock is a parameter, so that tests can use theirs.
+ * One timeout for many attempts. Because all have the same timeout, the first to start is the first to expire, and one
+ * sleeping fiber serves them all. A race of fibers for each attempt costs several times as much. The clock is a
+ * parameter, so that tests can use their own.
  */
 export const makeDeadlines = Effect.fnUntraced(function* (
   timeout: Duration.Duration
 ): Effect.fn.Return<Deadline, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime()
   const timeoutNanos = BigInt(Math.round(Duration.toMillis(timeout) * 1e6))
-  /** Oldest entry first; each clock with a list has a running fiber. */
+  /** Oldest entry first. Each clock with a list has a running fiber. */
   const watched = new Map<Clock.Clock, LinkedList<Entry>>()
 
   const watch = (clock: Clock.Clock, entries: LinkedList<Entry>): Effect.Effect<void> =>

@@ -1,7 +1,7 @@
 /**
- * Durations counted in classes: eight for each power of two of milliseconds, so that a percentile of the counts differs
- * from the exact one by at most a sixteenth. Counts are an array: the place of the first class, then how many are in it
- * and in each that follows. The store adds them up (`durations_add`). docs/reference/usage.md#durations
+ * A histogram of durations with eight classes per power of two of milliseconds, so that a percentile differs from the
+ * exact one by at most a sixteenth. An array: the index of the first class, then the count of it and of each following
+ * class. The store adds histograms up (`durations_add`). docs/reference/usage.md#durations
  */
 export type Durations = ReadonlyArray<number>
 
@@ -9,21 +9,24 @@ const classesPerPower = 8
 /** 24 days: nothing takes longer. */
 const millisMax = 2 ** 31 - 1
 
-/** The place of the class. */
+/** The index of the class of a duration. */
 export const placeOf = (millis: number): number => {
   const whole = Math.min(Math.max(Math.floor(millis), 1), millisMax)
   const exponent = 31 - Math.clz32(whole)
   return exponent * classesPerPower + Math.floor((whole / 2 ** exponent - 1) * classesPerPower)
 }
 
-/** The middle of the class, in milliseconds. */
+/** The middle of a class, in milliseconds. */
 export const millisAt = (place: number): number => {
   const width = 2 ** Math.floor(place / classesPerPower) / classesPerPower
   const least = width * (classesPerPower + (place % classesPerPower))
   return width <= 1 ? least : Math.round(least + (width - 1) / 2)
 }
 
-/** The least duration that this share of all does not exceed, in milliseconds; `null` without any. */
+/**
+ * The percentile in milliseconds: the shortest duration that at least this share does not exceed. `null` if there are
+ * no durations.
+ */
 export const percentile = (durations: Durations, share: number): number | null => {
   const [first = 0, ...counts] = durations
   const total = counts.reduce((sum, count) => sum + count, 0)
@@ -33,7 +36,7 @@ export const percentile = (durations: Durations, share: number): number | null =
   return millisAt(first + index)
 }
 
-/** Counts while a batch is summed up. */
+/** Collects counts while a batch is summed up. */
 export class DurationCounts {
   readonly #counts = new Map<number, number>()
 
@@ -42,7 +45,7 @@ export class DurationCounts {
     this.#counts.set(place, (this.#counts.get(place) ?? 0) + 1)
   }
 
-  /** As an array of Postgres; `null` without any. */
+  /** The histogram as a Postgres array; `null` if it is empty. */
   text(): string | null {
     if (this.#counts.size === 0) return null
     const first = Math.min(...this.#counts.keys())

@@ -1,12 +1,12 @@
 import type { ProblemCode } from "./Problem.ts"
 
-/** Whether the same request, or the same task, may be sent again by a program. */
+/** Whether a program may send the same request, or the same task, again. */
 export type Retry =
   /** Only after something else has changed. */
   | "no"
-  /** After `Retry-After`, or else with exponential backoff; a create with the same `Idempotency-Key`. */
+  /** After `Retry-After`, or else with exponential backoff. A create must keep the same `Idempotency-Key`. */
   | "later"
-  /** The task exists, and a second request would buy another one: GET it. */
+  /** No: the task exists, and a second request would buy another one. GET it instead. */
   | "get"
 
 /** What a code means and what a client can do about it. Shown by `/docs/errors` and docs/errors.md. */

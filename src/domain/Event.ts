@@ -16,7 +16,7 @@ export const EventType = Schema.Literals([
 export type EventType = typeof EventType.Type
 
 /**
- * Events as OpenAI names them, which webhooks of the format `openai` get instead of ours.
+ * OpenAI's names of events, which webhooks of the format `openai` receive instead.
  * docs/reference/webhooks.md#openais-format
  */
 export const OpenAiEventType = Schema.Literals([
@@ -33,7 +33,7 @@ export const OpenAiEventType = Schema.Literals([
 ])
 export type OpenAiEventType = typeof OpenAiEventType.Type
 
-/** What a delivery may be of. */
+/** The event types that a delivery may have. */
 export const DeliveryType = Schema.Literals([...EventType.literals, ...OpenAiEventType.literals])
 export type DeliveryType = typeof DeliveryType.Type
 
@@ -136,6 +136,6 @@ export type EventEnvelope = typeof EventEnvelope.Type
 export interface EventBody {
   readonly id: EventId
   readonly body: Uint8Array
-  /** As OpenAI has it, if it does. */
+  /** The same event in OpenAI's format, if it has one. */
   readonly openai?: { readonly type: OpenAiEventType; readonly body: string } | undefined
 }

@@ -2,13 +2,13 @@ import { Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import { LinkedList } from "./LinkedList.ts"
 
-/** The caller has its share, and the maximum number of its requests waits. */
+/** The caller has used up its share, and its maximum number of requests is already waiting. */
 export class ShareExhausted extends Schema.TaggedError<ShareExhausted>()("ShareExhausted", {}) {}
 
 export interface ShareBounds {
   /** The number of places. */
   readonly capacity: number
-  /** The part of all places that a caller gets while no other caller holds one, from 0 to 1. */
+  /** The fraction of all places that a caller gets while no other caller holds one, from 0 to 1. */
   readonly aloneMax: number
   /** Most places of one caller. */
   readonly perCallerMax?: number
@@ -43,13 +43,12 @@ interface Caller {
 /**
  * Divides places among callers, so that no caller can take them from the others.
  *
- * A caller takes places as long as it then holds no more than a fixed multiple of what stays free
- * (`aloneMax` 0.75: three times). Alone it gets `aloneMax` of all; the more callers there are, the less
- * each gets, and something always stays free for the next one. A caller without a place gets one
- * whenever there is one. A place that becomes free goes to the waiting caller that holds the fewest, in
- * turn among equals.
+ * A caller may take places as long as it then holds no more than a fixed multiple of what stays free (`aloneMax` 0.75:
+ * three times). Alone it gets `aloneMax` of all places. The more callers there are, the less each gets, and something
+ * always stays free for the next one. A caller without a place gets one whenever one is free. A freed place goes to the
+ * waiting caller that holds the fewest, in turn among equals.
  *
- * Taking and giving back is O(1) while no caller waits, otherwise linear in the waiting callers.
+ * Taking and giving back is O(1) while no caller waits, otherwise linear in the number of waiting callers.
  */
 export class FairShares {
   readonly #aloneMax: number
@@ -89,7 +88,9 @@ export class FairShares {
     this.#serve()
   }
 
-  /** Takes places now; false if the caller has its share or others come first. Return them with `give`. */
+  /**
+   * Takes places now. Returns false if the caller has used up its share or others are first. Return places with `give`.
+   */
   take(name: string, places = 1): boolean {
     if (this.#waiting.size > 0) return this.#takeBeforeWaiting(name, places)
     const known = this.#callers.get(name)
@@ -127,7 +128,7 @@ export class FairShares {
       if (!node.isIn) return
       this.#dequeue(caller, node)
       this.#forget(name, caller)
-      // It may have blocked others
+      // The cancelled request may have blocked others
       this.#serve()
     }
   }
@@ -199,7 +200,7 @@ export class FairShares {
       if (caller === undefined || first === undefined) return
       if (!this.#mayTake(caller.held, first.value.places)) return
       this.#dequeue(caller, first)
-      // Behind the others that hold as many
+      // Moves the caller behind the others that hold as many
       if (this.#waiting.delete(caller)) this.#waiting.add(caller)
       this.#hold(caller, first.value.places)
       first.value.enter()

@@ -25,7 +25,10 @@ export const EventId = Schema.String.check(
 ).pipe(Schema.brand("EventId"))
 export type EventId = typeof EventId.Type
 
-/** One event to one endpoint: the same id on every attempt. docs/reference/requirements.md#r-webhook-10 */
+/**
+ * Identifies the delivery of one event to one endpoint. The same on every attempt.
+ * docs/reference/requirements.md#r-webhook-10
+ */
 export const DeliveryId = Schema.String.check(
   Schema.isPattern(/^whd_[\w-]{1,80}$/u, { expected: "an id that begins with whd_" })
 ).pipe(Schema.brand("DeliveryId"))
@@ -79,7 +82,7 @@ const hexOf = (millis: number): string => {
   return lastHex
 }
 
-/** Two bits of a random hex digit, as the variant of RFC 9562. */
+/** Turns a random hex digit into the variant digit of RFC 9562. */
 const variantOf = (digit: string): string => "89ab".charAt(Number.parseInt(digit, 16) & 3)
 
 /** 32 hex digits: 48 bits of milliseconds, then version, variant and 74 random bits (RFC 9562, UUID 7). */
@@ -107,7 +110,7 @@ export const taskTimeMillis = (id: TaskId): number =>
   Number.parseInt(id.replace("-", "").slice(0, 12), 16)
 /** The id of a metered passthrough call. */
 export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
-/** The id of a task as that of a response. docs/reference/background.md */
+/** The response id of a task. docs/reference/background.md */
 export const responseIdOf = (id: TaskId): string => `resp_${id.replaceAll("-", "")}`
 
 /** The task of a response; `None` for an id that this service did not make. */
@@ -116,10 +119,10 @@ export const taskOfResponse = (id: string): Option.Option<TaskId> => {
   const parts = hex.exec(id)?.slice(1)
   return parts === undefined ? Option.none() : Option.some(TaskId.make(parts.join("-")))
 }
-/** The id of a task as that of a vendor's batch. docs/reference/vendor-batches.md */
+/** The batch id of a task, in OpenAI's form. docs/reference/vendor-batches.md */
 export const batchIdOf = (id: TaskId): string => `batch_${id.replaceAll("-", "")}`
 
-/** The same in Anthropic's form. */
+/** The batch id of a task, in Anthropic's form. */
 export const messageBatchIdOf = (id: TaskId): string => `msgbatch_${id.replaceAll("-", "")}`
 
 /** The task of a batch in either form; `None` for an id that this service did not make. */
@@ -175,6 +178,6 @@ export const eventTimeMillis = (id: EventId): Option.Option<number> => {
   return Option.map(Option.fromUndefinedOr(time), (hex) => Number.parseInt(hex, 16))
 }
 
-/** The id of a file that a batch makes: the same at each try. */
+/** The id of an output file of a batch. It is the same on every attempt. */
 export const outputFileIdOf = (task: TaskId, digest: string): FileId =>
   FileId.make(`file-${task.replaceAll("-", "").slice(0, 12)}${digest.slice(0, 20)}`)

@@ -4,17 +4,17 @@ import { nextTurn, sliceBytes } from "./Slices.ts"
 
 /** A line of a file, without its end. */
 export interface Line {
-  /** The first bytes only, if it is longer than the maximum. */
+  /** Only the first bytes, if the line is longer than the maximum. */
   readonly bytes: Buffer
-  /** Its length. */
+  /** The length of the whole line. */
   readonly length: number
-  /** Of a line that is longer than the maximum: its last bytes. */
+  /** The last bytes of a line that is longer than the maximum. */
   readonly tail?: Buffer
 }
 
 const lineFeed = 0x0a
 
-/** Kept of each end of a line that is too long. */
+/** How much of each end of a too long line is kept. */
 const keptBytes = 64 * 1024
 
 /** Splits a file into its lines while its bytes arrive. A line longer than `bytesMax` is not kept whole. */
@@ -22,7 +22,7 @@ export class LineSplitter {
   readonly #bytesMax: number
   #parts: Array<Buffer> = []
   #length = 0
-  /** Of a line that is too long. */
+  /** Present for a line that is too long. */
   #head: Buffer | undefined
 
   constructor(bytesMax: number) {
@@ -44,7 +44,7 @@ export class LineSplitter {
     return lines
   }
 
-  /** The last line, if the file does not end with the end of one. */
+  /** The last line, if the file does not end with a line end. */
   end(): ReadonlyArray<Line> {
     return this.#length === 0 ? [] : [this.#take()]
   }

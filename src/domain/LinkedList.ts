@@ -7,9 +7,9 @@ export interface ListNode<A> {
 }
 
 /**
- * A doubly linked list in insertion order, with removal from anywhere. A `Set` has that order too,
- * but a set that fills and empties continuously is reallocated, and its old tables keep dead
- * members alive for the scavenger. ADR 0233.
+ * A doubly linked list in insertion order, with removal from anywhere. A `Set` has that order too, but a set that fills
+ * and empties continuously is reallocated, and its old tables keep dead members alive in the young generation. ADR
+ * 0233.
  */
 export class LinkedList<A> {
   #first: ListNode<A> | undefined
@@ -28,7 +28,7 @@ export class LinkedList<A> {
     return node
   }
 
-  /** Removing the same node again does nothing. */
+  /** Removes a node. Does nothing if it was removed before. */
   remove(node: ListNode<A>): void {
     if (!node.isIn) return
     node.isIn = false

@@ -17,7 +17,7 @@ const credential = {
   clientExtensionResults: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 }
 
-/** What a browser responds to a challenge of a sign-in. docs/reference/sessions.md#passkeys */
+/** A browser's response to a sign-in challenge. docs/reference/sessions.md#passkeys */
 export const PasskeyAssertion = Schema.Struct({
   ...credential,
   response: Schema.Struct({
@@ -29,7 +29,7 @@ export const PasskeyAssertion = Schema.Struct({
 }).annotate({ identifier: "PasskeyAssertion" })
 export type PasskeyAssertion = typeof PasskeyAssertion.Type
 
-/** A new passkey, as a browser has made it. docs/reference/sessions.md#passkeys */
+/** A new passkey, as created by a browser. docs/reference/sessions.md#passkeys */
 export const PasskeyAttestation = Schema.Struct({
   ...credential,
   response: Schema.Struct({

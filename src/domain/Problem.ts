@@ -47,17 +47,14 @@ export const problemCodes = {
 
 export type ProblemCode = keyof typeof problemCodes
 
-/** 4xx that may be resolved by waiting. */
+/** 4xx statuses that may be resolved by waiting. */
 const passing: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
 /** Whether the same request would be refused again. docs/reference/errors.md#headers-of-errors */
 export const isFinal = (status: number): boolean =>
   status >= 400 && status < 500 && !passing.has(status)
 
-/**
- * One fault of a body, its place as a JSON pointer (URI fragment).
- * docs/reference/errors.md#faults-of-a-body
- */
+/** One fault of a body and its place as a JSON pointer (URI fragment). docs/reference/errors.md#faults-of-a-body */
 export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
 export type FieldFault = typeof FieldFault.Type
 
@@ -70,25 +67,25 @@ export const ProblemCodeSchema = Schema.Literals([
 /** A task that exists even though the request failed. docs/reference/shapes.md#waiting-for-a-task */
 const TaskReference = Schema.Struct({
   id: TaskId,
-  /** Its GET. */
+  /** The URL for its GET. */
   url: Schema.String,
   status: TaskStatus,
   error: Schema.optionalKey(TaskError)
 })
 
 /**
- * Every failure that is reported to a client; callers branch on `code`. Only src/http turns it into
- * an RFC 9457 body. docs/reference/errors.md#problem-body
+ * Every failure that is reported to a client. Callers branch on `code`. Only src/http turns it into an RFC 9457 body.
+ * docs/reference/errors.md#problem-body
  */
 export class Problem extends Schema.TaggedError<Problem>()("Problem", {
   code: ProblemCodeSchema,
-  /** The message for the client: contains neither secrets nor internals. */
+  /** The message for the client. Contains neither secrets nor internals. */
   detail: Schema.String,
   /** All faults of the body, with code 2001. */
   errors: Schema.optionalKey(Schema.Array(FieldFault)),
   /** Seconds, sent as `Retry-After`. */
   retryAfterSeconds: Schema.optionalKey(Schema.Int),
-  /** With code 1003: the secret is still valid, but not for this request. */
+  /** With code 1003: the key is valid, but not for this request. */
   forbidden: Schema.optionalKey(Schema.Literal(true)),
   /** Credits left of the key's spend limit, with code 1102. */
   remaining: Schema.optionalKey(Schema.String),

@@ -16,13 +16,13 @@ export type KeyScheme = (typeof keySchemes)[number]
 
 /** Where a vendor's usage figures differ from its dialect's. docs/catalog.md#vendors */
 export interface UsageDifferences {
-  /** `unasked`: a stream has figures without `stream_options`, which the vendor refuses. */
+  /** `unasked`: a stream has figures without `stream_options`, a parameter that the vendor refuses. */
   readonly inStreams?: "unasked"
   /** The member of `usage` with the cached tokens. */
   readonly cachedTokens?: string
   /** `beside`: the output tokens do not include the reasoning tokens. */
   readonly reasoningTokens?: "beside"
-  /** `shown`: reasoning is streamed as `reasoning_content`, so that nothing is spent out of sight. */
+  /** `shown`: reasoning is streamed as `reasoning_content`, so the stream shows all tokens that are spent. */
   readonly reasoning?: "shown"
 }
 
@@ -30,9 +30,9 @@ export interface UsageDifferences {
 export type Provider = string
 
 export interface ProviderEntry {
-  /** Also the prefix of its variables and of the ids of its accounts. */
+  /** Also the prefix of the provider's variables and of its account ids. */
   readonly name: Provider
-  /** The default of the vendor's own client; absent: the operator names one. */
+  /** The default base of the vendor's own client. If absent, the operator must set one. */
   readonly base?: string
   /** The base comes from a catalog file, so its host must be public. */
   readonly guarded?: boolean
@@ -41,12 +41,12 @@ export interface ProviderEntry {
   readonly usage?: UsageDifferences
 }
 
-/** The dialect of a provider that has jobs alone: it has no routes that would speak it. */
+/** The dialect of a provider that only has jobs. It has no effect, because such a provider has no routes. */
 export const jobsDialect: Dialect = "openai"
 
 /**
- * Providers whose protocols are code. Some bases end in the version segment, some do not. Adapters send keys in
- * their own way; scheme and dialect are those of passthrough calls.
+ * Providers whose protocols are code. Some bases end in the version segment, some do not. Adapters send keys in their
+ * own way; `auth` and `dialect` apply to passthrough calls.
  */
 export const builtInProviders = [
   { name: "openai", base: "https://api.openai.com/v1", auth: "bearer", dialect: "openai" },
@@ -86,7 +86,7 @@ export interface AccountSetting {
   /** Stored with attempts and calls and shown in metrics: a name, or a fingerprint of the key; not secret. */
   readonly id: string
   readonly provider: Provider
-  /** Empty for a server that takes none. */
+  /** Empty for a server that needs no key. */
   readonly key: Redacted.Redacted
   /** Absolute, without a trailing slash. */
   readonly baseUrl: string

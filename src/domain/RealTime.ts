@@ -1,6 +1,6 @@
 let waits = 0
 
-/** Unfinished waits of `afterMillis`. A test whose clock stands still awaits them. */
+/** The number of unfinished waits of `afterMillis`. Tests whose clock does not advance await them. */
 export const realWaits = (): number => waits
 
 /**

@@ -1,4 +1,4 @@
-/** Identifies the request behind an idempotency key. docs/reference/tasks.md#idempotency */
+/** Identifies the request that used an idempotency key. docs/reference/tasks.md#idempotency */
 export interface RequestHash {
   /** SHA-256 of the method, the path and the parsed body. */
   readonly requestHash: Uint8Array

@@ -1,13 +1,13 @@
 import { Schedule } from "effect"
 
 /**
- * The retries inside this process, one entry per purpose. Retries that are promised to customers are elsewhere: webhooks (`webhooks/RetryPolicy.ts`), polls of vendors (`vendors/Polling.ts`), the client
- * (`client/Retry.ts`).
+ * The retries inside this process, one entry per purpose. Retries that are promised to customers are elsewhere:
+ * webhooks (`webhooks/RetryPolicy.ts`), polls of vendors (`vendors/Polling.ts`), the client (`client/Retry.ts`).
  */
 
 const storeRetryMillisMax = 5000
 
-/** Waits while the store is unavailable: from 100 ms, twice as long each time, 5 s at most. */
+/** Waits while the store is unavailable: 100 ms at first, doubled each time, at most 5 s. */
 export const storeRetries = Schedule.min([
   Schedule.exponential("100 millis"),
   Schedule.spaced(storeRetryMillisMax)
@@ -17,15 +17,17 @@ export const storeRetries = Schedule.min([
 export const storeRetryMillis = (failures: number): number =>
   Math.min(storeRetryMillisMax, 50 * 2 ** failures)
 
-/** A statement that lost a deadlock, or whose snapshot was too old, is retried at once: it has changed nothing. */
+/**
+ * A statement that lost a deadlock or whose snapshot was too old is retried at once, because it has changed nothing.
+ */
 export const deadlockRetries = { times: 3 }
 
-/** A transaction on a connection that has lost its statements: each try finds at least one such connection. */
+/** A transaction on a connection whose prepared statements were lost. Each try finds at least one such connection. */
 export const lostStatementRetries = { times: 10 }
 
 /**
- * A migration that found a table locked. The pauses grow, because each try stops money while it waits for the lock, and
- * a dump may take an hour.
+ * A migration that found a table locked. The pauses grow, because each try blocks wallet writes while it waits for the
+ * lock, and a dump may hold the lock for an hour.
  */
 export const lockedTableRetries = Schedule.min([
   Schedule.exponential("2 seconds"),
@@ -42,13 +44,13 @@ export const bucketRetries = { times: 2, schedule: Schedule.exponential("200 mil
 /** Reads of an artifact while its store is unavailable. */
 export const artifactRetries = Schedule.spaced("5 seconds")
 
-/** A new result may not be on every host of the vendor yet. */
+/** A new result may not be available yet on every host of the vendor. */
 export const resultRetrySeconds = [1, 2, 4] as const
 
-/** After these: the pause before a host that fails temporarily is tried again as often. */
+/** After these retries: the pause before a host that fails temporarily gets the same number of retries again. */
 export const failingHostRetrySeconds = 15
 
-/** A file of a batch's results that broke off; then the batch waits for its next poll. */
+/** Retries of a batch's result file whose download broke off. Afterwards the batch waits for its next poll. */
 export const batchFileRetries = { times: 3, schedule: Schedule.spaced("5 seconds") }
 
 /** A scan for due work. */

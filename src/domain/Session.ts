@@ -22,7 +22,10 @@ export interface Session {
   readonly name: string | null
   readonly method: SignInMethod
   readonly apiKeyId: ApiKeyId | null
-  /** The exchanged key; `isPrevious`: its secret was replaced and is valid until its grace period ends. */
+  /**
+   * Whether the session belongs to an exchanged key. `isPrevious`: its secret was replaced and is valid until its grace
+   * period ends.
+   */
   readonly isLimited: boolean
   readonly isPrevious: boolean
   readonly address: string | null

@@ -3,15 +3,18 @@ import { Effect } from "effect"
 /** A computation that yields between slices, so that the event loop is free in between. */
 export type Sliced<A> = Generator<void, A>
 
-/** Bytes or characters per slice: two milliseconds on a slow machine. */
+/** Bytes or characters per slice, about two milliseconds on a slow machine. */
 export const sliceBytes = 64 * 1024
 
-/** The event loop is left to other work for so many times as long as a piece of heavy work took. `hostile` */
+/**
+ * After heavy work, other work gets the event loop for this multiple of the time that the heavy work took. Benchmark:
+ * `hostile`
+ */
 const restFactor = 2
 
 const waiting: Array<() => void> = []
 let isScheduled = false
-/** Time that heavy work took since the event loop was last left to other work, in milliseconds. */
+/** Milliseconds of heavy work since the event loop was last left to other work. */
 let debtMillis = 0
 
 const runNext = (): void => {
@@ -32,8 +35,8 @@ const schedule = (): void => {
 }
 
 /**
- * Runs one piece of heavy work in a turn of the event loop, oldest first, and then leaves the loop to other work for
- * twice as long as the piece took: however much of it there is, it takes at most a third of the time.
+ * Runs one piece of heavy work in a turn of the event loop, oldest first, then leaves the loop to other work for twice
+ * as long as the piece took. All heavy work together takes at most a third of the time.
  */
 export const inHeavyTurn = (run: () => void): void => {
   waiting.push(run)

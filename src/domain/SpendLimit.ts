@@ -2,7 +2,7 @@ import { DateTime, Schema } from "effect"
 import * as Credits from "./Credits.ts"
 import { Problem } from "./Problem.ts"
 
-/** When an API key's spend limit resets: by the calendar in UTC. docs/reference/keys-and-limits.md#spend-limit */
+/** When an API key's spend limit resets, by the UTC calendar. docs/reference/keys-and-limits.md#spend-limit */
 export const SpendReset = Schema.Literals(["daily", "weekly", "monthly", "never"])
 export type SpendReset = typeof SpendReset.Type
 
@@ -20,7 +20,7 @@ export interface OverSpendLimit {
   readonly _tag: "OverSpendLimit"
   readonly reset: SpendReset
   readonly left: Credits.Credits
-  /** When it was refused. */
+  /** The time of the refusal. */
   readonly at: DateTime.Utc
 }
 

@@ -1,15 +1,15 @@
 /**
- * Cleans text from a vendor for clients and logs: removes keys, identities of accounts, signed URLs, internal
- * addresses and control characters. All quantifiers are bounded, so the
- * time grows with the length only. docs/reference/errors.md#vendor-messages, ADR 0074.
+ * Cleans vendors' text for clients and logs: removes keys, account identities, signed URLs, internal addresses and
+ * control characters. All quantifiers are bounded, so the time grows only with the length.
+ * docs/reference/errors.md#vendor-messages, ADR 0074.
  */
 
 export const hiddenText = "[hidden]"
 const hidden = hiddenText
 
-/** Characters of a value; brackets end it, so that `[hidden]` is not a value. */
+/** Characters of a value. Brackets end it, so that `[hidden]` is not a value itself. */
 const value = String.raw`[^\s"'&,;<>()[\]{}\\]`
-/** A digit, or more characters than a word has. */
+/** A digit, or more characters than any word has. */
 const notAWord = String.raw`(?=${value}{0,80}\d|${value}{24})`
 
 const secretName =
@@ -72,11 +72,11 @@ const addresses: ReadonlyArray<readonly [RegExp, string]> = [
   )
 ]
 
-/** A name without a dot, or below a domain that exists in no public zone: not for clients. */
+/** Whether a host name must be hidden from clients: it has no dot, or its domain is not in any public zone. */
 const isInner = (host: string): boolean =>
   !host.includes(".") || addresses.some(([pattern]) => host.search(pattern) >= 0)
 
-/** Slashes may be escaped, in JSON within a text. */
+/** Slashes may be escaped, if the text contains JSON. */
 const urls = /\b([a-z][a-z0-9+.-]{1,20}):(?:\\?\/){2}([^\s"'<>`]{1,4000})/giu
 
 const punctuation = new Set(").,;:!]}")
@@ -116,9 +116,9 @@ export const hideSecrets = (text: string): string => {
   return all.reduce((hiding, [pattern, by]) => hiding.replaceAll(pattern, by), plain)
 }
 
-/** The same on one line, cut to `charactersMax`. */
+/** The same in one line, truncated to `charactersMax`. */
 export const sanitize = (text: string, charactersMax: number): string => {
-  // Hide before cutting: a secret at the cut must be seen whole
+  // Hides before truncating, because a secret at the cut must be recognized as a whole
   const line = hideSecrets(text.slice(0, 4 * charactersMax))
     .replaceAll(/\s+/gu, " ")
     .trim()

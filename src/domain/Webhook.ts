@@ -16,7 +16,7 @@ export const DeliveryStatus = Schema.Literals([
 ])
 export type DeliveryStatus = typeof DeliveryStatus.Type
 
-/** Why an attempt failed. `lost`: the process died between sending and recording. */
+/** Why an attempt failed. `lost`: the process died between sending the request and recording its outcome. */
 export const FailureClass = Schema.Literals([
   "dns",
   "connect",
@@ -35,7 +35,7 @@ export type FailureClass = typeof FailureClass.Type
 export const AttemptOutcome = Schema.Struct({
   /** HTTP status of the response, if there was one. */
   status: Schema.NullOr(Schema.Int),
-  /** `null` for success, any 2xx. */
+  /** `null` for success, which is any 2xx. */
   failure: Schema.NullOr(FailureClass),
   /** One line for the delivery log, without secrets. */
   detail: Schema.NullOr(Schema.String),
@@ -46,7 +46,7 @@ export const AttemptOutcome = Schema.Struct({
 })
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
-/** What can be wrong with a received delivery: the findings of `debug-signature`. */
+/** Possible faults of a received delivery, as reported by `debug-signature`. */
 export const FindingCode = Schema.Literals([
   "missing_header",
   "malformed_timestamp",
@@ -61,13 +61,13 @@ export const FindingCode = Schema.Literals([
 ])
 export type FindingCode = typeof FindingCode.Type
 
-/** In which form a webhook gets its events. docs/reference/webhooks.md#openais-format */
+/** The format in which a webhook receives its events. docs/reference/webhooks.md#openais-format */
 export const WebhookFormat = Schema.Literals(["gateway", "openai"])
 export type WebhookFormat = typeof WebhookFormat.Type
 
 const isOpenAiType = Schema.is(OpenAiEventType)
 
-/** The events, by their places, that a webhook of this format does not get. */
+/** Faults for the events, with their index, that a webhook of this format cannot receive. */
 export const formatFaults = (
   format: WebhookFormat,
   events: ReadonlyArray<DeliveryType>
@@ -79,7 +79,8 @@ export const formatFaults = (
       )
 
 /**
- * Selects the tasks whose events an endpoint gets; an absent member matches all. docs/reference/webhooks.md#filters
+ * Selects the tasks whose events an endpoint receives. An absent member matches all tasks.
+ * docs/reference/webhooks.md#filters
  */
 export const EndpointFilter = Schema.Struct({
   /** Names of models or aliases, as in the paths of creates. */

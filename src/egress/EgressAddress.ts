@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js"
 /** A parsed IP address. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** A network: its address and the length of its prefix in bits. */
+/** A network: its address and its prefix length in bits. */
 export type Network = readonly [Address, number]
 
 /** Parses an IP address as written by resolvers and by the URL parser, with or without brackets. */
@@ -32,8 +32,8 @@ export const nonPublicRange = (address: Address): string | undefined => {
 }
 
 /**
- * The IPv4 address in an IPv6 address: mapped, compatible, translated (RFC 6145, NAT64 of RFC 6052 and
- * RFC 8215) or 6to4. Such an address reaches the IPv4 host, so the IPv4 address decides.
+ * The IPv4 address embedded in an IPv6 address: mapped, compatible, translated (RFC 6145, NAT64 of RFC 6052 and RFC
+ * 8215) or 6to4. Such an IPv6 address reaches the IPv4 host, so the IPv4 address is checked.
  */
 export const embeddedIPv4 = (address: Address): ipaddr.IPv4 | undefined => {
   if (!isIPv6(address)) return undefined
@@ -45,7 +45,7 @@ export const embeddedIPv4 = (address: Address): ipaddr.IPv4 | undefined => {
     : undefined
 }
 
-/** Is the address in the network? An IPv4 address is never inside an IPv6 network, nor the reverse. */
+/** Whether the address is in the network. An IPv4 address is never inside an IPv6 network, nor the reverse. */
 export const isInside = (address: Address, [network, bits]: Network): boolean =>
   address.kind() === network.kind() && address.match(network, bits)
 

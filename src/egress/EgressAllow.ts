@@ -5,13 +5,13 @@ import type { Address, Network } from "./EgressAddress.ts"
 
 /** What the egress guard allows in addition to public addresses. */
 export interface EgressAllow {
-  /** Names that pass regardless of their addresses. Lower case, no trailing dot. */
+  /** Host names that are allowed regardless of their addresses. Lower case, no trailing dot. */
   readonly hosts: ReadonlySet<string>
-  /** Networks whose addresses pass for every name. */
+  /** Networks whose addresses are allowed for every host name. */
   readonly networks: ReadonlyArray<Network>
 }
 
-/** The default: nothing but public addresses. */
+/** The default: allows nothing but public addresses. */
 export const egressAllowNone: EgressAllow = { hosts: new Set(), networks: [] }
 
 /** An entry of `EGRESS_ALLOW` is invalid; `reason` says what to write instead. */
@@ -47,8 +47,8 @@ export const parseEgressAllow = (text: string): Result.Result<EgressAllow, Egres
 export const canonicalHost = (host: string): string => host.toLowerCase().replace(/\.+$/u, "")
 
 /**
- * Is the address in an allowed network? An IPv6 form of an IPv4 address needs that address to be
- * public or allowed too, so that allowing a NAT64 prefix does not open the private IPv4 networks.
+ * Whether the address is in an allowed network. An IPv6 form of an IPv4 address also needs that IPv4 address to be
+ * public or allowed, so that allowing a NAT64 prefix does not open the private IPv4 networks.
  */
 export const allowsAddress = (allow: EgressAllow, address: Address): boolean => {
   if (!allow.networks.some((network) => isInside(address, network))) return false
@@ -62,7 +62,7 @@ export const allowsAddress = (allow: EgressAllow, address: Address): boolean => 
 
 type Entry = { readonly host: string } | { readonly network: Network }
 
-/** The entry, or its fault. */
+/** Parses one entry, or returns its fault. */
 const parseEntry = (entry: string): Entry | string => {
   if (entry.includes("://")) return "is a URL: write only the host"
   if (entry.includes("*")) return "has a wildcard: list each host, or a CIDR such as 10.0.0.0/8"

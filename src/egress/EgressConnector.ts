@@ -30,7 +30,7 @@ export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("Co
   }
 }
 
-/** All addresses of a name; the signal cancels the lookup. The default is `makeResolve`. */
+/** Resolves a name to all of its addresses. The signal cancels the lookup. The default is `makeResolve`. */
 export type Resolve = (host: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>
 
 export interface ConnectorOptions {
@@ -38,10 +38,10 @@ export interface ConnectorOptions {
   readonly resolve: Resolve
   /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Bound of each phase: the TCP connection with its DNS lookup, and the TLS handshake. */
+  /** The timeout of each phase: the TCP connection with its DNS lookup, and the TLS handshake. */
   readonly connectTimeoutMillis: number
   readonly connectionsPerOriginMax: number
-  /** Called when a connection to this origin opens; the returned function when it closes. */
+  /** Called when a connection to this origin opens. The returned function is called when it closes. */
   readonly onOpened?: ((origin: string) => () => void) | undefined
 }
 
@@ -57,10 +57,13 @@ export abstract class PeerHandler {
   peer: Peer = { socket: undefined, remoteAddress: null }
 }
 
-/** Time for one of several addresses before the next is tried: Node's 250 ms is too short for far hosts. */
+/**
+ * The time for one of several addresses before the next is tried. Node's default of 250 ms is too short for distant
+ * hosts.
+ */
 const addressAttemptMillis = 2000
 
-/** Resolves a name and checks every address; a single non-public address refuses them all. */
+/** Resolves a name and checks every address. A single non-public address refuses the name. */
 export const resolveChecked = async (
   allow: EgressAllow,
   resolve: Resolve,
@@ -77,9 +80,9 @@ export const resolveChecked = async (
 }
 
 /**
- * An agent whose every new connection is checked. Names are resolved once, inside the connection
- * attempt, and the checked addresses are connected to, so DNS rebinding between check and connect is
- * impossible. Keep-alive; HTTP/1.1 only; redirects are not followed.
+ * An agent that checks every new connection. Names are resolved once, inside the connection attempt, and the connection
+ * uses the checked addresses, so DNS rebinding between check and connect is impossible. Keep-alive; HTTP/1.1 only;
+ * redirects are not followed.
  */
 export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
   const connectTo = makeConnector(options)
@@ -109,7 +112,7 @@ export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
   })
 }
 
-/** One connection of a pool; it passes itself to the handler of each request. */
+/** One connection of a pool. It passes itself to the handler of each request. */
 class PeerClient extends Client {
   readonly #peer: Peer
   constructor(origin: URL, peer: Peer, connect: buildConnector.connector) {
@@ -125,7 +128,7 @@ class PeerClient extends Client {
   }
 }
 
-/** Each connection is checked. TCP and TLS in two steps, so that the error says which of them failed. */
+/** Checks each connection. Connects TCP and TLS in two steps, so that the error says which of them failed. */
 export const makeConnector = (
   options: Pick<ConnectorOptions, "allow" | "resolve" | "ca" | "connectTimeoutMillis">
 ): buildConnector.connector => {
@@ -137,12 +140,12 @@ export const makeConnector = (
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressAttemptMillis
   })
-  // One for all connections, because creating it costs a good part of a handshake. Deno reads `ca`.
+  // Shared by all connections, because creating it costs a good part of a handshake. Deno reads `ca` instead
   const trust = ca === undefined ? {} : { ca }
   const secureContext = createSecureContext(trust)
   const toTls = buildConnector({ timeout, allowH2: false, ...trust, secureContext })
   return (target, callback) => {
-    // The lookup hook is not called for addresses, so the host itself is checked here.
+    // The lookup hook is not called for addresses, so the host itself is checked here
     const checked = checkHost(allow, target.hostname)
     if (Result.isFailure(checked)) return callback(checked.failure, null)
     const secure = target.protocol === "https:"
@@ -166,7 +169,7 @@ export const makeConnector = (
   }
 }
 
-/** A second check, of the connected address, for a runtime that does not call the lookup hook. */
+/** Checks the connected address again, for runtimes that do not call the lookup hook. */
 const checkPeer = (
   allow: EgressAllow,
   hostname: string,
@@ -197,7 +200,7 @@ const guardedLookup =
 const connectionError = (phase: "connect" | "tls", error: Error): Error => {
   if (error instanceof EgressRefused || error instanceof NameNotResolved) return error
   const timedOut = error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT"
-  // When it has tried several addresses, Node reports an AggregateError without a message.
+  // When several addresses were tried, Node reports an AggregateError without a message
   const detail = error instanceof AggregateError ? textOf(error.errors[0]) : textOf(error)
   return new ConnectionFailed({ phase, timedOut, detail })
 }

@@ -23,17 +23,17 @@ export interface EgressGuardOptions {
 export interface GuardedDispatcherOptions {
   /** PEM certificates trusted instead of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Bound of the TCP connection with its DNS lookup, and of the TLS handshake. Default 30 s. */
+  /** The timeout of the TCP connection with its DNS lookup, and of the TLS handshake. Default 30 s. */
   readonly connectTimeoutMillis?: number
-  /** Connections to one origin; further requests queue. Default 128. */
+  /** The most connections to one origin. Further requests queue. Default 128. */
   readonly connectionsPerOriginMax?: number
-  /** Called when a connection to this origin opens; the returned function when it closes. */
+  /** Called when a connection to this origin opens. The returned function is called when it closes. */
   readonly onOpened?: (origin: string) => () => void
 }
 
 /**
- * Prevents server-side request forgery: only public unicast addresses, checked when a URL is saved and
- * again at every connect. docs/reference/configuration.md#egress-guard
+ * Prevents server-side request forgery. Allows only public unicast addresses, checked when a URL is saved and again at
+ * every connect. docs/reference/configuration.md#egress-guard
  */
 export class EgressGuard extends Context.Service<
   EgressGuard,
@@ -41,26 +41,26 @@ export class EgressGuard extends Context.Service<
     /** Checks a URL without DNS. */
     readonly checkUrl: (url: string, options: CheckUrlOptions) => Effect.Effect<URL, EgressRefused>
     /**
-     * Checks a URL when it is saved: like `checkUrl`, and refuses a host whose addresses are all refused.
-     * A host that does not resolve now may do so later. Does not reveal addresses.
+     * Checks a URL when it is saved: like `checkUrl`, and also refuses a host if all of its addresses are refused.
+     * Accepts a host that does not resolve, because it may do so later. Does not reveal addresses.
      */
     readonly checkSaved: (
       url: string,
       options: CheckUrlOptions
     ) => Effect.Effect<URL, EgressRefused>
-    /** Like `checkUrl`, and checks every current address of the host. Connecting checks again. */
+    /** Like `checkUrl`, and also checks every current address of the host. Connecting checks again. */
     readonly resolveAndCheck: (
       url: string,
       options: CheckUrlOptions
     ) => Effect.Effect<URL, EgressRefused | NameNotResolved>
     /**
-     * A dispatcher whose every new connection is checked: it fails with `EgressRefused`,
-     * `NameNotResolved` or `ConnectionFailed`. Redirects are not followed. Closed with its scope.
+     * A dispatcher that checks every new connection, which can fail with `EgressRefused`, `NameNotResolved` or
+     * `ConnectionFailed`. Redirects are not followed. Closes with its scope.
      */
     readonly dispatcher: (
       options?: GuardedDispatcherOptions
     ) => Effect.Effect<Dispatcher, never, Scope.Scope>
-    /** For undici clients of others: every connection is checked as those of `dispatcher` are. */
+    /** For undici clients that other modules create: checks every connection as `dispatcher` does. */
     readonly connector: (connectTimeoutMillis: number) => buildConnector.connector
   }
 >()("gateway/egress/EgressGuard") {

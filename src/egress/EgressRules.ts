@@ -3,11 +3,11 @@ import { nonPublicRange, parseAddress } from "./EgressAddress.ts"
 import { allowsAddress, canonicalHost } from "./EgressAllow.ts"
 import type { EgressAllow } from "./EgressAllow.ts"
 
-/** The egress guard refuses this URL or host; for a webhook URL, code 2011. */
+/** The egress guard refused this URL or host. For a webhook URL, code 2011. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
-  /** The host, or empty if the text has none. Without credentials. */
+  /** The host without credentials; empty if the text has no host. */
   host: Schema.String,
-  /** A sentence for clients: "the URL …". */
+  /** For clients, the end of a sentence that begins with "the URL". */
   reason: Schema.String
 }) {
   override get message(): string {
@@ -23,9 +23,9 @@ export interface CheckUrlOptions {
 }
 
 /**
- * Checks a URL without DNS: it parses, has an allowed scheme and no credentials, and its host is neither
- * a local name nor a non-public address. The URL parser turns every notation of an IPv4 address
- * (decimal, octal, hexadecimal, short) into the dotted one, which is checked here and connected to later.
+ * Checks a URL without DNS. It must parse and have an allowed scheme and no credentials, and its host must be neither a
+ * local name nor a non-public address. The URL parser normalizes every notation of an IPv4 address (decimal, octal,
+ * hexadecimal, short) to the dotted one, which is checked here and used to connect.
  */
 export const checkUrlText = (
   allow: EgressAllow,
@@ -51,7 +51,10 @@ export const checkUrlText = (
 /** A form that all parsers read alike: no backslash, no empty host, user or port, no missing slash. */
 const wellFormed = /^[a-z]+:\/\/(?!:)[^\\/?#@]+(?<!:)(?:\/[^\\?#]*)?(?:[?#]|$)/iu
 
-/** Checks a host without DNS: local names and addresses; other names pass until they are resolved. */
+/**
+ * Checks a host without DNS: refuses local names and non-public addresses. Other names are checked when they are
+ * resolved.
+ */
 export const checkHost = (
   allow: EgressAllow,
   hostname: string
@@ -60,14 +63,14 @@ export const checkHost = (
   if (host === "") return refuse(hostname, "has no host")
   if (allow.hosts.has(host)) return Result.void
   if (parseAddress(host) !== undefined) return checkAddresses(allow, host, [host])
-  // With a loopback address allowed the name passes here, and its addresses are checked later.
+  // If a loopback address is allowed, the name passes here, and its addresses are checked later
   if ((host === "localhost" || host.endsWith(".localhost")) && !allowsLoopback(allow)) {
     return refuse(host, `points to ${host}, which is this machine`)
   }
   return Result.void
 }
 
-/** Checks all addresses of a name: a single non-public address refuses them all. */
+/** Checks all addresses of a name. A single non-public address refuses the name. */
 export const checkAddresses = (
   allow: EgressAllow,
   host: string,
@@ -85,7 +88,7 @@ export const checkAddresses = (
   return Result.void
 }
 
-/** No address of a name may be connected to. */
+/** Whether none of a name's addresses may be connected to. */
 export const refusesAll = (
   allow: EgressAllow,
   host: string,

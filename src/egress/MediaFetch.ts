@@ -28,7 +28,7 @@ import { EgressRefused } from "./EgressRules.ts"
 export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("MediaFetchFailed", {
   /** `too-large` breaks a rule of the model (400); `unreachable` is a failed download (4002). */
   reason: Schema.Literals(["unreachable", "too-large"]),
-  /** Another try may succeed: the host, or the route to it, is failing temporarily. */
+  /** Whether another attempt may succeed, because the host or the route to it fails temporarily. */
   isTransient: Schema.Boolean,
   detail: Schema.String
 }) {
@@ -39,9 +39,9 @@ export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("Me
 
 export interface MediaFetchRequest extends CheckUrlOptions {
   readonly url: string
-  /** The download stops at the first byte beyond. */
+  /** The download stops at the first byte beyond this size. */
   readonly bytesMax: number
-  /** The caller whose share of downloads it uses. */
+  /** The caller whose share of the downloads this one uses. */
   readonly caller: string
 }
 
@@ -57,8 +57,8 @@ export class MediaFetch extends Context.Service<
   MediaFetch,
   {
     /**
-     * Input media of clients, read into memory because they are inspected (ADR 0040). A few run at a
-     * time, shared fairly among the callers; a download from a slow host is aborted.
+     * Downloads input media of clients into memory, because they are inspected (ADR 0040). A few downloads run at a
+     * time, shared fairly among the callers. A download from a slow host is aborted.
      */
     readonly fetch: (
       request: MediaFetchRequest
@@ -73,7 +73,7 @@ export class MediaFetch extends Context.Service<
 >()("gateway/egress/MediaFetch") {
   static readonly layer = (options: {
     readonly serviceName: string
-    /** Equal processes of this command, which share the limit of downloads. */
+    /** The number of identical processes of this command, which share the limit of downloads. */
     readonly processes?: number
     /** PEM certificates trusted instead of the system's, for tests. */
     readonly ca?: string | undefined
@@ -120,7 +120,7 @@ const make = Effect.fnUntraced(function* (options: {
   })
 })
 
-/** Above the bound, because Effect's clock decides; undici's own timers only clean up. */
+/** Above the download timeout, because Effect's clock decides. undici's own timers only clean up. */
 const socketTimeoutMillis = (mediaFetchSeconds + 5) * 1000
 
 /** Requests a URL and follows its redirects until a host responds with a medium. */
@@ -198,7 +198,7 @@ interface MediumResponse {
   readonly body: Readable
 }
 
-/** The medium, or the target of a redirect. */
+/** Returns the medium, or the target of a redirect. */
 const readResponse = ({
   body,
   headers,
@@ -223,7 +223,7 @@ const readResponse = ({
   })
 }
 
-/** Reads the whole body, up to `bytesMax`. With a `Content-Length` the bytes are copied once. */
+/** Reads the whole body, up to `bytesMax`. With a `Content-Length`, the bytes are copied only once. */
 const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
   Effect.suspend(() => {
     let size = 0
@@ -249,7 +249,7 @@ const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
     )
   })
 
-/** Fails once too few bytes have arrived in a whole period. */
+/** Fails once fewer bytes than the minimum arrive in a whole period. */
 const failWhenSlow = Effect.fnUntraced(function* (size: () => number) {
   let before = 0
   do {

@@ -2,25 +2,25 @@ import { lookup, Resolver } from "node:dns/promises"
 import type { Resolve } from "./EgressConnector.ts"
 
 /**
- * A lookup by the operating system blocks one of libuv's four threads until it returns, up to half a
- * minute with a silent name server: four such names would stop all other lookups and file access.
- * Therefore c-ares, which needs no thread, resolves names. ADR 0040.
+ * Names are resolved by c-ares, which needs no thread. A lookup by the operating system blocks one of libuv's four
+ * threads until it returns, up to half a minute if a name server is silent: four such names would stop all other
+ * lookups and file access. ADR 0040.
  */
 const queryMillis = 3000
 const queryTries = 3
 
-/** How long the response for one address family waits for that of the other. */
+/** How long the answer for one address family waits for the other family's. */
 const otherFamilyMillis = 250
 
 /** Concurrent lookups by the operating system: half of libuv's threads. */
 const systemLookupsMax = 2
 
-/** Resolves names so that a silent name server delays no other name. */
+/** Resolves names so that a silent name server does not delay other names. */
 export const makeResolve = (
   options: {
     readonly servers?: ReadonlyArray<string>
     readonly timeoutMillis?: number
-    /** By the operating system. */
+    /** The lookup by the operating system. */
     readonly lookup?: SystemLookup
   } = {}
 ): Resolve => {
@@ -34,13 +34,13 @@ export const makeResolve = (
   )
 
   return async (host, signal) => {
-    // A single label is in the hosts file or in a search domain, which only the system knows.
+    // A single label is in the hosts file or in a search domain, which only the operating system knows
     if (!host.includes(".")) return bySystem(host, signal)
     const { failures, found } = await firstOf([resolver.resolve4(host), resolver.resolve6(host)])
     if (found.length > 0) return found
     const timeout = failures.find(isTimeout)
     if (timeout !== undefined) throw timeout
-    // The hosts file may have a name that the name servers do not have.
+    // The hosts file may have a name that the name servers do not have
     return bySystem(host, signal)
   }
 }
@@ -79,7 +79,7 @@ const isTimeout = (cause: unknown): boolean =>
 
 type SystemLookup = (host: string) => Promise<ReadonlyArray<{ readonly address: string }>>
 
-/** A lookup cancelled before its turn leaves the queue. */
+/** Lookups by the operating system. A lookup that is cancelled before its turn leaves the queue. */
 const makeSystemResolve = (lookup: SystemLookup): Resolve => {
   let free = systemLookupsMax
   const waiting = new Set<() => void>()

@@ -8,17 +8,17 @@ import { AffinityStore } from "./AffinityStore.ts"
 import { keptStateOf } from "./KeptState.ts"
 import type { KeptState } from "./KeptState.ts"
 
-/** Most keys whose account one process remembers. */
+/** The most keys whose account one process remembers. */
 const cachedMax = 10_000
 
 /**
- * Selects the account for calls that depend on data stored at accounts. All such calls of a key go to one account of
- * a provider, which the store remembers. docs/reference/passthrough.md#what-accounts-keep
+ * Selects the account for calls that depend on data stored at accounts. All such calls of a key go to one account per
+ * provider, which the store remembers. docs/reference/passthrough.md#what-accounts-keep
  */
 export class AccountAffinity extends Context.Service<
   AccountAffinity,
   {
-    /** The accounts that may serve a call; `undefined` for all. With a single account nothing is read. */
+    /** The accounts that may serve a call; `undefined` for all. Reads nothing if the provider has a single account. */
     readonly accountsFor: (
       provider: Provider,
       request: UpstreamRequest

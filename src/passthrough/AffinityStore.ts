@@ -13,13 +13,13 @@ export interface AffinityRequest {
   readonly vendor: string
   /** The accounts of the provider. */
   readonly accounts: ReadonlyArray<string>
-  /** The account to bind if none is bound: the next one. `undefined`: binds no new account. */
+  /** The account to bind if none is bound. `undefined` binds no new account. */
   readonly candidate: string | undefined
 }
 
 /**
- * Most receipts of the user that are searched for one of the key. Receipts are indexed only by user, so without this
- * limit every call of a key without receipts would read all of them.
+ * The most receipts of a user that are searched for a receipt of the key. Receipts are indexed only by user, so without
+ * this limit every call of a key without receipts would read all of them.
  */
 const receiptsMax = 10_000
 
@@ -28,8 +28,9 @@ export class AffinityStore extends Context.Service<
   AffinityStore,
   {
     /**
-     * The account of the key, over all processes. If none is bound, binds the account of the key's last receipt among
-     * its user's latest, else the candidate. With a candidate, an account that is no longer configured is replaced.
+     * The account of the key, shared by all processes. If none is bound, binds the account of the key's latest receipt
+     * among the user's latest receipts, else the candidate. With a candidate, replaces an account that is no longer
+     * configured.
      */
     readonly bind: (
       request: AffinityRequest

@@ -17,14 +17,14 @@ export interface Batch {
   readonly ends: ReadonlyArray<CallEnd>
 }
 
-/** The outcome of a hold; `undefined` if the call may go upstream and its key has no spend limit. */
+/** The outcome of a hold. `undefined`: the call may go upstream, and its key has no spend limit. */
 export type Held =
   | CallRefusal
   | "lost"
   | { readonly _tag: "Held"; readonly left: Credits }
   | undefined
 
-/** What a raise came to; `lost`: the hold is gone. */
+/** The outcome of a raise. `lost`: the hold no longer exists. */
 export type Raised = "held" | "lost" | CallRefusal
 
 /** Commits a batch; returns which of its calls may not go upstream, or have a spend limit. Safe to repeat. */
@@ -34,29 +34,29 @@ export type WriteBatch = (
 
 export interface CallBatches {
   /**
-   * Holds for a call. `onExit` is called after the commit and must not throw. Returns a function that abandons the
-   * call.
+   * Takes a hold for a call. `onExit` is called after the commit and must not throw. Returns a function that abandons
+   * the call.
    */
   readonly openUnsafe: (
     start: CallStart,
     onExit: (exit: Exit.Exit<Held, StoreUnavailable>) => void
   ) => () => void
   /**
-   * Raises the hold of a running call, as soon as the store is there. `onRaised` must not throw. Returns what gives the
-   * raise up: it is no longer repeated.
+   * Raises the hold of a running call as soon as the store is available. `onRaised` must not throw. Returns a function
+   * that cancels the raise, so that it is not retried.
    */
   readonly raiseUnsafe: (raise: CallRaise, onRaised: (raised: Raised) => void) => () => void
-  /** Settles soon: never waits, never fails. */
+  /** Settles soon. Never waits and never fails. */
   readonly closeUnsafe: (end: CallEnd) => void
 }
 
 /**
- * Most calls of each kind in one transaction: enough to share the cost of a batch, and few enough that this process
- * has other calls to work on while Postgres executes the batch. ADR 0072.
+ * The most calls of each kind in one transaction: enough to share the cost of a commit, and few enough that this
+ * process has other calls to work on while Postgres executes the batch. ADR 0072.
  */
 const callsPerBatchMax = 48
 
-/** How long a settlement lingers for a new hold to share its transaction. */
+/** How long a settlement waits for a new hold to share its transaction. */
 const lingerMillis = 2
 
 type Written = Exit.Exit<ReadonlyMap<string, Held>, StoreUnavailable>
@@ -99,7 +99,7 @@ class Waiting {
   readonly #raisings: Array<Raising> = []
   readonly #ends: Array<CallEnd> = []
   #failures = 0
-  /** The settlements, or what is repeated, have waited long enough. */
+  /** The settlements, or the retried items, have waited long enough. */
   #due = false
   #timer: NodeJS.Timeout | undefined
 
@@ -121,7 +121,7 @@ class Waiting {
     return this.#isPatient && (this.#due || this.#isFull)
   }
 
-  /** Something waits that may wait. */
+  /** Something is waiting that may wait longer. */
   get #isPatient(): boolean {
     return this.#ends.length > 0 || this.#raisings.length > 0
   }
@@ -142,7 +142,7 @@ class Waiting {
     return this.#ends.splice(0, callsPerBatchMax)
   }
 
-  /** Settlements without a hold linger for a new hold, or wait until the store may be back. */
+  /** Settlements without a hold wait for a new hold or, after a failure, until the store may be available again. */
   flushDue(then: () => void): void {
     if (!this.#isPatient || this.#due || this.#timer !== undefined) return
     const millis = this.#failures === 0 ? lingerMillis : storeRetryMillis(this.#failures)
@@ -161,7 +161,7 @@ class Waiting {
     this.#failures = Exit.isSuccess(exit) ? 0 : this.#failures + 1
     if (Exit.isFailure(exit)) {
       this.#ends.unshift(...ends)
-      // Absolute amounts: what was committed is not raised twice
+      // Amounts are absolute, so a raise that was already committed is not applied twice
       this.#raisings.unshift(...raisings.filter(isWanted))
     } else {
       for (const { onRaised, raise } of raisings.filter(isWanted)) {
@@ -169,7 +169,7 @@ class Waiting {
       }
     }
     for (const opening of openings) {
-      // Also if it may have been committed: the settlement ignores a call that was never held
+      // Even if it may have been committed: the settlement ignores a call that was never held
       if (opening.abandoned || Exit.isFailure(exit)) this.close(released(opening.start))
       // An abandoned call must not go upstream
       if (opening.abandoned) continue
@@ -184,12 +184,12 @@ const raisedOf = (held: Held): Raised =>
   held === undefined || (typeof held === "object" && held._tag === "Held") ? "held" : held
 
 /**
- * Batches the writes of concurrent calls: an idle store takes a hold at once; holds, raises and settlements that arrive
- * during a transaction share the next one, so that a call costs a share of one commit instead of two commits. A
- * settlement without a hold lingers for one. ADR 0072.
+ * Batches the writes of concurrent calls. If no transaction is running, a hold is written at once. Holds, raises and
+ * settlements that arrive during a transaction share the next one, so that a call costs a share of one commit instead
+ * of two commits. A settlement without a hold waits briefly for one. ADR 0072.
  *
- * Does not use `Batcher`, because there are three kinds of items with separate limits, one of which lingers, two of
- * which are kept while the store is unavailable, and the callers have no fiber.
+ * Does not use `Batcher`, because there are three kinds of items with separate limits, one of which waits for another,
+ * two of which are kept while the store is unavailable, and the callers have no fiber.
  */
 export const makeCallBatches = Effect.fnUntraced(function* (
   write: WriteBatch,
@@ -256,7 +256,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   }
 })
 
-/** A batch that dies is written call by call, so that only the broken call fails. */
+/** Writes a batch that dies call by call, so that only the broken call fails. */
 const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   const options: BatchRun<Taken, ReadonlyMap<string, Held>, StoreUnavailable> = {
     run: (taken) => write(batchOf(taken)),
@@ -275,17 +275,14 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   return (taken: Taken) => runBatch(taken, options)
 }
 
-/**
- * If the store is unavailable when the service stops, settlements are retried for at least this long, in real time.
- */
+/** If the store is unavailable when the service stops, settlements are retried for at least this long, in real time. */
 const lastTriesMillis = 10_000
 
 /** `Drain.graceEnd`: retries continue at least until then. */
 export type GraceEnd = () => number
 
 /**
- * Waits, and returns whether to try again. Uses real time, because a test clock does not advance while a scope
- * closes.
+ * Waits, then returns whether to try again. Uses real time, because a test clock does not advance while a scope closes.
  */
 export const makeLastTries = (graceEnd: GraceEnd) =>
   Effect.sync(() => {
@@ -301,8 +298,8 @@ export const makeLastTries = (graceEnd: GraceEnd) =>
   })
 
 /**
- * When the service stops, writes the remaining settlements before the store closes; another process releases calls
- * that cannot be written.
+ * When the service stops, writes the remaining settlements before the store closes. Another process releases calls that
+ * cannot be written.
  */
 const writeLeft = Effect.fnUntraced(function* (
   waiting: Waiting,

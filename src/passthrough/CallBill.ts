@@ -33,7 +33,7 @@ const textOf = (bytes: Uint8Array): string => {
   return text.startsWith("\uFEFF") ? text.slice(1) : text
 }
 
-/** The state of a stream without chunks. */
+/** The state of a stream before its first chunk. */
 const nothingRead = {
   failed: false,
   hasFinished: false,
@@ -62,7 +62,7 @@ const requestIdOf = (headers: UpstreamHeaders): string | undefined => {
 interface BilledCall {
   readonly id: string
   readonly user: UserId
-  /** What is held for it, before any of it passes. */
+  /** The amount held before any output is relayed. */
   readonly held: Credits
   /** When the call began. */
   readonly begunMillis: number
@@ -72,7 +72,7 @@ interface BilledCall {
   readonly route: string
 }
 
-/** The parts of a plan that a bill needs. Not its body, which may be large: a stream outlives its request. */
+/** The parts of a plan that a bill needs. Excludes the body, which may be large: a stream outlives its request. */
 type BilledPlan = Pick<CallPlan, "hidesUsage" | "hold" | "metered" | "model">
 
 interface BillServices {
@@ -80,14 +80,14 @@ interface BillServices {
   readonly hold: CallHold
   readonly raise: RaiseHold
   readonly abandoned: AbandonedStreams
-  /** Keeps what is relayed. */
+  /** Records what is relayed, for a user who keeps calls. */
   readonly content: CallContent | undefined
   /** Only the first call has an effect. */
   readonly close: (end: CallEnd) => void
 }
 
 /**
- * The money of one call: settled or released exactly once, however the call ends.
+ * The money of one call, settled or released exactly once, however the call ends.
  * docs/reference/wallet.md#price-of-a-call, ADR 0072.
  */
 export class CallBill implements StreamWatch {
@@ -98,14 +98,14 @@ export class CallBill implements StreamWatch {
   readonly #abandoned: AbandonedStreams
   readonly #close: (end: CallEnd) => void
   readonly #hold: CallHold
-  /** Of a stream whose hold follows it. */
+  /** Present for a stream whose hold grows with its output. */
   readonly #sliced: SlicedHold | undefined
   /** Why the stream cannot continue. */
   #loss: Exclude<RaiseOutcome, "held"> = "lost"
   readonly #content: CallContent | undefined
   /** Present for a stream that is metered. */
   #meter: Meter | undefined
-  /** Set if the client has left and the stream is still read. */
+  /** Set if the client has left and the stream is still being read. */
   #left: AbandonedStream | undefined
   /** Another model is tried, with a separate bill. */
   #isPassedOver = false
@@ -114,7 +114,7 @@ export class CallBill implements StreamWatch {
   #status: number | null = null
   #account: string | null = null
   #requestId: string | undefined
-  /** For a stream: the time from the beginning of the call to the first piece. */
+  /** For a stream: milliseconds from the beginning of the call to the first piece. */
   #firstTokenMillis: number | undefined
 
   constructor(
@@ -159,14 +159,14 @@ export class CallBill implements StreamWatch {
     if (lacks === undefined || this.#sliced === undefined) return done(true)
     this.#sliced.cover(lacks, (outcome) => {
       if (outcome !== "held") this.#loss = outcome
-      // A reservation covers it at once: never within the chunk that waits
+      // A reservation may cover it synchronously, but `done` must not run while the waiting chunk is being processed
       queueMicrotask(() => done(outcome === "held"))
     })
   }
 
   /**
-   * Charges for what the client has received, late if the hold is gone; nothing if it received nothing. Sound breaks
-   * off.
+   * Charges for what the client has received, as a late charge if the hold is gone. Charges nothing if the client
+   * received nothing. Audio is cut off without an event.
    */
   lose(): Buffer {
     if (this.#meter === undefined && this.#firstTokenMillis === undefined)
@@ -182,7 +182,7 @@ export class CallBill implements StreamWatch {
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
     if (metered._tag === "Tokens") this.#meter ??= meterOf(metered, hidesUsage)
-    // A client that left has what was relayed before, and nothing more is relayed
+    // A client that left has received only what was relayed before, so the rest needs no hold
     const covered = this.#left === undefined ? this.#sliced?.covered : Infinity
     const relayed = this.#meter?.push(chunk, covered) ?? chunk
     if (this.#meter !== undefined && this.#left === undefined)
@@ -195,7 +195,7 @@ export class CallBill implements StreamWatch {
     return relayed
   }
 
-  /** Keeps reading if the usage figures may report more than the stream has shown. */
+  /** Continues reading if the usage figures may report more than the stream has shown. */
   readsOn(stop: () => void): boolean {
     if (!this.#mayHideUsage()) return false
     this.#left = this.#abandoned.begin(this.#call.user, stop)
@@ -216,7 +216,7 @@ export class CallBill implements StreamWatch {
     return rest
   }
 
-  /** The upstream failed, or nothing was bought. */
+  /** Ends a call whose upstream failed, or that bought nothing. */
   release(status: number | null): void {
     this.#end({ ...released(this.#call, status), account: this.#account })
   }
@@ -226,7 +226,7 @@ export class CallBill implements StreamWatch {
     this.#isPassedOver = true
   }
 
-  /** The client left before a response: a call that the upstream may be executing costs at least its prompt. */
+  /** The client left before a response. A call that the upstream may be executing costs at least its prompt. */
   leave(): void {
     const { metered } = this.#plan
     const isBought = metered._tag !== "Tokens" || metered.counted?.isBought() !== false
@@ -260,12 +260,12 @@ export class CallBill implements StreamWatch {
       : this.#settle(reported, false, responder)
   }
 
-  /** The end of an event stream. */
+  /** Ends the bill of a stream. */
   ended(how: "complete" | "broken" | "abandoned"): void {
     this.#left?.end()
     const meter = this.#meter ?? nothingRead
     const { failed, isCounted, isFinal, pieces, responder, usage: reported } = meter
-    // A client that left has received the earlier part
+    // A client that left received the earlier part and pays for it, even if the stream breaks later
     const isBroken = how === "broken" && this.#left === undefined
     if (isBroken || failed) return this.release(this.#status)
     if (this.#plan.metered._tag === "Call") {
@@ -277,8 +277,8 @@ export class CallBill implements StreamWatch {
       return this.release(this.#status)
     }
     const usage = this.#credible(reported)
-    // A complete stream has all figures of the upstream. Another one has some, or all if the client left after the
-    // last event, as OpenAI's client does at `[DONE]`
+    // A complete stream has all of the upstream's figures. An incomplete one has some, or all of them if the client
+    // left after the last event, as OpenAI's client does at `[DONE]`
     if ((how === "complete" || isFinal) && usage !== undefined) {
       this.#settle(usage, isCounted, responder)
     } else {
@@ -293,7 +293,7 @@ export class CallBill implements StreamWatch {
     }
   }
 
-  /** Implausible figures are the vendor's fault and are not used. */
+  /** The figures, unless they are implausible. Implausible figures are the vendor's fault and are not used. */
   #credible(usage: TokenUsage | undefined): TokenUsage | undefined {
     const { metered } = this.#plan
     if (usage === undefined || metered._tag !== "Tokens" || isCredible(usage, metered.model)) {
@@ -322,11 +322,11 @@ export class CallBill implements StreamWatch {
     if (metered._tag !== "Tokens") return this.#settleCall()
     const { price, pricedAs } = settledPrice(metered, model, responder)
     const unit = unitOf(price)
-    // The vendor reports other figures than those that the price counts
+    // The price counts a unit that the vendor did not report, so the gateway's own count is used
     const isOther = unit !== undefined && usage[unit] === undefined
     const used = isOther ? { ...usage, ...metered.counted?.counts() } : usage
     const cost = chargeUsage(price, used)
-    // What a call costs beyond its worst case is not charged
+    // A cost above the call's maximum is not charged
     const charged = cost > most ? most : cost
     const held = this.#sliced?.amount ?? most
     const end = {
@@ -341,7 +341,7 @@ export class CallBill implements StreamWatch {
     return charged
   }
 
-  /** The model that a form named behind its file: the hold does not have it. */
+  /** The model that a form named after its file. The hold was written without it. */
   #lateModel(): CallEnd["alias"] {
     const { metered, model } = this.#plan
     if (metered._tag !== "Tokens" || model !== null || metered.named === undefined) return undefined

@@ -15,11 +15,13 @@ import type { Reached } from "./UpstreamCalls.ts"
  * released the hold: the call then takes it again before it relays another byte. ADR 0270.
  */
 export interface CallHold {
-  /** Whether there was no such silence since the hold was taken. Cheap, because it is called for each chunk. */
+  /**
+   * Whether the process has had no such silence since the hold was taken. Cheap, because it is called for each chunk.
+   */
   readonly isHeld: () => boolean
-  /** Calls `done` once, with whether the hold still exists and belongs to a process that is alive again. */
+  /** Calls `done` once, with whether the hold still exists and belongs to a process that counts as alive again. */
   readonly retake: (done: (isHeld: boolean) => void) => void
-  /** The call was drawn on the reservation of its key, so it has no separate hold. */
+  /** The call draws on the reservation of its key, so it has no separate hold. */
   drawn: boolean
 }
 
@@ -35,7 +37,7 @@ interface Waiting {
   readonly done: (isHeld: boolean, silences: number) => void
 }
 
-/** Takes holds again; concurrent requests share one read of the store. */
+/** Retakes holds. Concurrent requests share one read of the store. */
 export const makeCallHolds = Effect.fnUntraced(function* (
   services: Services
 ): Effect.fn.Return<(start: CallStart) => CallHold, never, Scope.Scope> {
@@ -48,7 +50,7 @@ export const makeCallHolds = Effect.fnUntraced(function* (
     while (waiting.length > 0) {
       const asked = waiting
       waiting = []
-      const { left, silences } = yield* look(services)
+      const { left, silences } = yield* readHolds(services)
       for (const { done, hold, start } of asked) done(isLeft(services, left, start, hold), silences)
     }
     isWorking = false
@@ -79,14 +81,14 @@ export const makeCallHolds = Effect.fnUntraced(function* (
   }
 })
 
-/** Registers the process again and reads its holds, as soon as the store is available. */
-const look = Effect.fnUntraced(function* ({ process, store }: Services) {
+/** Registers the process again and reads its holds as soon as the store is available. */
+const readHolds = Effect.fnUntraced(function* ({ process, store }: Services) {
   let failures = 0
   while (true) {
     const exit = yield* Effect.exit(
       Effect.gen(function* () {
         yield* process.confirm
-        // A silence after this counts as a new one
+        // Counted before the read, so that a silence during it counts as a new one
         const silences = process.silences()
         return { left: yield* store.holdsLeft(process.id), silences }
       })
@@ -110,8 +112,8 @@ const released = problem(
 )
 
 /**
- * Lets a whole response pass if its call is held, and takes the hold again if necessary. A stream checks for each
- * chunk.
+ * Relays a whole response only if its call is held, and takes the hold again if necessary. A stream checks this for
+ * each chunk.
  */
 export const stillHeld = (hold: CallHold, reached: Reached): Effect.Effect<Reached, Problem> =>
   hold.isHeld() || !(reached.response.body instanceof Uint8Array)

@@ -49,21 +49,21 @@ export interface SkippedModel {
 }
 
 /**
- * The models that may serve a call: its model, or those of the alias that it names, in the order in which they are
- * tried.
+ * The models that may serve a call, in the order in which they are tried: the model that it names, or those of the
+ * alias that it names.
  */
 export interface CallCandidates {
   readonly alias: CallAlias | undefined
   readonly candidates: readonly [CallCandidate, ...ReadonlyArray<CallCandidate>]
   /** Models of the alias that are not used. */
   readonly skipped: ReadonlyArray<SkippedModel>
-  /** What is held before any of them is asked. */
+  /** The amount held before any of them is called. */
   readonly opening: Credits
 }
 
 /**
  * Plans a call and checks the limits of its key and its client. Fails with 2001, 2002, 2006, 1004 or 1103. Looks up
- * models before aliases, so that aliases cost ordinary calls nothing.
+ * models before aliases, so that aliases add no cost to calls that name a model.
  */
 export const candidatesOf = (
   call: PassthroughCall,
@@ -93,7 +93,7 @@ export const candidatesOf = (
 
 const none: ReadonlyArray<SkippedModel> = []
 
-/** What is held before the call: its worst case, or of a visible stream a part of it. */
+/** The amount held before the call: its maximum cost or, for a stream whose output is visible, its first slice. */
 const openingOf = ({ hold, slices }: CallPlan): Credits => slices?.first ?? hold
 
 /** The model of a candidate: an alias names models of several vendors. */
@@ -104,7 +104,7 @@ export const modelOf = ({ call, plan }: CallCandidate) => ({
 
 /** The name in a call whose vendor has no model of this name. */
 const nameIn = ({ body, to: { model, route }, upload }: PassthroughCall): string | undefined => {
-  // A form goes as it is, to the vendor of its path
+  // A form is sent unchanged to the vendor of its path
   if (upload !== undefined) return undefined
   if (route.meter.per !== "tokens" || model !== undefined) return model
   const read = readBody(withoutMark(body))
@@ -162,7 +162,7 @@ const candidatesElsewhere = (
     }))
   })
 
-/** The body with another `model`, if it has one; everything else as the client wrote it. */
+/** The body with another `model`, if it has that member. All other bytes stay as the client wrote them. */
 const bodyFor = ({ body, bytes }: ReadBody, model: string): Uint8Array =>
   body.model === undefined ? bytes : withMember(bytes, "model", model)
 
@@ -174,15 +174,15 @@ const candidateOf = (
 ): Result.Result<CallCandidate, Problem> | undefined => {
   const elsewhere = callElsewhere(call, read, model)
   if (elsewhere === undefined) return undefined
-  // The hold of the alias is compared with the client's maximum instead
+  // The client's maximum is compared with the hold of the whole alias instead
   const own = { ...elsewhere, maxCost: undefined }
   return Result.map(planOf(own, nowMillis), (plan) => ({ call: own, plan }))
 }
 
 /**
- * Plans a call for each model of the alias that it names. Fails if its key does not allow one of them (1004), if the
- * call may cost more than its maximum (1103), and, with the fault of the first model, if no model accepts it.
- * docs/reference/aliases.md#calls, ADR 0224.
+ * Plans a call for each model of the alias that it names. Fails with 1004 if its key does not allow one of them, with
+ * 1103 if the call may cost more than the client's maximum, and with the fault of the first model if no model accepts
+ * the call. docs/reference/aliases.md#calls, ADR 0224.
  */
 const candidatesOfAlias = (
   call: PassthroughCall,
@@ -282,7 +282,7 @@ export type Metered =
   | { readonly _tag: "Call"; readonly amount: Credits }
   | MeteredTokens
 
-/** A call is charged at the prices from when it began. */
+/** A call is charged at the prices that apply when it begins. */
 export interface MeteredTokens {
   readonly _tag: "Tokens"
   readonly protocol: UsageProtocol
@@ -293,13 +293,13 @@ export interface MeteredTokens {
   /** Whether it may spend tokens or use tools that a stream shows only in its usage figures. */
   readonly mayReason: boolean
   readonly price: ModelPrice
-  /** Of a model that is no language model: what the gateway counts. */
+  /** For a model that is not a language model: what the gateway counts. */
   readonly counted?: CountedCall
-  /** The name of a model that came behind a file. */
+  /** The model name of a form, if it came after the file. */
   readonly named?: string | undefined
   /** Models that may respond instead of the requested one. */
   readonly fallbacks: ReadonlyArray<FallbackModel>
-  /** Has the price of another model that responds. */
+  /** Provides the price if another model responds. */
   readonly catalog: UpstreamCatalog
   readonly nowMillis: number
 }
@@ -313,11 +313,11 @@ export interface CallPlan {
   readonly model: string | null
   /** The most that it can cost. */
   readonly hold: Credits
-  /** Present for a stream whose hold follows it. */
+  /** Present for a stream whose hold grows with its output. */
   readonly slices?: OutputSlices | undefined
   /**
-   * The bytes to send: the client's, plus the request for usage figures in a chat stream. Dropped when the response
-   * begins.
+   * The bytes to send: the client's bytes and, for a chat stream, the request for usage figures. Dropped when the
+   * response begins.
    */
   body: Uint8Array
   /** Whether to remove the usage chunk from the stream, because the client did not ask for it. */
@@ -326,10 +326,10 @@ export interface CallPlan {
 
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
-/** Most choices for which a call is held: the maximum of OpenAI, which allows the most. */
+/** The most choices for which a call is held: the maximum of OpenAI, which allows the most. */
 const choicesMax = 128
 
-/** Most tokens per picture, whose cost the length of its URL does not show. */
+/** The most tokens per image, whose cost does not show in the length of its URL. */
 const tokensPerPictureMax = 6000
 
 /** Members that refer to data stored in the upstream account, which all users share. ADR 0073. */
@@ -366,8 +366,8 @@ export const planCall = (
 }
 
 /**
- * The permitted references of a call to responses stored at the vendor, the query of its path, whether it is a
- * request of a batch, and the form that it sends.
+ * Context of a call: the stored responses that it may refer to, the query of its path, whether it is a request of a
+ * batch, and the form that it sends.
  */
 export type CallState = Partial<
   Pick<PassthroughCall, "previous" | "mayWait" | "query" | "upload" | "principal">
@@ -468,7 +468,10 @@ const planTokens = ({
   })
 }
 
-/** A model that speaks, transcribes or sorts: it has neither tools nor choices, and the vendor keeps nothing of it. */
+/**
+ * Plans a call to a speech, transcription or rerank model. Such calls have neither tools nor choices, and the vendor
+ * stores nothing for them.
+ */
 const planCounted = (
   { catalog, nowMillis, protocol }: Pick<MeteredRequest, "catalog" | "protocol" | "nowMillis">,
   read: ReadBody,
@@ -483,7 +486,7 @@ const planCounted = (
       protocol,
       model,
       usage: undefined,
-      // The figures are at the end of its events
+      // In an event stream, the figures come at the end
       mayReason: !counted.isSound,
       price,
       counted,
@@ -506,8 +509,8 @@ interface CallInput {
 }
 
 /**
- * The most input tokens: a token is at least one byte of text; input that the body does not show has no maximum.
- * Searches the whole body, so it is called once, however many models the body names.
+ * The maximum of input tokens. A token is at least one byte of text; input that the body does not show has no maximum.
+ * Searches the whole body, so it is called once per call, even for several models.
  */
 const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
@@ -552,7 +555,7 @@ const boundOf = (
   }
 }
 
-/** The response is relayed as a stream of events. */
+/** Whether the response is relayed as a stream of events. */
 const isStream = (
   protocol: UsageProtocol,
   { path }: OpenRoute,
@@ -563,10 +566,10 @@ const isStream = (
     ? path.endsWith(":streamGenerateContent") && /[?&]alt=sse(?:&|$)/u.test(query)
     : stream === true
 
-/** Rejected tokens of a prediction cost what output costs, and are not shown. */
+/** Rejected prediction tokens cost as much as output, and the stream does not show them. */
 const hidesOutput = (body: unknown): boolean => (at(body, "prediction") ?? null) !== null
 
-/** The largest limit, because the upstream may apply any of them. */
+/** The largest of the limits, because the upstream may apply any of them. */
 const largest = (...limits: ReadonlyArray<number | null | undefined>): number | undefined => {
   let most: number | undefined
   for (const limit of limits) {
@@ -575,7 +578,7 @@ const largest = (...limits: ReadonlyArray<number | null | undefined>): number | 
   return most
 }
 
-/** Asks for the usage chunk of a chat stream. All other bytes stay as the client sent them. */
+/** Adds the request for the usage chunk of a chat stream. All other bytes stay as the client sent them. */
 const withUsageAsked = (bytes: Uint8Array, value: unknown): Uint8Array => {
   const members = Option.getOrElse(decodeRecord(value), () => ({}) as const)
   const own: unknown = Object.getOwnPropertyDescriptor(members, "stream_options")?.value

@@ -7,7 +7,7 @@ import { toDate } from "../db/Rows.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 
-/** A filter that is absent matches all calls. */
+/** An absent filter matches all calls. */
 export interface CallFilter {
   readonly outcome?: "settled" | "released" | "lost" | undefined
   readonly apiKeyId?: string | undefined
@@ -24,7 +24,7 @@ export interface CallFilter {
   readonly limit: number
 }
 
-/** An id is created a moment before its call begins. */
+/** The id of a call is created shortly before the call begins. */
 const idSkewMillis = 60_000
 
 /** Columns of a table named `t`, with the hash of the catalog that priced the call. */

@@ -38,21 +38,21 @@ export interface CallStart {
   readonly rotation: number
   /** The limits that were checked for this call: the key's rate and the allowed models. */
   readonly checked?: Principal["limits"]
-  /** The number of the catalog that prices it; `null` if that is not stored. */
+  /** The number of the catalog that prices it; `null` if it is not stored. */
   readonly catalogId: number | null
 }
 
 /**
- * Why a call may not go upstream: its key was revoked, has expired or has different limits than were checked, or the
- * balance or the key's spend limit is too low.
+ * Why a call may not go upstream: its key was revoked, has expired or has other limits than those that were checked, or
+ * the balance or the key's spend limit is too low.
  */
 export type CallRefusal = "key" | "balance" | OverSpendLimit
 
-/** A running call that is to hold more. ADR 0306. */
+/** A running call whose hold is to be raised. ADR 0306. */
 export interface CallRaise {
   readonly id: string
   readonly user: UserId
-  /** What it holds then, with what it holds already. */
+  /** The new total amount of the hold. */
   readonly amount: Credits
 }
 
@@ -60,15 +60,15 @@ export interface CallRaise {
 export interface CallEnd {
   readonly id: string
   readonly user: UserId
-  /** At most what is held. */
+  /** At most the amount that is held. */
   readonly captured: Credits
-  /** What it cost more than that: a late charge. */
+  /** The cost above that amount, charged as a late charge. */
   readonly beyond?: Credits | undefined
   readonly outcome: "settled" | "released" | "lost"
   readonly status: number | null
   readonly account: string | null
   readonly usage: Readonly<Record<string, number | boolean | string | ToolUses>> | null
-  /** The vendor's id of the request, which its bill may name. */
+  /** The vendor's request id, which its bill may list. */
   readonly requestId?: string | undefined
   /** For a stream: milliseconds to its first piece. */
   readonly firstTokenMillis?: number | undefined
@@ -108,7 +108,7 @@ export const usageText = (
     return usage && JSON.stringify(usage)
   }
   return JSON.stringify({
-    // The first member: calls_write searches for it there
+    // Must be the first member, because `calls_write` searches for it there
     beyond: beyond?.toString(),
     ...usage,
     request,
@@ -118,7 +118,7 @@ export const usageText = (
   })
 }
 
-/** The contents of one transaction: the calls that have ended, those that hold more, and those that begin. */
+/** The contents of one transaction: the calls that end, those whose holds are raised, and those that begin. */
 export interface CallBatch extends Alerting {
   readonly ends: ReadonlyArray<CallEnd>
   readonly raises: ReadonlyArray<CallRaise>
@@ -127,7 +127,7 @@ export interface CallBatch extends Alerting {
 }
 
 export interface CallBatchOutcome {
-  /** The calls that may not go upstream, or not continue; `lost`: the hold to be raised no longer exists. */
+  /** The calls that may not go upstream or may not continue. `lost`: the hold to raise no longer exists. */
   readonly refused: ReadonlyMap<string, CallRefusal | "lost">
   /** Credits left of the key's spend limit, by call. */
   readonly left: ReadonlyMap<string, Credits>
@@ -148,7 +148,9 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
-  /** Another process released its hold, or it cost more than it held: it was paid by a late charge. */
+  /**
+   * Whether it was paid by a late charge, because another process had released its hold or it cost more than it held.
+   */
   chargedLate: Schema.Boolean,
   httpStatus: Schema.NullOr(Schema.Int),
   held: Micro,
@@ -173,8 +175,8 @@ export class CallStore extends Context.Service<
   CallStore,
   {
     /**
-     * Settles or releases ended calls, then raises holds, then holds for all starting calls that the balance covers;
-     * publishes alerts.
+     * Settles or releases ended calls, then raises holds, then takes holds for all starting calls that the balance
+     * covers. Publishes alerts.
      */
     readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
     /**
@@ -188,7 +190,7 @@ export class CallStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
     /** The holds of a process; none if it is not registered. */
     readonly holdsLeft: (processId: string) => Effect.Effect<HoldsLeft, StoreUnavailable>
-    /** Of a user, or of all; newest first. */
+    /** The calls of one user or of all users, newest first. */
     readonly search: (
       userId: UserId | null,
       filter: CallFilter
@@ -230,7 +232,10 @@ export class CallStore extends Context.Service<
   )
 }
 
-/** An id is created when its call begins, by a clock that may deviate this much: other days need not be read. */
+/**
+ * The tolerance, in seconds, between the creation of a call's id and its begin by another clock. Days outside it need
+ * not be read.
+ */
 const aroundSeconds = 3600
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })

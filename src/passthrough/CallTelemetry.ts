@@ -4,7 +4,7 @@ import type { Provider } from "../domain/Provider.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 
-/** A call that is being traced. */
+/** Ends the span of a traced call. */
 export type CallTrace = (end: CallEnd) => void
 
 /** Begins the span of a call, from its hold to its settlement, as a child of the request's span. */

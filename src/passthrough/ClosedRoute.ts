@@ -2,7 +2,7 @@ import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 
-/** Most routes named in the problem, because a catalog may open any number. */
+/** The most routes that the problem names, because a catalog may open any number. */
 const namedMax = 20
 
 /** The problem for a path that is not open; it lists the open routes. docs/reference/passthrough.md#open-routes */

@@ -4,7 +4,7 @@ import { errorDetailCharactersMax } from "../domain/limits/Limits.ts"
 import { hiddenText, hideSecrets, sanitize } from "../domain/VendorText.ts"
 import { isPage } from "../vendors/upstream/UpstreamExchange.ts"
 
-/** A longer body is not an error for programs: only its beginning is relayed, as a message. */
+/** A longer body is not a machine-readable error: only its beginning is relayed, as a message. */
 const jsonBytesMax = 64 * 1024
 const depthMax = 16
 
@@ -46,7 +46,7 @@ export const errorBody = (
 
 const parse = (text: string) => Result.try((): unknown => JSON.parse(text))
 
-/** Read by the clients of OpenAI, Anthropic and Google. */
+/** A form that the clients of OpenAI, Anthropic and Google all read. */
 const errorOf = (status: number, message: string) => ({
   type: "error",
   error: { type: "upstream_error", message, code: status, status: "UPSTREAM_ERROR", param: null }
@@ -83,7 +83,10 @@ const endings = {
   }
 } as const
 
-/** Ends a stream that is not held for any more, in the form of its protocol, whatever part of an event came before. */
+/**
+ * The event that ends a stream whose hold is lost or cannot grow, in the form of its protocol. It works whatever part
+ * of an event came before it.
+ */
 export const endingEvent = (
   protocol: UsageProtocol | undefined,
   why: keyof typeof endings
@@ -117,7 +120,7 @@ const endingOf = (
   }
 }
 
-/** The same value if nothing in it must be hidden. */
+/** Hides what only the operator may see; returns the same value if there is nothing to hide. */
 const plain = (value: unknown, depth: number): unknown => {
   if (typeof value === "string") return hideSecrets(value)
   if (typeof value !== "object" || value === null) return value
@@ -137,7 +140,7 @@ const plain = (value: unknown, depth: number): unknown => {
     : Object.fromEntries(members.map(({ shown, shownName }) => [shownName, shown]))
 }
 
-/** A failure event of a stream; the same value if nothing in it must be hidden. */
+/** A failure event of a stream without what only the operator may see; the same value if there is nothing to hide. */
 export const errorEvent = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value
   const shown = Object.entries(value).map(([name, member]: [string, unknown]) => {

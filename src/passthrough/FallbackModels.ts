@@ -10,7 +10,7 @@ import type { FieldFault, Problem } from "../domain/Problem.ts"
 import { isPositive } from "./streams/MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
-/** A model that Anthropic uses if the requested one refuses. */
+/** A model to which Anthropic falls back if the requested one refuses. */
 export interface FallbackModel {
   readonly model: TokenModel
   readonly price: TokenPrice

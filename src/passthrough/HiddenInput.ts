@@ -5,7 +5,7 @@ import { visitContent } from "./RequestContent.ts"
 /** Input of a call that the length of its body does not show. */
 export interface HiddenInput {
   readonly pictures: number
-  /** A document, sound, video or data stored at the vendor: any number of tokens. */
+  /** A document, audio, video or data stored at the vendor, which may contain any number of tokens. */
   readonly hasFile: boolean
   /** Requests a cache with a longer lifetime than the default, in Anthropic's or OpenAI's form. */
   readonly asksLongCache: boolean
@@ -13,7 +13,7 @@ export interface HiddenInput {
 
 const setOf = (...words: ReadonlyArray<string>): ReadonlySet<string> => new Set(words)
 
-/** Names of members, and values of `type`. Gemini accepts both spellings of each name. */
+/** Names of members, and values of `type`. Gemini accepts two spellings of each name. */
 const pictures = setOf("image_url", "input_image", "image", "inline_data", "inlineData")
 const files = setOf(
   "file_data",
@@ -36,7 +36,7 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
   visitContent(body, (name, value, object) => {
     const isText = typeof value === "string"
     const isType = isText && name === "type"
-    // Type and URL of a picture are members of one object
+    // The type and the URL of an image are members of one object, so it counts once
     if ((pictures.has(name) || (isType && pictures.has(value))) && object !== lastPicture) {
       pictureCount += 1
       lastPicture = object

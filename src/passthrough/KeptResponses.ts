@@ -88,7 +88,7 @@ class Renamed extends Transform {
     done(null, Buffer.from(this.#rest, "latin1"))
   }
 
-  /** How many characters at the end may be the beginning of the searched text. */
+  /** The number of characters at the end that may be the beginning of the searched text. */
   #beginning(text: string): number {
     for (let length = Math.min(this.#from.length - 1, text.length); length > 0; length -= 1) {
       if (text.endsWith(this.#from.slice(0, length))) return length

@@ -6,9 +6,9 @@ import { documentOf } from "../domain/json/JsonDocument.ts"
 import { hasContentMember } from "./RequestContent.ts"
 
 /**
- * How a call involves data stored at a vendor account: not at all, it leaves data there, or it refers to data of an
- * earlier call (at this pointer). `Elsewhere`: it refers to data created directly at the vendor, in an account
- * unknown to the gateway. ADR 0134.
+ * How a call uses data stored at a vendor account. It uses none, stores data there, or refers (at this pointer) to data
+ * of an earlier call. `Elsewhere`: it refers to data created directly at the vendor, in an account unknown to the
+ * gateway. ADR 0134.
  */
 export type KeptState =
   | { readonly _tag: "Nothing" | "Makes" }
@@ -28,7 +28,7 @@ const namingMembers: ReadonlySet<string> = new Set(["file_id", "cachedContent", 
 const fileUri = /^file_?[uU]ri$/u
 const geminiFiles = "generativelanguage.googleapis.com/"
 
-/** A body without these bytes refers to nothing and is not parsed. */
+/** A body without these bytes refers to no stored data and is not parsed. */
 const namingBytes = [...Array.from(namingMembers, (name) => `"${name}"`), geminiFiles]
 
 /** Call only for a provider with several accounts, because it parses the body again. */

@@ -28,16 +28,16 @@ import type { RaiseHold, RaiseOutcome } from "./slices/SlicedHold.ts"
 
 export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
 
-/** Most lost calls in one round of the rescue. */
+/** The most lost calls in one round of the rescue. */
 const orphansMax = 5000
 
-/** Longest lifetime of a call: then its hold is released, whatever went wrong. */
+/** The longest lifetime of a call in hours. After it the hold is released, whatever went wrong. */
 const callHoursMax = 24
 
 /** A call that may go upstream. */
 export interface HeldCall {
   readonly hold: CallHold
-  /** Holds more while the call runs. ADR 0306. */
+  /** Raises the hold while the call runs. ADR 0306. */
   readonly raise: RaiseHold
   /** Settles the call soon; only the first call has an effect. Never waits and never fails. */
   readonly close: (end: CallEnd) => void
@@ -54,9 +54,9 @@ export class Metering extends Context.Service<
   Metering,
   {
     /**
-     * Holds for a call and checks its key again in the same transaction, or draws on the reservation of its key,
+     * Takes a hold for a call and checks its key again in the same transaction, or draws on the reservation of its key,
      * which was checked a moment ago. Fails with 1101, 1102, or with 1003 if the key has become invalid or has been
-     * given limits since it was authenticated. Uninterruptible, except for the wait for the call's own hold: after an
+     * given limits since it was authenticated. Uninterruptible, except for the wait for the call's own hold. After an
      * interruption nothing is held.
      */
     readonly hold: (
@@ -138,7 +138,7 @@ const holdWith =
   ({ batches, calls, holdOf, reservations }: Holding): Metering["Service"]["hold"] =>
   (start, { mayDraw, nowMillis }) =>
     Effect.suspend(() => {
-      // Created before the hold is taken, because a later silence may lose the hold
+      // Created before the hold is taken, because a silence from here on may lose the hold
       const hold = holdOf(start)
       const drawn =
         mayDraw && start.checked === undefined
@@ -168,7 +168,7 @@ const ownHold = (batches: CallBatches, { id, user }: CallStart) => {
   return { raise, close }
 }
 
-/** A key that was revoked since ends no running call. */
+/** Revoking a key does not end its running calls. */
 const outcomeOf = (raised: Raised): RaiseOutcome => {
   if (typeof raised === "object") return "budget"
   return raised === "key" ? "held" : raised
@@ -209,7 +209,7 @@ const leftOf = (held: Held): Exit.Exit<Credits | undefined, Problem> => {
 
 const noLimit = Exit.succeed(undefined)
 
-/** Makes repeated closes harmless: a defect closes a call that may already be closed. */
+/** Ignores repeated closes: a defect may close a call that is already closed. */
 const once = (close: (end: CallEnd) => void) => {
   let isOpen = true
   return (end: CallEnd): void => {
@@ -225,7 +225,7 @@ const refusalProblem = (refusal: CallRefusal): Problem => {
     : spendLimitProblem(refusal)
 }
 
-/** The end of a call whose process died before settling it: the customer gets the benefit of the doubt. ADR 0072. */
+/** The end of a call whose process died before settling it. It is released in the customer's favor. ADR 0072. */
 const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => ({
   ...released(call),
   outcome: "lost"
@@ -234,7 +234,7 @@ const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => 
 const heldOf = (left: ReadonlyMap<string, Credits>): ReadonlyMap<string, Held> =>
   new Map([...left].map(([id, left]) => [id, { _tag: "Held", left }]))
 
-/** The transactions of a batch, with the alerts of its charges; their endpoints are notified afterwards. */
+/** Writes a batch and the alerts of its charges in one transaction, then notifies their endpoints. */
 const makeWrites = Effect.gen(function* () {
   const { balanceAlertThrottle } = yield* AppConfig
   const calls = yield* CallStore

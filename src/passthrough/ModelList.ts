@@ -31,11 +31,11 @@ type Member = Readonly<Record<string, Schema.Json>>
 const textOf = (value: Schema.Json | undefined): string | undefined =>
   typeof value === "string" ? value : undefined
 
-/** `id` at OpenAI and Anthropic, `name` after `models/` at Google. */
+/** The model's name: `id` at OpenAI and Anthropic, `name` after `models/` at Google. */
 const modelOf = ({ id, name }: Member): string =>
   textOf(id) ?? textOf(name)?.replace(/^models\//u, "") ?? ""
 
-/** Credits per million tokens or another unit, and when the vendor ends the model. */
+/** The price in credits per million tokens or another unit, and when the vendor ends the model. */
 const stateOf = (model: TokenModel, price: ModelPrice): Member => {
   const { replacement, sunset } = model
   return {
@@ -54,7 +54,7 @@ const aliasMember = (dialect: Dialect, alias: CallAlias): Member => {
   return memberOf(dialect, alias.alias, "alias", shown ? stateOf(shown, shown.price) : {})
 }
 
-/** An entry that no vendor lists, in the form of a list entry. */
+/** A list entry for something that no vendor lists. */
 const memberOf = (dialect: Dialect, id: string, owner: string, state: Member): Member => {
   switch (dialect) {
     case "anthropic":
@@ -66,7 +66,7 @@ const memberOf = (dialect: Dialect, id: string, owner: string, state: Member): M
   }
 }
 
-/** Refuses a single model that another route serves, because the vendor's response would not say so. */
+/** Refuses a single model that another route serves, because the vendor's response would not reveal that. */
 export const refuseOtherModel = ({
   catalog,
   model,
@@ -102,9 +102,9 @@ export const aliasAt = (
 const utf8 = new TextEncoder()
 
 /**
- * The models of a vendor's list that may be called here, each with its price; all others, including the operator's
- * private models, are left out. Fails with 2006 for a single model that is left out, and with 5002 if the vendor's
- * response is not a JSON object. docs/reference/passthrough.md#lists-of-models
+ * The models of a vendor's list that may be called here, each with its price. All others, including the operator's
+ * private models, are left out. Fails with 2006 if the single model requested is left out, and with 5002 if the
+ * vendor's response is not a JSON object. docs/reference/passthrough.md#lists-of-models
  */
 export const soldModels = (
   { isShared, to: { catalog, model, route } }: Pick<PassthroughCall, "isShared" | "to">,

@@ -37,14 +37,14 @@ type Failure = Problem | StoreUnavailable
  * A call, from its request to its response and its receipt. docs/reference/passthrough.md, ADR 0113
  *
  * 1. authenticate the caller and the key
- * 2. read the body, within the limits for large ones and in turn with heavy ones of others
+ * 2. read the body, within the limits for large bodies and taking turns with other callers' expensive ones
  * 3. plan: the models that may serve it, their maximum cost, and the limits of the key and the client
- * 4. hold that amount, or for a visible stream its first part; the same transaction checks the key
+ * 4. hold that amount or, for a stream whose output is visible, its first slice; the same transaction checks the key
  * 5. reach an account of the vendor; for an alias, try the next model while nothing was bought
- * 6. relay the response, and meter it as it passes; the hold follows a visible stream
+ * 6. relay the response, and meter it as it passes; the hold grows with the output of a visible stream
  * 7. settle by the upstream's figures, or release
  *
- * A request is one fiber. An interruption abandons the call. From the hold on, the fiber is uninterruptible except
+ * A request is one fiber. An interruption abandons the call. Once it holds credits, the fiber is uninterruptible except
  * for its waits, so that the hold is settled or released however the call ends.
  */
 export class Passthrough extends Context.Service<
@@ -104,7 +104,7 @@ const callWith = (services: Services) =>
     })
   })
 
-/** Relays a background response, or one that continues such a response. docs/reference/background.md */
+/** Relays a background response, or a call that continues one. docs/reference/background.md */
 const relayKept = Effect.fnUntraced(function* (
   services: Services,
   request: CallRequest,
@@ -146,7 +146,7 @@ const openPath = (
   }
 }
 
-/** Relays a call that is not metered, without a hold and a bill. */
+/** Relays an unmetered call, without a hold or a bill. */
 const relayFree = Effect.fnUntraced(function* (
   { clock, upstream }: Services,
   call: PassthroughCall
@@ -174,7 +174,7 @@ const relayPaid = (
       retryWithFreshKey(request, call, (call) => Effect.suspend(() => planAndHold(services, call))),
       (paid) =>
         Effect.tapCause(relayInTurn(services, paid), () =>
-          // After a defect; any other end has already closed it
+          // Only a defect leaves the call open here; any other end has already closed it
           Effect.sync(() => paid.held.close(released(paid.start)))
         )
     )
@@ -187,11 +187,11 @@ interface PaidCall {
   readonly models: CallCandidates
   readonly held: HeldCall
   readonly begunMillis: number
-  /** For a user who keeps calls. */
+  /** Present for a user who keeps calls. */
   readonly content: CallContent | undefined
 }
 
-/** 3 and 4. */
+/** Steps 3 and 4. */
 const planAndHold = (
   { abandoned, clock, contents, metering, trace, upstream }: Services,
   call: PassthroughCall
@@ -213,7 +213,7 @@ const planAndHold = (
   return trace === undefined ? paid : Effect.flatMap(paid, (paid) => traced(trace, paid))
 }
 
-/** The settlement ends the text that is kept of the call. */
+/** Records the content of a call; the settlement ends the record. */
 const kept = (contents: CallContents["Service"], paid: PaidCall): PaidCall => {
   const { call, held, start } = paid
   const { isShared, query, to } = call
@@ -231,7 +231,7 @@ const kept = (contents: CallContents["Service"], paid: PaidCall): PaidCall => {
   return { ...paid, content, held: { ...held, close } }
 }
 
-/** The settlement ends the span. */
+/** Traces a call; the settlement ends its span. */
 const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
   const { held, models, start } = paid
   const [first] = models.candidates
@@ -245,8 +245,8 @@ const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
 }
 
 /**
- * If the store refuses a cached key, because it was revoked or changed since it was read, reads the key again and, if
- * it may be used, plans and holds once more. Nothing was held or sent before.
+ * If the store refuses a cached key because it was revoked or changed since it was read, reads the key again and, if it
+ * may be used, plans and holds once more. Nothing was held or sent before.
  */
 const retryWithFreshKey = (
   request: CallRequest,
@@ -297,7 +297,7 @@ const startOf = (
 }
 
 /**
- * Steps 5 to 7, for one model after the other. The next one is tried only while nothing can have been bought, so no
+ * Steps 5 to 7, for one model after another. The next model is tried only while nothing can have been bought, so no
  * byte of a response has reached the client. docs/reference/aliases.md#calls, ADR 0224
  */
 const relayInTurn = Effect.fnUntraced(function* (
@@ -340,7 +340,7 @@ const relayInTurn = Effect.fnUntraced(function* (
   return yield* Effect.die("A call without a model was planned")
 })
 
-/** The name under which the vendor counts. Dated versions of a model share its price and its rate. */
+/** The model name for the vendor's rate limits. Dated versions of a model share its price and its rate. */
 const limitedBy = ({ metered, model }: CallPlan, { to }: PassthroughCall): string =>
   metered._tag === "Tokens" ? metered.model.model : (model ?? routeName(to.route))
 
@@ -366,11 +366,13 @@ const billOf = (
   })
 }
 
-/** A long silence may have lost the hold: a whole response passes only if it is held again. ADR 0270 */
+/** A long silence may have lost the hold, so a whole response is relayed only if it is held again. ADR 0270 */
 const holdAgain = ({ hold }: HeldCall, exit: Exit.Exit<Reached, Failure>) =>
   Effect.exit(Effect.interruptible(Effect.flatMap(exit, (reached) => stillHeld(hold, reached))))
 
-/** A client that left pays for a call that the upstream may be executing; anything else costs nothing. */
+/**
+ * A client that leaves pays for a call that the upstream may be executing. In all other cases the call costs nothing.
+ */
 const giveUp = (bill: CallBill, cause: Cause.Cause<Failure>): Effect.Effect<never, Failure> => {
   if (hasClientLeft(cause)) bill.leave()
   else bill.release(null)
@@ -383,7 +385,7 @@ const hasClientLeft = ({ reasons }: Cause.Cause<unknown>): boolean =>
       reason._tag === "Interrupt" && reason.annotations.has(HttpServerError.ClientAbort.key)
   )
 
-/** A stream that is not relayed. */
+/** Destroys a stream that is not relayed. */
 const discard = ({ response: { body } }: Reached): void => {
   if (!(body instanceof Uint8Array)) body.destroy()
 }

@@ -19,7 +19,7 @@ export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }>
 /** The target of a call. The part of the path after the vendor is the vendor's path. */
 export interface CallTarget {
   readonly vendor: string
-  /** Whether the path is shared by several vendors' clients: below `/v1`, not below one vendor. */
+  /** Whether the path is shared by the clients of several vendors: directly below `/v1`, not below a vendor. */
   readonly isShared: boolean
   /** As the client sent it. */
   readonly path: string
@@ -52,7 +52,7 @@ export interface CallRequest {
   /** Serves background responses, and finds those that a call continues. */
   readonly responses: ResponseCalls
   /**
-   * Reads the body, or the beginning of a form with a file, and uses it, within the limits of this process for large
+   * Reads the body, or the beginning of a form with a file, and passes it on, within this process's limits for large
    * bodies. Fails with 2002, 2003 or 2004.
    */
   readonly withBody: <A>(
@@ -62,15 +62,15 @@ export interface CallRequest {
   ) => Effect.Effect<A, Problem | StoreUnavailable>
 }
 
-/** A body that was read, or a form that goes to the vendor as it arrives. */
+/** A body that was read, or a form that is streamed to the vendor. */
 export interface CallBody {
   readonly bytes: Uint8Array
   readonly upload?: Upload
 }
 
-/** A response that a call continues. */
+/** The earlier response that a call continues. */
 export interface PreviousResponse {
-  /** Its id here, and at the vendor. */
+  /** Its id at the gateway, and at the vendor. */
   readonly id: string
   readonly vendorId: string
   /** As in `vendor_attempts`: `<adapter>@<account id>`, or the simulator's id. */
@@ -88,14 +88,14 @@ export interface ResponseCalls {
   readonly create: (call: BackgroundCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
 }
 
-/** A planned call to run in the background. */
+/** A planned call that will run in the background. */
 export interface BackgroundCall {
   readonly call: PassthroughCall
   readonly plan: CallPlan
   readonly model: TokenModel
   /** The account that must run the response; undefined if any account will do. */
   readonly account: string | undefined
-  /** Fails once the caller's access has ended: a stream ends with it. */
+  /** Fails once the caller's access has ended, which also ends a running stream. */
   readonly mayStill: CallRequest["mayStill"]
 }
 
@@ -103,19 +103,21 @@ export interface BackgroundCall {
 export interface PassthroughCall {
   readonly principal: Principal
   readonly to: OpenPath
-  /** Whether the path is shared by several vendors' clients, which name other vendors' models as `vendor/model`. */
+  /**
+   * Whether the path is shared by the clients of several vendors, which name other vendors' models as `vendor/model`.
+   */
   readonly isShared: boolean
   /** With its question mark, or empty. */
   readonly query: string
   readonly headers: HeaderValues
-  /** Dropped when the response begins: a stream may last for minutes. */
+  /** Dropped when the response begins, because a stream may last for minutes. */
   body: Uint8Array
-  /** The form that the call streams; its body is then empty. */
+  /** The form that the call streams; `body` is then empty. */
   readonly upload?: Upload
   readonly traceId: string
   /** The client's maximum cost. */
   readonly maxCost: Credits | undefined
-  /** The response that it continues. */
+  /** The earlier response that it continues. */
   readonly previous?: PreviousResponse
   /** Whether it may run in the background. */
   readonly mayWait?: boolean
@@ -135,13 +137,13 @@ export interface Relayed {
   readonly cost: Credits | undefined
   /** Credits left of the key's spend limit after the hold, if it has one. */
   readonly left: Credits | undefined
-  /** For a call that named an alias: the `vendor/model` that responded, and the skipped ones. */
+  /** For a call that named an alias: the `vendor/model` that responded, and the models that were skipped. */
   readonly by: { readonly model: string; readonly skipped: ReadonlyArray<SkippedModel> } | undefined
 }
 
 const noBody = new Uint8Array()
 
-/** Drops bodies that are no longer needed, even if their calls are still referenced. */
+/** Drops bodies that are no longer needed, even if something still references their calls. */
 export const dropBodies = (...holders: ReadonlyArray<{ body: Uint8Array }>): void => {
   for (const holder of holders) holder.body = noBody
 }
@@ -174,7 +176,7 @@ const accountOf = ({ attemptAccount }: PreviousResponse): string =>
 /** The name of a route in lists, such as `POST /v1/chat/completions`. */
 export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
 
-/** Data for the client in addition to the vendor's response. */
+/** What the client receives in addition to the vendor's response. */
 type Extra = Pick<Relayed, "callId" | "cost" | "left" | "ending" | "by">
 
 /** The values of an unmetered call. */

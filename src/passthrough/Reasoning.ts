@@ -2,8 +2,8 @@ import type { TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/json/Json.ts"
 
 /**
- * Whether the model may spend tokens that its stream shows only in its usage figures: the request turns this on or
- * off, else the model decides. docs/reference/passthrough.md#streams-left-by-their-client
+ * Whether the model may spend tokens that its stream shows only in its usage figures. The request turns this on or off;
+ * otherwise the model decides. docs/reference/passthrough.md#streams-left-by-their-client
  */
 export const mayReason = (
   protocol: UsageProtocol,
@@ -34,7 +34,7 @@ const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined 
 const isOn = (value: unknown, off: unknown): boolean | undefined =>
   value === undefined || value === null ? undefined : value !== off
 
-/** Gemini accepts both spellings of each name. Without a budget the model's thinking is unlimited. */
+/** The thinking budget. Gemini accepts two spellings of each name, and does not limit thinking without a budget. */
 const thinkingBudgetOf = (body: unknown): unknown => {
   const config = at(body, "generationConfig") ?? at(body, "generation_config")
   const thinking = at(config, "thinkingConfig") ?? at(config, "thinking_config")

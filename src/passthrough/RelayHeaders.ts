@@ -1,6 +1,6 @@
 import { isFinal } from "../domain/Problem.ts"
 
-/** Hop-by-hop headers (RFC 9110, section 7.6.1), relayed in neither direction. */
+/** Hop-by-hop headers (RFC 9110, section 7.6.1), which are relayed in neither direction. */
 const hopByHop = [
   "connection",
   "keep-alive",
@@ -86,11 +86,11 @@ const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
         .map((name) => name.trim().toLowerCase())
 const none: ReadonlyArray<string> = []
 
-/** Most names cached by one process. */
+/** The most header names that one process caches. */
 const namesMax = 1000
 const known = new Map<string, boolean>()
 
-/** Cached: a request has many names, and they recur. */
+/** Cached, because requests have many headers and their names recur. */
 const isForVendor = (name: string): boolean => {
   const before = known.get(name)
   if (before !== undefined) return before
@@ -125,7 +125,7 @@ export const toClientHeaders = (headers: HeaderValues): Record<string, string> =
   return relayed
 }
 
-/** Default and maximum of a vendor's wait. */
+/** The default and the maximum of a vendor's wait. */
 const unknownWaitSeconds = 1
 const waitSecondsMax = 3600
 

@@ -1,8 +1,8 @@
 import { at } from "../domain/json/Json.ts"
 
 /**
- * Members whose JSON belongs to the client or the model: schemas of tools and outputs, examples, arguments and
- * results of calls, labels. The names inside mean nothing to a vendor.
+ * Members whose JSON belongs to the client or the model: schemas of tools and outputs, examples, arguments and results
+ * of calls, labels. The names inside them mean nothing to a vendor.
  */
 const ownJson: ReadonlySet<string> = new Set([
   "parameters",
@@ -30,8 +30,8 @@ const isToolUse = (block: object): boolean => {
 type Visit = (name: string, value: unknown, object: object) => void
 
 /**
- * Visits the members of a request in which a vendor looks for content and settings. No recursion, because a
- * body may be nested to any depth. docs/reference/wallet.md#price-of-a-call
+ * Visits the members of a request in which a vendor looks for content and settings. Not recursive, because a body may
+ * be nested to any depth. docs/reference/wallet.md#price-of-a-call
  */
 export const visitContent = (body: unknown, visit: Visit): void => {
   const parents: Array<object> = []
@@ -60,7 +60,7 @@ const visitMembers = (
   }
 }
 
-/** Whether there is such a member. */
+/** Whether the request has a member that passes the test. */
 export const hasContentMember = (
   body: unknown,
   is: (name: string, value: unknown) => boolean

@@ -10,13 +10,13 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { notOffered } from "./NotOffered.ts"
 
-/** The route of a metered call, at a moment. */
+/** The route of a metered call, at one moment. */
 export interface MeteredRoute {
   readonly catalog: UpstreamCatalog
   readonly route: OpenRoute
   readonly protocol: UsageProtocol
   readonly nowMillis: number
-  /** A request of a batch, which has other prices. */
+  /** Whether it is a request of a batch, which has other prices. */
   readonly inBatch?: boolean
 }
 
@@ -25,7 +25,7 @@ export interface SoldModel {
   readonly price: ModelPrice
 }
 
-/** What has no price, or none now, is never sold; what another route is for is not sold at this one. */
+/** The model and its current price. Fails with 2006 if the model has no price now, or if another route serves it. */
 export const soldModel = (
   { catalog, inBatch = false, nowMillis, protocol, route }: MeteredRoute,
   name: string

@@ -52,7 +52,7 @@ const chargedToolsOf = (body: unknown): ReadonlyArray<ChargedTool> =>
 
 type ListedTool = Pick<ChargedTool, "tool" | "pointer">
 
-/** The tools of a request, including tools in the input items of OpenAI's Responses, as Codex sends them. */
+/** The tools of a request, including those in the input items of OpenAI's Responses API, where Codex sends them. */
 const toolsOf = (body: unknown): ReadonlyArray<ListedTool> => {
   const own = toolsIn(body, "#")
   const input = at(body, "input")
@@ -63,7 +63,7 @@ const toolsOf = (body: unknown): ReadonlyArray<ListedTool> => {
   return added.length === 0 ? own : [...own, ...added]
 }
 
-/** A namespace is a list of tools too. */
+/** The tools of a list. A namespace contains a list of tools too. */
 const toolsIn = (holder: unknown, place: string): ReadonlyArray<ListedTool> => {
   const tools = at(holder, "tools")
   return Array.isArray(tools)
@@ -105,12 +105,12 @@ const hasOrdinaryContainer = (tool: unknown): boolean => {
   return container === null || (at(container, "type") === "auto" && memory === "1g")
 }
 
-/** Uses for which a call is held if the request sets no limit. */
+/** The uses for which a call is held if the request sets no limit. */
 const toolUsesDefault = 10
 
 /**
- * The most uses of each charged tool: Anthropic's limit of the tool, OpenAI's of the request, or else the default.
- * docs/reference/wallet.md#tools-that-the-vendor-runs
+ * The maximum uses of each charged tool: Anthropic's limit for the tool, OpenAI's limit for the request, or the
+ * default. docs/reference/wallet.md#tools-that-the-vendor-runs
  */
 export const toolUsesMaxOf = (body: unknown): ToolUses | undefined => {
   const tools = chargedToolsOf(body)
@@ -137,7 +137,7 @@ const isRunByVendor = (tool: unknown): boolean => {
     : Object.keys(Object(tool)).some((member) => vendorMembers.test(member))
 }
 
-/** Whether the vendor runs tools whose results, of any length, the model reads as input. ADR 0103. */
+/** Whether the vendor runs tools whose results the model reads as input, at any length. ADR 0103. */
 export const readsToolResults = (body: unknown): boolean =>
   (at(body, "mcp_servers") ?? null) !== null ||
   toolsOf(body).some(({ tool }) => isRunByVendor(tool) || chargedNames(tool).length > 0)

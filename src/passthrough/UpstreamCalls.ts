@@ -45,8 +45,9 @@ export class UpstreamCalls extends Context.Service<
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem | StoreUnavailable>
     /**
-     * The account that must run a background response, as its attempt will name it: the account of the continued
-     * response, or of the data that its key has left at the vendor. `undefined` for any. Fails as `reach` does.
+     * The account that must run a background response, as its attempt will name it: the account that holds the
+     * continued response, or the data that its key has stored at the vendor. `undefined` for any account. Fails as
+     * `reach` does.
      */
     readonly accountFor: (
       call: PassthroughCall
@@ -88,7 +89,7 @@ interface Services {
   readonly accounts: Accounts["Service"]
   readonly affinity: AccountAffinity["Service"]
   readonly clock: Clock.Clock
-  /** A response in the vendor's format, without an account. docs/reference/vendors.md#sandbox */
+  /** A response in the vendor's format that needs no account. docs/reference/vendors.md#sandbox */
   readonly simulate: ReturnType<typeof makeSimulator>
   readonly upstream: Upstream["Service"]
 }
@@ -113,7 +114,7 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
     for (const account of order.success) {
       if (!accounts.admits(account, request, digestOf(request), now)) continue
       const exit = yield* Effect.exit(upstream.send(account, request))
-      // The client's form was wrong, or did not arrive: the vendor has no part in it
+      // The client's form was invalid or did not arrive, which is not the vendor's fault
       if (Exit.isFailure(exit) && request.upload?.problem !== undefined) {
         return yield* request.upload.problem
       }
@@ -130,7 +131,7 @@ const reachWith = ({ accounts, affinity, clock, simulate, upstream }: Services) 
 
 const keeping = (accounts: Accounts["Service"], id: string) =>
   Effect.fromResult(
-    // One that has left is still known while its jobs are finished, but gets nothing new
+    // An account that was removed from the configuration is known until its jobs are finished, but gets no new calls
     Result.map(
       Result.fromNullishOr(
         accounts.configured().find((account) => account.id === id),
@@ -173,7 +174,7 @@ type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure>
 interface NextOutcome {
   readonly _tag: "Next"
   readonly reason: string
-  /** Whether it is a rate limit of the vendor, which says when to try again. */
+  /** Whether the vendor limited the rate; it then says when to try again. */
   readonly isRate: boolean
   /** The service's own account was refused. */
   readonly refusal?: AccountRefusal
@@ -225,8 +226,8 @@ const misconfigured = problem(
 )
 
 /**
- * Why no account executed a call, so that another model may be tried; `undefined` if it was or may have been
- * executed. docs/reference/aliases.md#when-the-next-model-is-tried
+ * Why no account executed a call, so that another model may be tried; `undefined` if an account has or may have
+ * executed it. docs/reference/aliases.md#when-the-next-model-is-tried
  */
 export const skipReasonOf = (
   exit: Exit.Exit<Reached, Problem | StoreUnavailable>
@@ -258,7 +259,7 @@ const refused = ({ reason, retryAfterMillis }: NoAccountFree): Problem =>
         retryAfterSeconds: secondsOf(retryAfterMillis)
       })
 
-/** The effect of an exit on the circuit. A rate limit shows that the vendor is reachable. */
+/** What an exit means for the circuit. A rate limit shows that the vendor is reachable. */
 const healthOf = (exit: Attempt): "succeeded" | "failed" | "unreachable" | undefined => {
   if (Exit.isSuccess(exit)) {
     return exit.value.status >= 500 && !isRate(exit.value) ? "failed" : "succeeded"

@@ -9,7 +9,7 @@ const troubles = Metric.counter("gateway_upstream_troubles_total", {
   incremental: true
 })
 
-/** Counts and logs a call that an account did not execute. With `refusal` the operator must repair the account. */
+/** Counts and logs a call that an account did not execute. With a `refusal`, the operator must repair the account. */
 export const report = ({ id }: AccountSetting, reason: string, refusal?: AccountRefusal) =>
   Effect.gen(function* () {
     yield* Metric.update(Metric.withAttributes(troubles, { account: id }), 1)

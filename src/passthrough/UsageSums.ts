@@ -4,7 +4,7 @@ import type { CallEnd, CallStart } from "./CallStore.ts"
 
 /** The sums that the settled calls of one key and model add to the rollup. */
 interface UsageSum {
-  /** Place of the key in its batch, from 1. */
+  /** The position of the key in its batch, from 1. */
   readonly place: number
   readonly vendor: string
   readonly model: string
@@ -22,7 +22,7 @@ interface UsageSum {
 export class UsageSums {
   readonly #sums = new Map<string, UsageSum>()
 
-  /** A call that took so many milliseconds. */
+  /** Adds a call that took this many milliseconds. */
   add(place: number, start: CallStart, end: CallEnd, captured: bigint, millis: number): void {
     const { sandbox, vendor } = start
     const model = start.model ?? ""

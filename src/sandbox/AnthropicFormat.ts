@@ -18,7 +18,7 @@ const usageOf = ({ inputTokens }: Completion, outputTokens: number) => ({
   output_tokens: outputTokens
 })
 
-/** The content block; input or text is empty until the block is complete. */
+/** The content block. Input and text are empty until the block is complete. */
 const blockOf = ({ choices: [choice], seed }: Completion, isWhole: boolean) =>
   choice.tool === undefined
     ? { type: "text", text: isWhole ? textOf(choice) : "" }
@@ -43,7 +43,7 @@ const deltasOf = ({ choices: [choice] }: Completion): ReadonlyArray<object> =>
     ? textDeltas(choice).map((text) => ({ type: "text_delta", text }))
     : [{ type: "input_json_delta", partial_json: JSON.stringify(choice.tool.arguments) }]
 
-/** The same message as server-sent events, one for each word; usage is cumulative. */
+/** The same message as server-sent events, one per word. Usage is cumulative. */
 export const anthropicMessageEvents = (completion: Completion): ReadonlyArray<string> => [
   event("message_start", {
     message: {

@@ -10,17 +10,17 @@ import type { ToolCall } from "./ToolCalls.ts"
 
 /** One of the requested choices. */
 export interface Choice {
-  /** The text as one string per token; empty with a tool call. */
+  /** The text as one string per token. Empty for a tool call. */
   readonly tokens: ReadonlyArray<string>
   readonly tool: ToolCall | undefined
-  /** Ended by the limit of tokens. */
+  /** Whether the token limit ended the text. */
   readonly isTruncated: boolean
 }
 
 /** The output of a language model: text or a tool call. */
 export type Answer = string | ToolCall
 
-/** The simulated output of a language model, equal for equal requests. */
+/** The simulated output of a language model. The same for equal requests. */
 export interface Completion {
   /** Hex digits for ids. */
   readonly seed: string
@@ -40,17 +40,17 @@ export interface ParsedRequest {
 const sentence =
   "This answer comes from the built-in simulator: set a vendor key to reach the real model."
 
-/** A word is one token. */
+/** Splits a text into tokens, one per word. */
 const tokensIn = (text: string): ReadonlyArray<string> => text.split(/(?= )/u)
 const sentenceTokens = tokensIn(sentence)
 
-/** The vendors' rule of thumb for input, and for the JSON of an answer. */
+/** The vendors' usual estimate, used for input and for the JSON of an answer. */
 const bytesPerToken = 4
 
 /** The maximum of OpenAI. */
 const choicesMax = 128
 
-/** Bytes hashed at each end of a body: hashing all of a large one would block the event loop. */
+/** Bytes hashed at each end of a body, because hashing all of a large body would block the event loop. */
 const hashedBytes = 4 * 1024 * 1024
 
 export const parseRequest = (
@@ -98,7 +98,7 @@ const choicesOf = (body: unknown): number =>
     ) ?? 1
   )
 
-/** Bounds the output, because a tool's example may be as large as the body. */
+/** Limits the output, because a tool's example may be as large as the body. */
 const outputTokensMax = 16_384
 
 const limitOf = (body: unknown): number =>
@@ -136,10 +136,10 @@ const textTokens = (body: unknown, answer: string | undefined): ReadonlyArray<st
   return json === undefined ? sentenceTokens : (json.match(/.{1,4}/gsu) ?? [])
 }
 
-/** A stream has no more deltas than these, so that a long text does not take long. */
+/** The most deltas of a stream, so that a long text does not take long. */
 const deltasMax = 64
 
-/** The text of a choice in pieces, one per token unless there are many. */
+/** The text of a choice in pieces: one per token, or larger pieces if there are many tokens. */
 export const textDeltas = ({ tokens }: Choice): ReadonlyArray<string> => {
   const each = Math.ceil(tokens.length / deltasMax)
   return Array.from({ length: Math.ceil(tokens.length / Math.max(1, each)) }, (_, index) =>

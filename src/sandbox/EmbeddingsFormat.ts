@@ -4,10 +4,10 @@ import type { ParsedRequest } from "./Completion.ts"
 
 const dimensionsMax = 3072
 
-/** Default lengths of OpenAI's vectors. */
+/** Default dimensions of OpenAI's vectors. */
 const dimensionsOf = (model: string): number => (model.includes("-large") ? dimensionsMax : 1536)
 
-/** A text, or a list of tokens, is one input; else each element is one. */
+/** A text, or a list of tokens, is a single input. In any other list, each element is one. */
 const inputsOf = (input: unknown): ReadonlyArray<unknown> =>
   Array.isArray(input) && typeof input[0] !== "number" ? input : [input]
 
@@ -54,7 +54,7 @@ const geminiEmbedding = (request: unknown) => {
   return { values: vector(content, dimensionsFrom(requested, geminiDimensions)) }
 }
 
-/** One vector, or one for each request of a batch. docs/reference/vendors.md#gemini-embeddings */
+/** One vector, or one per request of a batch. docs/reference/vendors.md#gemini-embeddings */
 export const geminiEmbeddingsBody = ({ body, completion }: ParsedRequest, isBatch: boolean) => ({
   ...(isBatch
     ? { embeddings: requestsOf(body).map(geminiEmbedding) }
@@ -100,7 +100,7 @@ const harms = [
   "violence/graphic"
 ]
 
-/** Nothing is flagged. */
+/** A moderation result in which nothing is flagged. */
 export const moderationsBody = ({ body, completion }: ParsedRequest) => ({
   id: `modr-${completion.seed.slice(0, 24)}`,
   model: completion.model === "simulated" ? "omni-moderation-latest" : completion.model,

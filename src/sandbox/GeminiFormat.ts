@@ -39,7 +39,7 @@ export const generateContentResponse = (completion: Completion) =>
     )
   )
 
-/** The same response in chunks, one for each word; usage is cumulative. */
+/** The same response in chunks, one per word. Usage is cumulative. */
 export const generateContentChunks = (completion: Completion): ReadonlyArray<object> => {
   const parts = completion.choices.flatMap((choice, index) => {
     const call = callOf(choice)

@@ -2,7 +2,7 @@ import { textDeltas, textOf } from "./Completion.ts"
 import type { Choice, Completion } from "./Completion.ts"
 import type { ToolCall } from "./ToolCalls.ts"
 
-/** Fixed, so that equal requests give equal bytes. Unix seconds. */
+/** A fixed time in Unix seconds, so that equal requests get equal bytes. */
 export const createdSeconds = 1_735_689_600
 
 const usageOf = ({ inputTokens, outputTokens }: Completion) => ({
@@ -60,7 +60,7 @@ export const chatCompletion = (completion: Completion) => ({
   system_fingerprint: "fp_simulated"
 })
 
-/** The same completion as server-sent events, one for each word. docs/reference/vendors.md#openai-streams */
+/** The same completion as server-sent events, one per word. docs/reference/vendors.md#openai-streams */
 export const chatCompletionEvents = (
   completion: Completion,
   withUsage: boolean
@@ -90,7 +90,7 @@ export const chatCompletionEvents = (
   ]
 }
 
-/** A tool call as OpenAI streams it: first its name, then its arguments. */
+/** A tool call in the form in which OpenAI streams it: its name, then its arguments. */
 const deltasOf = (completion: Completion, choice: Choice, index: number): ReadonlyArray<object> => {
   const { tool } = choice
   if (tool === undefined) return textDeltas(choice).map((content) => ({ content }))

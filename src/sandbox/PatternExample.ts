@@ -1,4 +1,4 @@
-/** What a part of a pattern matches: a character, several parts in a row, or a repetition. */
+/** A part of a pattern: a character, a sequence of parts, or a repetition. */
 type Part =
   | { readonly _tag: "Text"; readonly text: string }
   | { readonly _tag: "Sequence"; readonly parts: ReadonlyArray<Part> }
@@ -7,7 +7,7 @@ type Part =
 const nothing: Part = { _tag: "Text", text: "" }
 const textPart = (text: string): Part => ({ _tag: "Text", text })
 
-/** Drops groups that are empty or contain one part, so that the work is proportional to the generated text. */
+/** Drops empty groups and unwraps groups with a single part, so that the work is proportional to the generated text. */
 const sequenceOf = (parts: ReadonlyArray<Part>): Part =>
   parts.length > 1 ? { _tag: "Sequence", parts } : (parts[0] ?? nothing)
 
@@ -20,7 +20,7 @@ const isBlank = (letter: string) => /\s/u.test(letter)
 
 const isLetter = (letter: string) => /[A-Za-z]/u.test(letter)
 
-/** Unicode classes by prefix of their names; any other counts as letters. */
+/** Unicode classes by the prefix of their names. All other classes count as letters. */
 const properties: ReadonlyArray<readonly [name: RegExp, test: (letter: string) => boolean]> = [
   [/^\{N/u, isDigit],
   [/^\{Lu/u, (letter) => /[A-Z]/u.test(letter)],
@@ -52,7 +52,7 @@ class PatternReader {
     this.#source = source
   }
 
-  /** The first of the alternatives up to the end, or to the bracket that closes a group. */
+  /** The first alternative up to the end, or up to the bracket that closes the group. */
   choice(): Part {
     const parts: Array<Part> = []
     let isFirst = true
@@ -129,7 +129,7 @@ class PatternReader {
     return letter === "p" ? property : (it) => !property(it)
   }
 
-  /** The letter of an escape. */
+  /** The character that an escape stands for. */
   #literal(letter: string): string {
     const code = /[xu]/u.test(letter)
       ? this.#match(/\{([0-9a-fA-F]{1,5})\}|([0-9a-fA-F]{4}|[0-9a-fA-F]{2})/uy)
@@ -139,7 +139,7 @@ class PatternReader {
       : String.fromCodePoint(Number.parseInt(code[1] ?? code[2] ?? "61", 16))
   }
 
-  /** A letter of the class after an opening bracket. */
+  /** A character of the class after an opening bracket. */
   #class(): string {
     const isExcluding = this.#skip("^")
     const tests: Array<(letter: string) => boolean> = []
@@ -179,8 +179,8 @@ class PatternReader {
 }
 
 /**
- * A text of at least `lengthMin` characters that matches a regular expression as used in schemas. The pattern is
- * never run, because a client's pattern could take forever.
+ * A text of at least `lengthMin` characters that matches a regular expression of a schema. The pattern is never
+ * executed, because a client's pattern could take forever.
  */
 export const patternExample = (pattern: string, lengthMin: number): string => {
   if (pattern.length > lengthMax) throw new RangeError("The pattern is too long")
@@ -193,7 +193,7 @@ export const patternExample = (pattern: string, lengthMin: number): string => {
 }
 
 interface Budget {
-  /** Characters that repetitions must still add. */
+  /** The number of characters that repetitions must still add. */
   missing: number
   left: number
 }

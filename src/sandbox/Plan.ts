@@ -5,7 +5,7 @@ import type { ResultKind } from "../domain/task/Task.ts"
 import type { SubmitRequest } from "../vendors/VendorClient.ts"
 import { seedOfTask } from "./Seed.ts"
 
-/** The description of the result to render. Small JSON without media, because it is part of the handle. */
+/** Describes the result to render. Small JSON without media, because it is part of the handle. */
 export const Plan = Schema.Struct({
   kind: MediaKind,
   prompt: Schema.String,
@@ -19,7 +19,7 @@ export const Plan = Schema.Struct({
 })
 export type Plan = typeof Plan.Type
 
-/** The fields of all bodies that affect the result. */
+/** The fields that affect the result, of all bodies. */
 export const RenderedFields = Schema.Struct({
   prompt: Schema.optionalKey(Schema.NullOr(Schema.String)),
   size: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -39,12 +39,12 @@ interface Size {
 
 interface ModelPlan {
   readonly kind: Plan["kind"]
-  /** Default if the body has no size or resolution. */
+  /** Used if the body has no size or resolution. */
   readonly size: Size
-  /** Default if the body has no `n`. */
+  /** Used if the body has no `n`. */
   readonly count: number
   readonly framesPerSecond: number
-  /** With a sound track, unless `audio` is false. */
+  /** Whether videos have a sound track, unless `audio` is false. */
   readonly hasSound: boolean
 }
 
@@ -113,7 +113,7 @@ const pair = (text: string | null | undefined, separator: RegExp): Size | undefi
   return isPair && width > 0 && height > 0 ? { width, height } : undefined
 }
 
-/** By longest side and aspect ratio, as in `image-edit-pro`. */
+/** The size by longest side and aspect ratio, as in `image-edit-pro`. */
 const sizeByRatio = (fields: RenderedFields): Size | undefined => {
   const longest = longestSides[fields.resolution ?? ""]
   if (longest === undefined) return undefined
@@ -122,13 +122,13 @@ const sizeByRatio = (fields: RenderedFields): Size | undefined => {
   return { width: ratio.width * share, height: ratio.height * share }
 }
 
-/** Videos have even sides, because their colors are stored for two by two pixels. */
+/** Rounds a side. Videos have even sides, because their colors are stored per two by two pixels. */
 const rounded = (side: number, kind: Plan["kind"]): number =>
   kind === "videos"
     ? between(2, Math.round(side / 2) * 2, sideMax)
     : between(1, Math.round(side), sideMax)
 
-/** Long prompts are shortened, because the handle is stored with the task. */
+/** Shortens a long prompt, because the handle is stored with the task. */
 const shortened = (text: string): string =>
   Array.from(text.slice(0, promptLongCodePointsMax * 2))
     .slice(0, promptLongCodePointsMax)

@@ -14,7 +14,7 @@ const length = (value: unknown): number | undefined => {
 
 const pixels = /^\d{2,4}[:x*]\d{2,4}$/u
 
-/** What the simulator renders of a body: a described one may have fields of any names and types. */
+/** The parts of a body that the simulator renders. A described body may have fields of any names and types. */
 export const renderedBody = ({ body, described }: SubmitRequest): unknown => {
   if (described === undefined) return body
   const fields: Record<string, unknown> = { ...Object(body) }

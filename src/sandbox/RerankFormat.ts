@@ -1,7 +1,7 @@
 import { at } from "../domain/json/Json.ts"
 import type { ParsedRequest } from "./Completion.ts"
 
-/** Of a long document the beginning, so that a request cannot cost much. */
+/** How much of each document is read, so that a request cannot cost much. */
 const charactersRead = 2000
 
 const wordsOf = (text: string): ReadonlySet<string> =>
@@ -17,7 +17,7 @@ const textOf = (document: unknown): string => {
   return typeof text === "string" ? text : (JSON.stringify(text) ?? "")
 }
 
-/** Documents of one request; a vendor takes no more. */
+/** The most documents of a request, which is also the vendors' maximum. */
 export const documentsMax = 10_000
 
 export const documentsOf = (body: unknown): ReadonlyArray<unknown> => {
@@ -25,7 +25,7 @@ export const documentsOf = (body: unknown): ReadonlyArray<unknown> => {
   return Array.isArray(documents) ? documents : []
 }
 
-/** Sorted by the share of the query's words that a document has. */
+/** Sorts documents by the share of the query's words that they contain. */
 const sorted = (body: unknown) => {
   const query = wordsOf(textOf(at(body, "query")))
   const topN = at(body, "top_n")
@@ -55,7 +55,7 @@ export const cohereRerank = ({ body, completion }: ParsedRequest) => ({
   }
 })
 
-/** Jina returns the documents unless the request says otherwise. */
+/** Jina returns the documents unless the request turns that off. */
 export const jinaRerank = ({ body, completion }: ParsedRequest) => {
   const isBare = at(body, "return_documents") === false
   return {

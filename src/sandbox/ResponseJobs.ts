@@ -18,13 +18,13 @@ const Choice = Schema.Struct({
   isTruncated: Schema.Boolean
 })
 
-/** A simulated response in the background: all that its polls and its stream need. */
+/** The handle of a simulated background response, with everything that its polls and its stream need. */
 const ResponseJob = Schema.Struct({
   taskId: Schema.String,
   submittedAtMillis: Schema.Finite,
   delayMillis: Schema.Finite,
   ending: Ending,
-  /** Like the vendor's id; equal requests have equal ids. */
+  /** Stands for the vendor's id. Equal requests have equal ids. */
   id: Schema.String,
   completion: Schema.Struct({
     seed: Schema.String,
@@ -109,7 +109,7 @@ export const resultOf = (job: ResponseJob): VendorResult => {
   }
 }
 
-/** The first events (created, in progress) come at once. */
+/** The number of events (created, in progress) that are sent at once. */
 const begunEvents = 2
 
 /** The numbered events after this number. */

@@ -41,7 +41,7 @@ const responseOf = (
   usage: status === "in_progress" ? null : usageOf(completion)
 })
 
-/** A completion, and unusual members of its response. */
+/** A completion, and members of its response that not every response has. */
 interface SimulatedResponse extends Completion {
   readonly more?: object
 }
@@ -49,7 +49,7 @@ interface SimulatedResponse extends Completion {
 const endOf = ({ choices: [choice] }: Completion): string =>
   choice.isTruncated ? "incomplete" : "completed"
 
-/** The output item: a message or the call of a tool, with its text so far. */
+/** The output item, a message or a tool call, with its text so far. */
 const itemOf = (completion: Completion, status: string, text: string) => {
   const { seed } = completion
   const [{ tool }] = completion.choices
@@ -76,7 +76,7 @@ export const openAiResponse = (completion: SimulatedResponse) =>
     itemOf(completion, endOf(completion), wholeOf(completion))
   ])
 
-/** The same response as numbered server-sent events, one for each word. */
+/** The same response as numbered server-sent events, one per word. */
 export const openAiResponseEvents = (completion: SimulatedResponse): ReadonlyArray<string> => {
   const end = endOf(completion)
   const { id } = itemOf(completion, end, "")

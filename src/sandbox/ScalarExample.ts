@@ -3,7 +3,7 @@ import { patternExample } from "./PatternExample.ts"
 
 const word = "simulated"
 
-/** Texts of the formats that vendors name. */
+/** Examples of the formats that vendors name. */
 const formats: ReadonlyMap<unknown, string> = new Map([
   ["date-time", "2026-01-01T00:00:00Z"],
   ["date", "2026-01-01"],
@@ -30,7 +30,10 @@ const formats: ReadonlyMap<unknown, string> = new Map([
 const found = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<unknown> =>
   schemas.map((schema) => at(schema, name)).filter((value) => value !== undefined)
 
-/** A numeric limit; Gemini writes numbers as strings. Any other value, including longer strings, is not a limit. */
+/**
+ * The value of a numeric limit. Gemini writes numbers as strings. Anything else, including longer strings, is not a
+ * limit.
+ */
 export const numberOf = (value: unknown): number =>
   typeof value === "number" || (typeof value === "string" && value.length <= 32)
     ? Number(value)
@@ -39,10 +42,10 @@ export const numberOf = (value: unknown): number =>
 const numbers = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<number> =>
   found(schemas, name).map(numberOf).filter(Number.isFinite)
 
-/** Longest text that is generated. */
+/** The longest text that is generated. */
 const lengthMax = 50_000
 
-/** A text that has the format, else the pattern, else the length that the schemas ask for. */
+/** A text with the format, else the pattern, else the length that the schemas require. */
 export const stringExample = (schemas: ReadonlyArray<unknown>): string => {
   const format = found(schemas, "format").find((name) => formats.has(name))
   if (format !== undefined) return formats.get(format) ?? word
@@ -54,7 +57,7 @@ export const stringExample = (schemas: ReadonlyArray<unknown>): string => {
   return word.slice(0, Math.max(least, most)).padEnd(least, `-${word}`)
 }
 
-/** The number 1 or, if it does not fit, one near the limits; `undefined` if no number fits. */
+/** The number 1 or, if it does not fit, a number near the limits; `undefined` if no number fits. */
 export const numberExample = (
   schemas: ReadonlyArray<unknown>,
   isInteger: boolean

@@ -8,20 +8,20 @@ export class UnsatisfiableSchema extends Error {
   override readonly message = "No value fits the schema"
 }
 
-/** Bounds the work, and thereby the value: a text costs its length, and each schema of a value … */
+/** Bounds the work, and thereby the value. A text costs its length, … */
 const workMax = 100_000
-/** … costs this much, which takes about 10 microseconds. */
+/** … and each schema of a value costs this much, which takes about 10 microseconds. */
 const schemaWork = 25
 
 const decodePointer = Schema.decodeOption(Schema.StringFromUriComponent)
 
 /**
- * A value that fits a JSON schema, always the same for a schema: the required members, or all declared ones if none
- * is required, and one element in an array without a minimum. docs/reference/vendors.md#structured-output
+ * A value that fits a JSON schema, always the same for the same schema. Contains the required members, or all declared
+ * members if none is required, and one element per array without a minimum. docs/reference/vendors.md#structured-output
  *
- * No library, because the schema comes from a client: json-schema-faker is random and does not terminate for some
- * recursive references, openapi-sampler supports few patterns, and neither bounds its work or reports that no value
- * fits.
+ * No library is used, because the schema comes from a client: json-schema-faker is random and does not terminate for
+ * some recursive references, openapi-sampler supports few patterns, and neither bounds its work or reports that no
+ * value fits.
  */
 export const exampleOf = (schema: unknown): unknown => {
   const value = new Example(schema).of([schema], new Set(["#"]))
@@ -29,12 +29,12 @@ export const exampleOf = (schema: unknown): unknown => {
   return value
 }
 
-/** The constraints of a value at one place. */
+/** The constraints on a value at one place. */
 interface Place {
   readonly schemas: ReadonlyArray<unknown>
-  /** The alternatives that have not been chosen from yet. */
+  /** The alternatives from which none has been chosen yet. */
   readonly choices: ReadonlyArray<ReadonlyArray<unknown>>
-  /** References followed on the way here; none is followed twice, so that recursion ends. */
+  /** The references followed on the way here. None is followed twice, so that recursion ends. */
   readonly refs: ReadonlySet<string>
 }
 
@@ -57,7 +57,7 @@ class Example {
     if (this.#work < 0) throw new RangeError("The schema asks for too much")
   }
 
-  /** Follows references and `allOf`; the alternatives remain. */
+  /** Follows references and `allOf`. Alternatives remain to be chosen. */
   #place(given: ReadonlyArray<unknown>, above: ReadonlySet<string>): Place | undefined {
     const schemas = [...given]
     const choices: Array<ReadonlyArray<unknown>> = []
@@ -134,7 +134,7 @@ class Example {
     return sets.every((set) => set.has(key))
   }
 
-  /** The text of a value; costs its length. */
+  /** The JSON text of a value. Costs its length. */
   #key(value: unknown): string {
     const text = JSON.stringify(value)
     this.#spend(1 + text.length)
@@ -216,7 +216,7 @@ class Example {
 const lengthOf = (value: unknown): number =>
   typeof value === "string" || Array.isArray(value) ? value.length : 0
 
-/** The cost of reading a schema for a value: its keywords, and the longest of them. */
+/** The cost of reading a schema for a value: its number of keywords, and the longest of them. */
 const sizeOf = (schema: unknown): number =>
   Object.keys(Object(schema)).length +
   lengthOf(at(schema, "$ref")) +

@@ -23,7 +23,7 @@ export const typesOf = (schemas: ReadonlyArray<unknown>): ReadonlyArray<string> 
   return types?.toSorted((a, b) => Number(a === "null") - Number(b === "null"))
 }
 
-/** The type, narrowed by other types. An integer is a number. */
+/** The intersection of a type with other types. An integer is a number. */
 const both = (type: string, others: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (others.includes(type)) return [type]
   if (type === "number" && others.includes("integer")) return ["integer"]
@@ -52,7 +52,7 @@ const typical: ReadonlyArray<readonly [type: string, keyword: RegExp]> = [
   ["number", /^(?:minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf)$/u]
 ]
 
-/** The type implied by the keywords of schemas without a type. */
+/** The type that the keywords of schemas without a type imply. */
 export const likelyType = (schemas: ReadonlyArray<unknown>): string => {
   const keywords = schemas.flatMap((schema) => Object.keys(Object(schema)))
   const found = typical.find(([, pattern]) => keywords.some((it) => pattern.test(it)))

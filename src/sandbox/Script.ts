@@ -1,8 +1,8 @@
 import { Option, Schema } from "effect"
 
-/** The behavior requested by directives in a prompt; an empty script is an ordinary job. */
+/** The behavior that directives in a prompt request. An empty script is an ordinary job. */
 export interface Script {
-  /** Number of submits refused with 429 before one is accepted; below, the same with 503. */
+  /** The number of submits that are refused with 429 before one is accepted; below, the same with 503. */
   readonly throttledSubmits?: number
   readonly failedSubmits?: number
   /** Every submit is refused. */
@@ -17,14 +17,14 @@ export interface Script {
 
 type CrashPoint = "before-submit" | "after-submit"
 
-/** How a job ends; with `hang` it never does. */
+/** How a job ends. With `hang` it never ends. */
 export const Ending = Schema.Literals(["done", "fail", "timeout", "lost", "hang"])
 export type Ending = typeof Ending.Type
 
 export interface Directive {
-  /** Example of its use in a prompt. */
+  /** An example of its use in a prompt. */
   readonly example: string
-  /** Reads the text after `=`, or an empty text. */
+  /** Reads the text after `=`, which may be empty. */
   readonly read: (value: string) => Option.Option<Script>
 }
 
@@ -56,7 +56,7 @@ const crash = (value: string): Option.Option<Script> =>
     ? Option.some({ crash: value })
     : Option.none()
 
-/** Several directives may stand anywhere in one prompt. docs/reference/vendors.md#sandbox */
+/** A prompt may contain several directives anywhere. docs/reference/vendors.md#sandbox */
 export const directives: Readonly<Record<string, Directive>> = {
   /** The job takes exactly this long (ms, s, m or h; at most 24h). */
   slow: {
@@ -125,20 +125,20 @@ export const directives: Readonly<Record<string, Directive>> = {
   }
 }
 
-/** Bounded, so that a long prompt full of `[[sim:` is read in linear time. */
+/** The quantifiers are bounded, so that a long prompt full of `[[sim:` is read in linear time. */
 const directivePattern = /\[\[sim:([^\]=]{0,40})(?:=([^\]]{0,40}))?\]\]/gu
 
 const faultsMax = 5
 
 export interface Parsed {
-  /** The prompt without its directives, which is drawn. */
+  /** The prompt without its directives, which is what is drawn. */
   readonly text: string
   readonly script: Script
-  /** The first directives that do not exist or have a wrong value, one line each. */
+  /** The first directives that do not exist or have a wrong value, one per line. */
   readonly faults: ReadonlyArray<string>
 }
 
-/** Extracts the directives of a prompt. Of two that disagree the later one wins. */
+/** Extracts the directives of a prompt. If two conflict, the later one wins. */
 export const parse = (prompt: string): Parsed => {
   const faults: Array<string> = []
   const script: Script = {}

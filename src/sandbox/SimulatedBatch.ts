@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { memberOf } from "../domain/json/JsonBytes.ts"
 import { simulateCall } from "./UpstreamSimulator.ts"
 
-/** The line with the result of a request of a batch, in its vendor's form. Equal requests give equal lines. */
+/** The result line for a request of a batch, in its vendor's format. Equal requests get equal lines. */
 export const simulatedLine = (endpoint: string, line: Uint8Array): Uint8Array =>
   endpoint === "/v1/messages" ? messageLine(endpoint, line) : openAiLine(endpoint, line)
 

@@ -25,7 +25,7 @@ import { simulatedLine } from "./SimulatedBatch.ts"
 import { SubmitLog } from "./SubmitLog.ts"
 
 export interface SimulatorOptions {
-  /** `SIMULATOR_DELAY`: the task id decides the time between the two. */
+  /** `SIMULATOR_DELAY`. The task id determines the time between the two bounds. */
   readonly delay?: { readonly min: Duration.Input; readonly max: Duration.Input }
   /** Run by `[[sim:crash=…]]`, for example to kill the process of a test. Default: nothing. */
   readonly crash?: Effect.Effect<void>
@@ -33,7 +33,7 @@ export interface SimulatorOptions {
 
 export interface Simulator {
   readonly account: VendorAccount
-  /** Number of submits of a task that have bought a job since the process started. */
+  /** The number of submits of a task that have bought a job since the process started. */
   readonly paidSubmits: (taskId: string) => Effect.Effect<number>
 }
 
@@ -66,7 +66,7 @@ const accountId = "simulator"
 const pollMillis = 1000
 const defaultDelay = { min: "2 seconds", max: "6 seconds" } as const
 
-/** Errors after the model of DashScope. docs/reference/vendors.md#dashscope-errors */
+/** Errors in DashScope's form. docs/reference/vendors.md#dashscope-errors */
 const failures = {
   unreadable: {
     class: "FATAL_CLIENT",
@@ -157,7 +157,7 @@ const anyJobOf = Effect.fnUntraced(function* (handle: Handle) {
   return Option.isSome(known) ? known.value : yield* jobOf(handle)
 })
 
-/** Between `min` and `max`, decided by the task id; fixed with `[[sim:slow=…]]`. */
+/** A delay between `min` and `max`, determined by the task id, or the fixed one of `[[sim:slow=…]]`. */
 const delayOf = (
   taskId: string,
   script: Script,
@@ -174,7 +174,7 @@ const remainingMillis = (job: Pick<Job, "delayMillis" | "submittedAtMillis">) =>
 const pollAfter = (remaining: number): Duration.Duration =>
   Duration.millis(remaining > 0 ? Math.min(pollMillis, remaining) : pollMillis)
 
-/** Reads the media one after the other, as an upstream would; an unreadable one fails the submit. */
+/** Reads the media one by one, as an upstream would. An unreadable one fails the submit. */
 const readMedia = ({ media, taskId }: SubmitRequest) =>
   Effect.forEach(
     media,
@@ -264,10 +264,10 @@ const cancel = Effect.fn("Simulator.cancel")(function* (
 })
 
 /**
- * The vendor of the sandbox: renders PNG images and MP4 videos after a delay, by the fiber's clock.
- * Everything that a poll needs is in the handle. Directives in the prompt (`Script.directives`) change
- * its behaviour. The counts for `[[sim:429=…]]`, `[[sim:503=…]]` and `paidSubmits` start at zero with
- * the process. It cannot list jobs. docs/reference/vendors.md#sandbox
+ * The vendor of the sandbox. Renders PNG images and MP4 videos after a delay, by the fiber's clock. The handle contains
+ * everything that a poll needs. Directives in the prompt (`Script.directives`) change its behavior. The counts for
+ * `[[sim:429=…]]`, `[[sim:503=…]]` and `paidSubmits` start at zero with the process. It cannot list jobs.
+ * docs/reference/vendors.md#sandbox
  */
 export const make = Effect.fnUntraced(function* (
   options: SimulatorOptions = {}
@@ -276,7 +276,10 @@ export const make = Effect.fnUntraced(function* (
   const loadFont = yield* Effect.cached(Unifont.load)
   const crash = options.crash ?? Effect.void
 
-  /** All that its polls need; the responses are made of the requests when it has ended. */
+  /**
+   * The handle contains everything that polls need. The results are computed from the requests when the batch has
+   * ended.
+   */
   const submitBatch = Effect.fnUntraced(function* ({ taskId }: SubmitRequest) {
     log.addAttempt(taskId)
     log.addPaid(taskId)

@@ -3,7 +3,7 @@ import type { ParsedRequest } from "./Completion.ts"
 import { hertz, mp3Of, samplesOf, secondsOf } from "./media/Sound.ts"
 import { wavOf } from "./media/WavFile.ts"
 
-/** The media type and the bytes of a sound; `undefined`: the simulator does not make this format. */
+/** The media type and the bytes of an audio response; `undefined` if the simulator does not support the format. */
 export interface Sound {
   readonly mime: string
   readonly bytes: Buffer
@@ -35,7 +35,7 @@ const tokensPerSecond = 1250 / 60
 
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 
-/** The same sound as events, the last of which has the figures. */
+/** The same audio as events, the last of which contains the usage figures. */
 export const speechEvents = (
   { body, completion }: ParsedRequest,
   { bytes }: Sound

@@ -1,7 +1,7 @@
 import { at } from "../domain/json/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 
-/** The schema used for a request for JSON without a schema. */
+/** The schema for a request for JSON that has no schema. */
 const anyObject = {
   type: "object",
   properties: { answer: { type: "string" } },
@@ -27,7 +27,7 @@ const formatOf = (body: unknown): unknown =>
   // Anthropic's older name
   at(body, "output_format")
 
-/** The JSON that a request asks for instead of text; `undefined` if it asks for none. */
+/** The JSON that a request asks for instead of text; `undefined` if it asks for text. */
 export const structuredOutputOf = (body: unknown): string | undefined => {
   const schema = formatSchema(formatOf(body))
   if (schema !== undefined) return JSON.stringify(exampleOf(schema))

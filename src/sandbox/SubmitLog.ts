@@ -6,7 +6,7 @@ export interface SubmitCount {
   readonly paid: number
 }
 
-/** Beyond this the oldest task is removed. */
+/** The most tasks. Beyond this number the oldest is removed. */
 const tasksMax = 100_000
 
 export class SubmitLog {

@@ -2,7 +2,7 @@ import { at } from "../domain/json/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 import { listOf, textsOf } from "./SchemaTypes.ts"
 
-/** A simulated call of a tool. A custom tool of OpenAI takes text instead of arguments. */
+/** A simulated tool call. A custom tool of OpenAI takes text instead of arguments. */
 export interface ToolCall {
   readonly name: string
   readonly arguments: object | string
@@ -15,7 +15,7 @@ interface OfferedTool extends Pick<ToolCall, "name" | "namespace"> {
   readonly example: () => object | string
 }
 
-/** The functions among the tools, in the format of OpenAI, Anthropic or Gemini; hosted tools are excluded. */
+/** The functions among the tools, in the format of OpenAI, Anthropic or Gemini. Excludes tools that the vendor runs. */
 const toolsOf = (body: unknown): ReadonlyArray<OfferedTool> =>
   [
     ...listOf(at(body, "tools")),
@@ -60,7 +60,7 @@ const named = (tool: unknown, example: OfferedTool["example"]): ReadonlyArray<Of
 const schemaOf = (tool: unknown): unknown =>
   at(tool, "parameters") ?? at(tool, "input_schema") ?? at(tool, "parametersJsonSchema")
 
-/** The request's setting for the use of its tools. */
+/** How the request restricts the use of its tools. */
 interface ToolChoice {
   readonly isForbidden: boolean
   /** Forces a call of one of these tools, or of any tool if the list is empty. */
@@ -74,7 +74,7 @@ const forcing = (names: ReadonlyArray<unknown>): ToolChoice => ({
   forced: names.filter((name) => name !== undefined)
 })
 
-/** Chat nests the name of a function; responses and Anthropic do not. */
+/** The name of a tool. The chat format nests it; the formats of Responses and Anthropic do not. */
 const nameOf = (tool: unknown): unknown =>
   at(tool, "function", "name") ?? at(tool, "custom", "name") ?? at(tool, "name")
 
@@ -102,7 +102,7 @@ const choiceOf = (body: unknown): ToolChoice => {
   }
 }
 
-/** Gemini accepts both spellings of each name. */
+/** Gemini accepts two spellings of each name. */
 const geminiChoiceOf = (body: unknown): ToolChoice => {
   const config = at(body, "toolConfig") ?? at(body, "tool_config")
   const calling = at(config, "functionCallingConfig") ?? at(config, "function_calling_config")
@@ -134,7 +134,7 @@ const lastPromptOf = (body: unknown): string => {
 /** `[[sim:tool=name]]` calls a tool of that name. */
 const directive = /\[\[sim:tool=([\w.:-]{1,128})\]\]/u
 
-/** Whether the conversation ends with the result of a tool. */
+/** Whether the conversation ends with a tool result. */
 const endsWithResult = (body: unknown): boolean => {
   const last = turnsOf(body).at(-1)
   return (
@@ -145,7 +145,7 @@ const endsWithResult = (body: unknown): boolean => {
   )
 }
 
-/** The tool that the request forces or the prompt names; a tool that is merely offered is not called. */
+/** The tool that the request forces or the prompt names. A tool that is only offered is not called. */
 const chosenTool = (body: unknown): OfferedTool | undefined => {
   const { forced, isForbidden } = choiceOf(body)
   if (isForbidden) return undefined
@@ -158,8 +158,8 @@ const chosenTool = (body: unknown): OfferedTool | undefined => {
 }
 
 /**
- * The tool call that a request gets instead of text. None after a tool's result, so that an agent's loop ends.
- * docs/reference/vendors.md#sandbox
+ * The tool call with which a request is answered instead of text. There is none after a tool result, so that an agent's
+ * loop ends. docs/reference/vendors.md#sandbox
  */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {
   if (endsWithResult(body)) return undefined

@@ -3,7 +3,7 @@ import { boundaryOf } from "../domain/forms/FormHead.ts"
 import { FormReader } from "../domain/forms/FormReader.ts"
 import type { SentUpload, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 
-/** What a form asks for, and how long its file is. */
+/** The settings of a form, and the duration of its file. */
 export interface Heard {
   readonly model: string
   readonly format: string
@@ -12,13 +12,13 @@ export interface Heard {
   readonly seconds: number
 }
 
-/** Where a format does not show its length. */
+/** Used if a format does not show its duration. */
 const usualBytesPerSecond = 4000
 
 const headerOf = ({ headers }: UpstreamRequest, name: string): string =>
   headers[headers.findIndex((it, index) => index % 2 === 0 && it === name) + 1] ?? ""
 
-/** Hears a form to its end. Calls back with `undefined` when it ends too early. */
+/** Reads a form to its end. Calls back with `undefined` if it ends too early. */
 export const hear = (
   request: UpstreamRequest,
   upload: SentUpload,
@@ -53,7 +53,7 @@ export const hear = (
   return () => body.destroy()
 }
 
-/** What a model that is charged by tokens counts. */
+/** The tokens that a model charged by tokens counts. */
 const tokensPerSecond = 10
 
 const words =
@@ -74,11 +74,14 @@ const usageOf = ({ model, seconds }: Heard) => {
   }
 }
 
-/** `00:00:01.500`; SRT has a comma. */
+/** Formats a time as `00:00:01.500`. SRT uses a comma. */
 const clock = (seconds: number, mark: "." | ","): string =>
   new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23).replace(".", mark)
 
-/** The body and its media type; `undefined`: no model returns this format. docs/reference/vendors.md#openai-transcriptions */
+/**
+ * The body and its media type; `undefined` if no model returns this format.
+ * docs/reference/vendors.md#openai-transcriptions
+ */
 export const transcription = (
   heard: Heard,
   isTranslation: boolean
@@ -124,7 +127,7 @@ export const transcription = (
 
 const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 
-/** The same as events, the last of which has the figures. */
+/** The same as events, the last of which contains the usage figures. */
 export const transcriptionEvents = (heard: Heard): ReadonlyArray<string> => [
   ...words.map((delta) => event({ type: "transcript.text.delta", delta })),
   event({ type: "transcript.text.done", text: transcript, usage: usageOf(heard) })

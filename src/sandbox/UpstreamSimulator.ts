@@ -35,9 +35,9 @@ import { hear, transcription, transcriptionEvents } from "./TranscriptionFormat.
 import type { Heard } from "./TranscriptionFormat.ts"
 
 /**
- * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
- * bytes. Requests that no vendor would accept are refused, so that a small request cannot cost much.
- * `answerOf` replaces the simulator's answers. docs/reference/vendors.md#sandbox
+ * Simulates passthrough calls in the vendors' formats, as a whole or as a stream. Equal requests get equal bytes.
+ * Refuses requests that no vendor would accept, so that a small request cannot cost much. `answerOf` replaces the
+ * simulator's answers. docs/reference/vendors.md#sandbox
  */
 export const makeSimulator =
   (
@@ -84,7 +84,7 @@ const responseOf = (
   }
 }
 
-/** A call that is not streamed, by its path and body. */
+/** Simulates a call that is not streamed, from its path and body. */
 export const simulateCall = (
   dialect: Dialect,
   request: Pick<UpstreamRequest, "path" | "body">
@@ -99,7 +99,7 @@ export const simulateCall = (
   return { status, body: body instanceof Uint8Array ? body : new Uint8Array() }
 }
 
-/** What a call has beside its path and body. */
+/** The members of a request other than its path and body. */
 const unsent: Omit<UpstreamRequest, "path" | "body"> = {
   method: "POST",
   query: "",
@@ -142,7 +142,7 @@ const openAi = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamRespon
     : json(chatCompletion(completion))
 }
 
-/** A form that ends too early has a problem, which its client gets. */
+/** A form that ends too early has a problem, which the client receives. */
 const transcribe = (
   request: UpstreamRequest,
   upload: SentUpload
@@ -214,7 +214,7 @@ const gemini = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamRespon
   }
   if (!isStream) return json(generateContentResponse(completion))
   const chunks = generateContentChunks(completion)
-  // Without `alt=sse` Gemini streams one JSON array
+  // Without `alt=sse`, Gemini streams one JSON array
   return /[?&]alt=sse(?:&|$)/u.test(request.query)
     ? stream(
         request,
@@ -257,10 +257,10 @@ const unwatched: StreamWatch = {
   ended: () => {}
 }
 
-/** Pause between two events of a simulated stream. */
+/** The pause between two events of a simulated stream. */
 const eventMillis = 5
 
-/** Sound comes in chunks of a third of a second. */
+/** The size of an audio chunk: a third of a second. */
 const chunkBytes = 16 * 1024
 
 const stream = (

@@ -12,13 +12,13 @@ export interface Adapter {
   readonly auth: (key: string) => Readonly<Record<string, string>>
   readonly make: (context: AdapterContext) => VendorAccount
   /**
-   * Polls per second of an account, unless the operator sets another rate; absent for blocking calls.
+   * Polls per second for one account, unless the operator sets another rate. Absent if the adapter's calls block.
    * docs/reference/vendors.md#poll-rates
    */
   readonly pollsPerSecond?: number
-  /** Whether the account has the model; absent: every account has every model. */
+  /** Whether the account has the model. If absent, every account has every model. */
   readonly hasModel?: (account: AccountSetting, upstreamModel: string) => boolean
-  /** Whether a job can carry this field of the entry's body; absent: it can carry all. */
+  /** Whether a job can carry this field of the entry's body. If absent, it can carry all fields. */
   readonly takes?: (entry: CatalogEntry, field: string) => boolean
   /** Why the vendor would refuse this value of a field, beyond the rules of the label. */
   readonly valueFault?: (upstreamModel: string, field: string, value: unknown) => string | undefined

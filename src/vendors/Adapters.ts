@@ -25,7 +25,10 @@ const anthropic = (key: string) => ({ "x-api-key": key, "anthropic-version": "20
 const google = (key: string) => ({ "x-goog-api-key": key })
 const fal = (key: string) => ({ authorization: `Key ${key}` })
 
-/** `safety_filter` is the gateway's own field: an upstream without such a setting inspects content as usual. */
+/**
+ * `safety_filter` is the gateway's own field, so every adapter accepts it. An upstream without such a setting inspects
+ * content as usual.
+ */
 const among =
   (fields: ReadonlySet<string>): NonNullable<Adapter["takes"]> =>
   (_entry, field) =>
@@ -118,11 +121,11 @@ const described = new WeakMap<JobProtocol, Adapter>()
 
 const jobsPrefix = "jobs/"
 
-/** The description that an adapter of this name runs. */
+/** The job description that the adapter of this name runs. */
 export const jobsIn = ({ jobsOf }: CatalogVersion, name: string): JobProtocol | undefined =>
   name.startsWith(jobsPrefix) ? jobsOf(name.slice(jobsPrefix.length)) : undefined
 
-/** Of a described vendor: one for each description. */
+/** The adapter of a described vendor. Cached, with one adapter per description. */
 const describedOf = (catalog: CatalogVersion, name: string): Adapter | undefined => {
   const protocol = jobsIn(catalog, name)
   if (protocol === undefined) return undefined
@@ -133,11 +136,11 @@ const describedOf = (catalog: CatalogVersion, name: string): Adapter | undefined
   return made
 }
 
-/** An adapter that is code, or that of a vendor that a catalog describes. */
+/** The adapter of this name: one in code, or one that runs a description of the catalog. */
 export const adapterIn = (catalog: CatalogVersion, name: string): Adapter | undefined =>
   adapterOf(name) ?? describedOf(catalog, name)
 
-/** Whether its accounts run tasks. */
+/** Whether the provider's accounts run tasks. */
 export const runsTasks = ({ jobsOf }: CatalogVersion, provider: Provider): boolean =>
   taskProviders.has(provider) || jobsOf(provider) !== undefined
 

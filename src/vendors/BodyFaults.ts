@@ -11,7 +11,7 @@ import { adapterOf } from "./Adapters.ts"
 const isTaken = (entry: CatalogEntry, field: string): boolean =>
   adapterOf(entry.adapter)?.takes?.(entry, field) !== false
 
-/** `null`, an empty string and one result ask for nothing that a model without the field does not do. */
+/** `null`, an empty string and `n: 1` request nothing beyond the model's default behavior. */
 const asksNothing = (field: string, value: unknown): boolean =>
   value === null || value === undefined || value === "" || (field === "n" && value === 1)
 
@@ -23,8 +23,9 @@ const faultOf = (entry: CatalogEntry, field: string, value: unknown): string | u
 }
 
 /**
- * Fields that the client set and the upstream model does not have, and values that it does not accept: refused, not
- * dropped or changed. Checks the body before decoding, because the client did not ask for the defaults. ADR 0143.
+ * Faults for fields that the client set but the upstream model does not have, and for values that it does not accept.
+ * The gateway refuses them instead of dropping or changing them. Checks the body before decoding, because the client
+ * did not ask for the defaults. ADR 0143.
  */
 export const refusedFields = (entry: CatalogEntry, input: unknown): ReadonlyArray<FieldFault> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return []
@@ -67,7 +68,7 @@ export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
   }
 }
 
-/** For an alias: the fields that any of its models accepts. */
+/** The body schema of an alias: has every field that at least one of its models accepts. */
 export const bodySchemaOfAll = (entries: ReadonlyArray<CatalogEntry>): JsonSchema.JsonSchema => {
   const schemas = entries.map(bodySchemaOf)
   return Object.assign({}, ...schemas, {

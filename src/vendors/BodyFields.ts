@@ -3,7 +3,7 @@ import { describeValue } from "../catalog/FieldFaults.ts"
 import type { SubmitRequest } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 
-/** Reads the fields that an adapter sends. A body that it cannot read is a fault of the catalog. */
+/** Reads the fields that an adapter sends. A body that it cannot read is an error in the catalog. */
 export const bodyFields = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (request: SubmitRequest): Effect.Effect<S["Type"], VendorError> =>

@@ -7,15 +7,15 @@ export interface CallbackSignature {
   readonly signedAtSeconds: number
   /** The signed bytes, unique to one attempt of one callback. */
   readonly message: Uint8Array
-  /** More than one while a vendor replaces its key. */
+  /** Several while a vendor rotates its key. */
   readonly signatures: ReadonlyArray<Uint8Array>
 }
 
 /** How a vendor's callbacks are verified. ADR 0107. */
 export interface CallbackScheme {
   /**
-   * Published at a URL, or fetched with the credentials of the account. `None`: the vendor signs nothing, and only its
-   * address, which nobody else can know, proves a callback.
+   * Published at a URL, or fetched with the credentials of the account. `None`: the vendor signs nothing, and a
+   * callback is authenticated only by its secret URL.
    */
   readonly keys:
     | { readonly _tag: "None" }
@@ -33,13 +33,13 @@ export interface CallbackScheme {
   readonly verify: (signature: CallbackSignature, key: string) => boolean
 }
 
-/** Of a vendor that does not sign its callbacks. docs/vendors-as-files.md#callbacks */
+/** The scheme of a vendor that does not sign its callbacks. docs/vendors-as-files.md#callbacks */
 export const unsigned: CallbackScheme = {
   keys: { _tag: "None" },
   readSignature: () => undefined,
   verify: () => false
 }
 
-/** Unix seconds as the vendors write them. */
+/** Parses Unix seconds as vendors write them. */
 export const secondsIn = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,12}$/u.test(text) ? Number(text) : undefined

@@ -8,7 +8,7 @@ import { isSameOrigin } from "./BaseUrl.ts"
 import type { Download, UrlItem } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 
-/** Longest silence, before the response and within it. The whole may last until the task's deadline. */
+/** The longest silence, before the response and within it. The whole download may last until the task's deadline. */
 const silenceMax = Duration.seconds(30)
 
 const interrupted = (why: string) =>
@@ -30,8 +30,8 @@ export type Downloads = (
 ) => (item: UrlItem) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 
 /**
- * Streams results from an account's own origin, unless a file names it: those go through the egress guard, without
- * the key. The key is sent to that origin only. Redirects are not followed.
+ * Streams results from the account's own origin and sends the key there only. Results at other origins, and at bases
+ * that a catalog file names, go through the egress guard without the key. Redirects are not followed.
  */
 export const make: Effect.Effect<Downloads, never, Scope.Scope> = Effect.gen(function* () {
   const agent = yield* Effect.acquireRelease(

@@ -19,7 +19,7 @@ export interface ReportedError {
 /** One row of an adapter's error table. All its conditions must hold; the first matching row decides. */
 export interface FaultRule {
   readonly status?: number
-  /** A whole code, or the beginning of one when it ends in `*`. */
+  /** A whole code, or a prefix if it ends in `*`. */
   readonly codes?: ReadonlyArray<string>
   readonly message?: RegExp
   readonly class: VendorErrorClass
@@ -28,7 +28,7 @@ export interface FaultRule {
 const matchesCode = (code: string, patterns: ReadonlyArray<string>): boolean =>
   patterns.some((it) => (it.endsWith("*") ? code.startsWith(it.slice(0, -1)) : code === it))
 
-/** The usual meaning of a status, if no row matches. */
+/** The class that a status usually means, used if no rule matches. */
 const classOfStatus = (status: number): VendorErrorClass => {
   if (status === 401 || status === 402 || status === 403 || status === 404) return "OPERATOR"
   if (status === 429) return "RATE_LIMITED"
@@ -49,9 +49,7 @@ export const classOf = (
       (rule.message === undefined || rule.message.test(message))
   )?.class ?? classOfStatus(status)
 
-/**
- * Sanitizes the text, which goes into the log, the store and to a client: vendors may quote a whole image or a key.
- */
+/** Sanitizes a message for the log, the store and the client, because vendors may quote a whole image or a key. */
 const plain = (text: string): string => sanitize(text, failureCharactersMax)
 
 const makeError = (
@@ -77,8 +75,8 @@ const makeError = (
 const intermediaryStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 410])
 
 /**
- * The error of a response that is not 2xx. Without an error reported by the vendor it comes from an intermediary,
- * which may have forwarded a submit. docs/reference/vendors.md#error-classes
+ * The error of a response that is not 2xx. If it contains no error of the vendor, it comes from an intermediary, which
+ * may have forwarded a submit. docs/reference/vendors.md#error-classes
  */
 export const responseError = (
   rules: ReadonlyArray<FaultRule>,
@@ -113,8 +111,8 @@ const classOfQuery = (kind: VendorErrorClass, status: number): VendorErrorClass 
 const isMissing = (status: number): boolean => status === 404 || status === 410
 
 /**
- * A submit that the vendor reports as timed out left no job. A submit names only the model, so "not found" means the
- * model.
+ * If the vendor reports that a submit timed out, no job exists. A submit names only the model, so "not found" refers to
+ * the model.
  */
 const classOfSubmit = (kind: VendorErrorClass, status: number): VendorErrorClass => {
   if (kind === "TIMEOUT") return "RETRYABLE"
@@ -123,13 +121,15 @@ const classOfSubmit = (kind: VendorErrorClass, status: number): VendorErrorClass
 }
 
 /**
- * The message of a failed job may quote the client, who must not be able to put the blame on the account or the
- * model.
+ * Whether a rule blames the account or the model because of the message alone. The message of a failed job may quote
+ * the client, who must not be able to trigger such a rule.
  */
 const isBlameByWords = ({ class: kind, codes }: FaultRule): boolean =>
   codes === undefined && (kind === "OPERATOR" || kind === "GONE")
 
-/** A job that the vendor reports as failed has ended: it is neither polled nor submitted again. */
+/**
+ * The error of a job that the vendor reports as failed. The job has ended, so it is neither polled nor submitted again.
+ */
 export const jobFailed = (
   rules: ReadonlyArray<FaultRule>,
   reported: ReportedError
@@ -149,7 +149,7 @@ export const noResponseError = (purpose: Purpose, { message, sent }: NoResponse)
     message: plain(message)
   })
 
-/** A 2xx that cannot be decoded: a submit may have bought the job, a query is repeated. */
+/** The error of a 2xx response that cannot be decoded. A submit may have bought the job; a query is repeated. */
 export const unreadableError = (purpose: Purpose, { status }: VendorResponse): VendorError =>
   new VendorError({
     class: purpose === "submit" ? "AMBIGUOUS" : "RETRYABLE",
@@ -165,7 +165,7 @@ const utf8 = new TextDecoder()
 
 const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
-/** Decodes the JSON of a response. Pass a constant schema, because its decoder is created once. */
+/** Decodes the JSON of a response. Pass a constant schema: its decoder is created only once. */
 export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownOption(schema)
   return (response: VendorResponse): Option.Option<S["Type"]> =>

@@ -11,8 +11,8 @@ import type { VendorError } from "./VendorError.ts"
 const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
 /**
- * The body with its fields renamed by the catalog, or that of a described model as it is. Media sent by https URL keep
- * their URL; others are written by `inline`.
+ * The body with its fields renamed as the catalog says; the body of a described model keeps its names. Media that the
+ * client sent by https URL keep that URL; `inline` writes all others.
  */
 export const flatInput = Effect.fnUntraced(function* (
   request: SubmitRequest,
@@ -31,7 +31,7 @@ export const flatInput = Effect.fnUntraced(function* (
   return upstreamInput(request.model, Object.fromEntries(entries), request.input)
 })
 
-/** The texts, numbers and switches of that input, without its media. */
+/** The texts, numbers and booleans of that input, without its media. */
 export const plainInput = (request: SubmitRequest): Readonly<Record<string, unknown>> => {
   const { body, described, input, model } = request
   const fields = typeof body === "object" && body !== null ? { ...body } : {}
@@ -45,6 +45,6 @@ export const plainInput = (request: SubmitRequest): Readonly<Record<string, unkn
   )
 }
 
-/** Whether the upstream model has the field: its own body does, or the catalog maps it. ADR 0143. */
+/** Whether the upstream model has the field: its described body has it, or the catalog maps it. ADR 0143. */
 export const takes = ({ described, input, label }: CatalogEntry, field: string): boolean =>
   described !== undefined || isMapped(label, field, input)

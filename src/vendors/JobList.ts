@@ -2,7 +2,7 @@ import { Option, Schema } from "effect"
 import type { SubmitRequest } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 
-/** The error of an adapter that cannot read its vendor's list to the end. */
+/** The error of an adapter that cannot read its vendor's job list to the end. */
 export const longList = new VendorError({
   class: "RETRYABLE",
   message: "The upstream lists more jobs than are read"

@@ -19,16 +19,16 @@ import * as VendorHttp from "./VendorHttp.ts"
 const separator = "@"
 
 export interface VendorOptions {
-  /** Serves vendors without a key. */
+  /** Serves vendors that have no key. */
   readonly simulator: Effect.Effect<{ readonly account: VendorAccount }>
   /** `DASHSCOPE_INSPECTION_OPT_OUT`. */
   readonly mayDisableInspection?: boolean
 }
 
 /**
- * The configured accounts, each with the adapter that the catalog names; the simulator serves vendors
- * without a key. An attempt is stored with `<adapter>@<account id>`, so that its account is found again
- * after a restart. docs/reference/vendors.md#accounts
+ * Serves the configured accounts through the adapters that the catalog names, and vendors without a key through the
+ * simulator. An attempt is stored with `<adapter>@<account id>`, so that its account is found again after a restart.
+ * docs/reference/vendors.md#accounts
  */
 export const layer = (options: VendorOptions) =>
   Layer.effect(
@@ -45,7 +45,7 @@ export const layer = (options: VendorOptions) =>
         const accountId = `${name}${separator}${account.id}`
         const known = made.get(accountId)
         const adapter = adapterOf(name)
-        // Another process may have replaced the key of an account that has left the configuration
+        // Another process may have replaced the key of an account that was removed from the configuration
         if (known?.[0] === account && known[1] === adapter) return Option.some(known[2])
         if (adapter === undefined) return Option.none()
         const created = makeAccount(adapter, account, accountId)
@@ -58,7 +58,7 @@ export const layer = (options: VendorOptions) =>
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
-      /** A described vendor is played by its description. */
+      /** The simulator plays a described vendor by its description. */
       const sandbox = (name: string): VendorAccount => {
         const protocol = jobsIn(catalog.current(), name)
         const adapter = adapterOf(name)
@@ -88,7 +88,7 @@ export const layer = (options: VendorOptions) =>
           }
           const account = Result.match(order, {
             onSuccess: (all) => Option.fromUndefinedOr(all[0]),
-            // Its response contains the wait
+            // The response of that account says how long to wait
             onFailure: ({ soonest = "" }) => accounts.find(soonest)
           })
           const found = Option.flatMap(account, (it) => accountFor(adapter, it))
@@ -172,7 +172,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
   }
 })
 
-/** Read like a result: from the account's own origin, with its key. */
+/** Reads the events of a response as results are read: from the account's own origin, with its key. */
 const eventsOf = (
   { eventsUrl }: VendorAccount,
   download: ReturnType<Download.Downloads>
@@ -195,10 +195,10 @@ const eventsOf = (
         })
       }
 
-/** A larger response contains results instead of a message. */
+/** A larger response contains results rather than a message. */
 const messageBytesMax = 1024 * 1024
 
-/** A vendor's message may quote the key. */
+/** Masks the account's key, which a vendor's message may quote. */
 const masked =
   (http: VendorHttp.VendorHttp, mask: SecretMask): VendorHttp.VendorHttp =>
   (call) =>
@@ -208,7 +208,7 @@ const masked =
       return { status, headers, body: mask.bytes(response.body) }
     })
 
-/** Polls of all models of the account count together. */
+/** One rate for the polls of all models of the account. */
 const rateWith = (
   { pollsPerSecond }: Adapter,
   { id, polls = pollsPerSecond }: AccountSetting,

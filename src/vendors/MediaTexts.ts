@@ -2,13 +2,15 @@ import { Effect } from "effect"
 import type { SubmitMedium, SubmitRequest } from "./VendorClient.ts"
 import type { VendorError } from "./VendorError.ts"
 
-/** Writes one medium in the upstream's form. */
+/** Writes one medium in the form that the upstream expects. */
 export type MediumText = (medium: SubmitMedium) => Effect.Effect<string, VendorError>
 
 export const dataUri: MediumText = (medium) =>
   Effect.map(medium.bytes, (bytes) => `data:${medium.mime};base64,${base64(bytes)}`)
 
-/** The client's https URL if there is one, else another form. An http URL was fetched already. */
+/**
+ * The client's https URL if there is one, else another form. The gateway has already fetched a medium with an http URL.
+ */
 export const publicUrlOr =
   (other: MediumText): MediumText =>
   (medium) =>
@@ -23,10 +25,10 @@ export const urlOrDataUri: MediumText = (medium) =>
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
 
-/** The medium at a pointer of the body, such as `#/images/0`, in the upstream's form. */
+/** Returns the medium at a pointer of the body, such as `#/images/0`, in the form that the upstream expects. */
 export type MediaAt = (pointer: string) => string | undefined
 
-/** Writes all media of a request in the upstream's form. */
+/** Writes all media of a request in the form that the upstream expects. */
 export const mediaTexts = (
   { media }: SubmitRequest,
   text: MediumText

@@ -13,15 +13,15 @@ const contentOf = (value: string | FormFile): readonly [string, Uint8Array] =>
     ? ["", Buffer.from(value)]
     : [`; filename="${value.name}"\r\nContent-Type: ${value.mime}`, value.bytes]
 
-/** A form with one file that is sent as it is read. */
+/** A form with one file, which is sent as it is read. */
 export interface StreamedForm {
   readonly contentType: string
-  /** What stands before and behind the file. */
+  /** The bytes before and after the file. */
   readonly head: Uint8Array
   readonly tail: Uint8Array
 }
 
-/** The same as `multipart` for a file that is not in memory. */
+/** Builds the same body as `multipart`, for a file that is not in memory. */
 export const streamedForm = (
   fields: ReadonlyArray<readonly [string, string]>,
   file: { readonly field: string; readonly name: string; readonly mime: string }

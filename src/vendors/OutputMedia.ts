@@ -37,14 +37,19 @@ const itemOf = (file: unknown, isShortLived: boolean): UrlItem | undefined => {
   return { _tag: "Url", url, mime, needsAuth: false, isShortLived }
 }
 
-/** A file, or a list of files: each is a URL or `{url, content_type}`. Nothing else is searched. */
+/**
+ * The files in a value: one file or a list of files, each a URL or `{url, content_type}`. Does not search nested
+ * values.
+ */
 export const filesIn = (value: unknown, isShortLived: boolean): ReadonlyArray<UrlItem> =>
   (Array.isArray(value) ? value : [value]).flatMap((file: unknown) => {
     const item = itemOf(file, isShortLived)
     return item === undefined ? [] : [item]
   })
 
-/** The files in the first named field that has any. Outputs may echo the client's text, so no other field is read. */
+/**
+ * The files of the first named field that has any. Reads no other fields, because outputs may echo the client's text.
+ */
 export const filesAt = (
   output: unknown,
   fields: ReadonlyArray<string>,
@@ -57,11 +62,11 @@ export const filesAt = (
   return []
 }
 
-/** Members of a handle that say how the output of its job is read. */
+/** Members of a handle that say how to read the job's output. */
 export const resultForm = {
-  /** Absent: the results are files. */
+  /** If absent, the results are files. */
   result: Schema.optionalKey(Schema.Literal("documents")),
-  /** The body is described, so that its count and price may read any field of it. */
+  /** The model's body is described, so its result count and price may read any field of it. */
   isDescribed: Schema.optionalKey(Schema.Literal(true))
 }
 
@@ -70,18 +75,18 @@ export const resultFormOf = ({ described, result }: SubmitRequest) => ({
   ...(described === undefined ? {} : { isDescribed: true })
 })
 
-/** With figures, even without any, the whole body is read when the task ends. */
+/** For described models, even an empty `usage` makes the task's end read the whole body. */
 export const figuresOf = ({ isDescribed }: { readonly isDescribed?: true }) =>
   isDescribed === true ? { usage: {} } : {}
 
-/** A value as a document. */
+/** Wraps a value as a document. */
 export const documentOf = (value: unknown): ResultItem => ({
   _tag: "Bytes",
   bytes: Buffer.from(JSON.stringify(value)),
   mime: "application/json"
 })
 
-/** The values of the named fields, each a document; without names the whole output. */
+/** The values of the named fields, each as a document; without names, the whole output. */
 export const documentsAt = (
   output: unknown,
   fields: ReadonlyArray<string>

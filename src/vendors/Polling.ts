@@ -3,7 +3,7 @@ import { Duration } from "effect"
 /** Timeout of the submit of a polled job; the job is created within this time. */
 export const submitTimeout = Duration.seconds(60)
 
-/** Bounds the interval that a vendor asks for. */
+/** The longest poll interval that a vendor can request. */
 export const pollIntervalMax = Duration.seconds(60)
 
 /** The wait before the next poll of a job of this age. docs/reference/vendors.md#poll-interval */

@@ -7,7 +7,7 @@ import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
 import type { VendorError } from "./VendorError.ts"
 import type { VendorHttp, VendorRequest, VendorResponse } from "./VendorHttp.ts"
 
-/** `model` is the name under which the vendor counts a submit; absent for a query. */
+/** `model` is the name under which the vendor counts a submit. It is absent for a query. */
 export type ObserveResponse = (
   response: VendorResponse,
   model: string | undefined
@@ -16,10 +16,10 @@ export type ObserveResponse = (
 /** The common parts of all calls of one adapter to one account. */
 export interface VendorApi {
   readonly http: VendorHttp
-  /** Sent with every request: authentication and more. */
+  /** Sent with every request: authentication and other fixed headers. */
   readonly headers: Readonly<Record<string, string>>
   readonly rules: ReadonlyArray<FaultRule>
-  /** The error in a response that is not 2xx; `undefined` when the body is not the vendor's. */
+  /** The error in a response that is not 2xx; `undefined` if the body is not the vendor's. */
   readonly reportedError: (response: VendorResponse) => ReportedError | undefined
   /** Receives every response, to act on rate limits and refused keys. */
   readonly observeResponse: ObserveResponse
@@ -63,7 +63,7 @@ const requestOf = ({ headers }: VendorApi, call: VendorCall<unknown>): VendorReq
   return { method, url, headers: { ...headers, ...type, ...call.headers }, body, timeout, ...limit }
 }
 
-/** Sends the request. The purpose classifies a missing response. */
+/** Sends the request. The purpose decides the error class if there is no response. */
 export const send = (
   api: VendorApi,
   call: VendorCall<unknown>
@@ -94,7 +94,7 @@ export const failResponse = Effect.fnUntraced(function* (
   )
 })
 
-/** One call; its response is decoded, or fails with its class. */
+/** Makes one call and decodes its response, or fails with the class of its error. */
 export const callVendor = <S extends Schema.ConstraintDecoder<unknown>>(
   api: VendorApi,
   call: VendorCall<S>

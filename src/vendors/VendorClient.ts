@@ -16,20 +16,20 @@ export interface SubmitMedium {
   /** Bytes. */
   readonly size: number
   /**
-   * The client's URL, from which it was fetched; absent if it was inline, or if the URL contains more than the
+   * The client's URL from which it was fetched. Absent if the medium was inline, or if the URL contains more than the
    * medium.
    */
   readonly sourceUrl?: string
   /** A signed URL, valid for 24 hours. It can be fetched from outside if `BASE_URL` is public. */
   readonly artifactUrl: string
-  /** Reads it from the artifact store each time, so that it is in memory only while in use. */
+  /** Reads it from the artifact store each time, so that it is in memory only while it is used. */
   readonly bytes: Effect.Effect<Uint8Array, VendorError>
 }
 
-/** The file of a batch, which is never in memory as a whole. */
+/** The file of a batch. It is never in memory as a whole. */
 export interface SubmitFile {
   readonly bytes: number
-  /** Reads it from its beginning. */
+  /** Opens the file at its beginning. */
   readonly open: Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError>
 }
 
@@ -42,8 +42,8 @@ export interface SubmitRequest {
   /** The upstream's own model id. */
   readonly upstreamModel: string
   /**
-   * For a response, the `ResponseBody`. It contains media as the client's URL or as `artifact:art_…`; `media` has
-   * them by pointer.
+   * For a background response, a `ResponseBody`. Media appear in the body as the client's URL or as `artifact:art_…`;
+   * `media` holds them by pointer.
    */
   readonly body: unknown
   /** All media of the body, in order. Empty when a submit is reconciled. */
@@ -53,11 +53,11 @@ export interface SubmitRequest {
   readonly result: ResultKind
   /** For `fal-queue` and `replicate`: the fields of the output that hold the results. */
   readonly output?: ReadonlyArray<string>
-  /** Of a described vendor's model: its request. */
+  /** The request template of a described vendor's model. */
   readonly described?: Described
-  /** Of a batch: its requests, one a line. Absent when a submit is reconciled. */
+  /** The requests of a batch, one per line. Absent when a submit is reconciled. */
   readonly file?: SubmitFile
-  /** What `prepare` returned for this account. */
+  /** The value that `prepare` returned for this account. */
   readonly prepared?: string
   /** Where the vendor sends the callback when the job has ended, if it has callbacks. ADR 0107. */
   readonly callbackUrl?: string
@@ -69,7 +69,7 @@ export type Handle = Readonly<Record<string, Schema.Json>>
 const isHandle = (value: unknown): value is Handle =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Comes from a JSON column, so its members are not checked: each poll reads a handle, and the adapter decodes it. */
+/** Not validated member by member: it comes from a JSON column, every poll reads one, and the adapter decodes it. */
 export const Handle = Schema.declare(isHandle, { expected: "an object of JSON" })
 
 /** A result that the vendor hosts. */
@@ -89,45 +89,45 @@ export type ResultItem =
   | UrlItem
   | { readonly _tag: "Kept"; readonly url: string }
 
-/** What a vendor says of a batch. */
+/** The vendor's progress report for a batch. */
 export interface BatchProgress {
   readonly status: "validating" | "in_progress" | "finalizing" | "cancelling"
-  /** Requests. */
+  /** Completed requests. */
   readonly completed: number
   readonly failed: number
 }
 
-/** How a batch has ended, and the files with its results. */
+/** How a batch ended, and the files with its results. */
 export interface BatchResult {
   readonly status: "completed" | "expired" | "cancelled"
   readonly completed: number
   readonly failed: number
-  /** Absent: the vendor made none, or the simulator makes it of the requests. */
+  /** Absent if the vendor made no file, or if the simulator computes the output from the requests. */
   readonly output?: UrlItem
   readonly errors?: UrlItem
-  /** What the adapter wrote before each `custom_id`: results without it belong to no batch of this task. */
+  /** The prefix that the adapter put before each `custom_id`. Results without it do not belong to this task's batch. */
   readonly mark?: string
 }
 
 export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
   readonly batch?: BatchResult
-  /** The tokens for which a response is charged. */
+  /** The tokens to charge for a response. */
   readonly tokens?: VendorTokens
-  /** Figures that a price by expression reads. */
+  /** Figures for prices that are expressions. */
   readonly usage?: Readonly<Record<string, string | number>>
   /** What the simulator measures of its results, which a played vendor reports as its figures of these names. */
   readonly rendered?: Readonly<Record<string, number>>
 }
 
-/** The tokens of a response, and the model that it names. */
+/** The tokens of a response, and the model that the response names. */
 export interface VendorTokens {
-  /** The vendor's figures, if it reports any. */
+  /** The vendor's figures, if it reported any. */
   readonly usage?: TokenUsage
-  /** Estimated at four bytes per token, used if the figures are missing or impossible. */
+  /** Estimated at four bytes per token. Used if the figures are missing or impossible. */
   readonly counted: TokenUsage
   readonly responder?: string
-  /** How the response ended. A cancelled one fails its task, and its usage is charged. */
+  /** How the response ended. A cancelled response fails its task, and its usage is charged. */
   readonly end: "completed" | "incomplete" | "cancelled"
 }
 
@@ -148,8 +148,8 @@ export type Progress =
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
 
 /**
- * Whether a job belongs to a request: `same` if it shows the request, `open` if it shows nothing to decide by,
- * `unsure` if nothing will ever show it, so that the job is not used, else `other`.
+ * Whether a listed job belongs to a request. `same`: it shows the request. `open`: it does not yet show enough to
+ * decide. `unsure`: it will never show enough, so the job is not used. `other`: it belongs to another request.
  */
 export type Likeness = "same" | "open" | "unsure" | "other"
 
@@ -163,7 +163,7 @@ export interface ListedJob {
   readonly handle: (request: SubmitRequest) => Handle
   /** The callback URL with which the job was submitted, if the list shows it. */
   readonly callbackUrl?: string
-  /** Reads the job's own record, which shows more than the list. Absent if it does not. */
+  /** Reads the job's own record, if it shows more than the list. Absent if it does not. */
   readonly read?: Effect.Effect<ListedJob, VendorError>
 }
 
@@ -196,48 +196,48 @@ export interface VendorAccount {
   /** Stored with every attempt, so that polls go to the account that owns the job. Not a secret. */
   readonly accountId: string
   /**
-   * Makes a submit ready, at no cost: uploads the file of a batch. It may be repeated; what it returns is stored before
-   * the submit.
+   * Prepares a submit at no cost, for example by uploading the file of a batch. It may be repeated. Its return value is
+   * stored before the submit.
    */
   readonly prepare?: (request: SubmitRequest) => Effect.Effect<string, VendorError>
   /** Buys the job. It does not retry; the class of a failure says whether a retry is safe. */
   readonly submit: (request: SubmitRequest) => Effect.Effect<Submitted, VendorError>
-  /** Can be repeated at no cost. */
+  /** Polls the job. Free and repeatable. */
   readonly poll: (handle: Handle) => Effect.Effect<Progress, VendorError>
   readonly cancel: (handle: Handle) => Effect.Effect<CancelOutcome, VendorError>
   /** All jobs of the query, or a failure. Absent when the vendor cannot list jobs. ADR 0194. */
   readonly list?: (query: ListQuery) => Effect.Effect<ReadonlyArray<ListedJob>, VendorError>
-  /** The simulator: its operator faults need no action of the operator. */
+  /** Whether this is the simulator, whose operator faults need no action by the operator. */
   readonly isSimulated?: boolean
-  /** Whether the operator wants no new jobs there. docs/reference/vendors.md#draining-an-account */
+  /** Whether the operator has excluded the account from new jobs. docs/reference/vendors.md#draining-an-account */
   readonly isDraining?: () => boolean
   /** The documented rate of the vendor; `undefined` when none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
-  /** Of the simulator: makes the result of a request of a batch, each a line. */
+  /** Simulator only: computes the result line for one request line of a batch. */
   readonly answerLine?: (endpoint: string, line: Uint8Array) => Uint8Array
-  /** Whether its polls show that a response or a batch was cancelled, and its usage. */
+  /** Whether polls report that a response or a batch was cancelled, and its usage. */
   readonly showsCancelled?: boolean
-  /** The URL for the events of a response after the one with this number. */
+  /** The URL for the events of a response after the event with this number. */
   readonly eventsUrl?: (handle: Handle, after?: number) => Effect.Effect<string, VendorError>
   /** Opens the events of a response as server-sent events; absent if the vendor has none. Closed with the scope. */
   readonly events?: (
     handle: Handle,
     after?: number
   ) => Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError, Scope.Scope>
-  /** How its callbacks are verified; absent when the vendor has none. ADR 0107. */
+  /** How the vendor's callbacks are verified. Absent if it has none. ADR 0107. */
   readonly callbacks?: CallbackScheme
   /**
-   * Downloads a result from the account's own origin, with the key if it is required. `None` for any
-   * other origin: then the key is not sent and the download goes through the egress guard.
+   * Downloads a result from the account's own origin, with the key if it is required. `None` for any other origin: the
+   * download then goes through the egress guard without the key.
    */
   readonly download?: (
     item: UrlItem
   ) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 }
 
-/** A running download, closed with the scope. */
+/** A running download. It closes with the scope. */
 export interface Download {
   /** The media type that the vendor declares. */
   readonly mime: string
@@ -246,7 +246,7 @@ export interface Download {
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
-/** The properties of a new job that decide its account; part of a catalog entry. */
+/** The properties of a new job that determine its account; part of a catalog entry. */
 export interface ChosenFor {
   readonly adapter: string
   /** The upstream's own model id, by which the vendor counts rates. */
@@ -258,16 +258,16 @@ export class VendorClient extends Context.Service<
   VendorClient,
   {
     /**
-     * An account for a new job of this model. With `onlyFree` it fails as `RATE_LIMITED` or `RETRYABLE` (circuit) if
-     * no account may be called now; without it, it returns the account that is free first.
+     * An account for a new job of this model. With `onlyFree`, fails as `RATE_LIMITED` or `RETRYABLE` (circuit open) if
+     * no account may be called now. Otherwise returns the account that is free first.
      */
     readonly choose: (
       entry: ChosenFor,
       options?: { readonly onlyFree: boolean }
     ) => Effect.Effect<VendorAccount, VendorError>
-    /** Whether some account has the model or the simulator serves it. ADR 0070. */
+    /** Whether some account has the model, or the simulator serves it. ADR 0070. */
     readonly isServed: (entry: ChosenFor) => boolean
-    /** Every account that may have bought a job of this model; none if the simulator serves it. */
+    /** All accounts that may have bought a job of this model. Empty if the simulator serves it. */
     readonly accountsFor: (entry: ChosenFor) => ReadonlyArray<VendorAccount>
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>

@@ -30,16 +30,16 @@ export type VendorErrorClass = typeof VendorErrorClass.Type
 /** Every failure of a vendor; callers branch on `class`. */
 export class VendorError extends Schema.TaggedError<VendorError>()("VendorError", {
   class: VendorErrorClass,
-  /** The upstream's message, without secrets: `Faults` makes every error of a vendor. */
+  /** The upstream's message without secrets. `Faults` creates every vendor error and sanitizes its message. */
   message: Schema.String,
   /** Status of the response; absent when a 200 reports the failure of a job. */
   httpStatus: Schema.optionalKey(Schema.Int),
   vendorCode: Schema.optionalKey(Schema.String),
   /** The upstream's request id, for the log. */
   requestId: Schema.optionalKey(Schema.String),
-  /** With `RATE_LIMITED` only: the wait that the vendor asked for. */
+  /** The wait that the vendor asked for; set only with `RATE_LIMITED`. */
   retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}
 
-/** Code of the fault that the account of a job has left the configuration, and its key cannot be read. */
+/** The code of the fault that the account of a job was removed from the configuration and its key cannot be read. */
 export const accountMissing = "account_missing"

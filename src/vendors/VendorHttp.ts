@@ -6,7 +6,7 @@ import { makeDeadlines } from "../domain/Deadlines.ts"
 import type { Deadline } from "../domain/Deadlines.ts"
 import { SingleConnections } from "./upstream/SingleConnections.ts"
 
-/** There was no response. `sent` is false only when certainly no byte of the request was sent. */
+/** There was no response. `sent` is false only if certainly no byte of the request was sent. */
 export class NoResponse extends Schema.TaggedError<NoResponse>()("NoResponse", {
   sent: Schema.Boolean,
   message: Schema.String
@@ -16,19 +16,19 @@ export interface VendorRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** A stream is sent while it is read, with the `content-length` of the headers. */
+  /** A stream is sent as it is read; `headers` must contain its `content-length`. */
   readonly body?: string | Uint8Array | Readable
-  /** For the whole exchange. */
+  /** The timeout of the whole exchange. */
   readonly timeout: Duration.Duration
-  /** A larger response fails. */
+  /** A larger response is an error. */
   readonly bytesMax?: number
-  /** Stops reading a successful response once its text matches, for the beginning of a stream. */
+  /** Stops reading a successful response once its text matches: used to read only the beginning of a stream. */
   readonly until?: RegExp
 }
 
 export interface VendorResponse {
   readonly status: number
-  /** Names in lower case; the first value of a repeated header. */
+  /** Lower-case names; for a repeated header, its first value. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
@@ -51,7 +51,7 @@ export const make = Effect.fnUntraced(function* (
     readonly ca?: string
     /** Opens the connections. */
     readonly connector?: buildConnector.connector
-    /** Sends everything, instead of its own connections. */
+    /** Sends all requests through this dispatcher instead of own connections. */
     readonly dispatcher?: Dispatcher
   } = {}
 ): Effect.fn.Return<VendorHttp, never, Scope.Scope> {
@@ -99,8 +99,9 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * One exchange, as a handler of undici. It settles once, with a whole body or as a failure that says whether the
- * request was sent: a relayed response (`UpstreamExchange`) and a webhook (`WebhookExchange`) end by other rules.
+ * One exchange as an undici handler. It settles once, with a whole body or with a failure that says whether the request
+ * was sent. Relayed responses (`UpstreamExchange`) and webhooks (`WebhookExchange`) have other rules for when they end,
+ * so they have their own handlers.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #call: VendorRequest
@@ -209,7 +210,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#done) return
     this.#done = true
     this.#endDeadline()
-    // Deferred, so that the continuation does not run inside the parser.
+    // Deferred, so that the continuation does not run inside the parser
     queueMicrotask(() => this.#settle(outcome))
   }
 }

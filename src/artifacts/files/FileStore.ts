@@ -37,12 +37,12 @@ export interface FileQuota {
 export class FileStore extends Context.Service<
   FileStore,
   {
-    /** `false`: the user would keep more than the quota. Replaces the row of the same file. */
+    /** Returns `false` if the user would keep more than the quota. Replaces the row of the same file. */
     readonly add: (
       row: FileRow,
       quota: FileQuota | undefined
     ) => Effect.Effect<boolean, StoreUnavailable>
-    /** The bytes that a user keeps. */
+    /** The bytes that the user's files take up. */
     readonly kept: (userId: UserId) => Effect.Effect<number, StoreUnavailable>
     readonly find: (
       userId: UserId,
@@ -54,7 +54,7 @@ export class FileStore extends Context.Service<
       page: FilePage,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<FileRow>, StoreUnavailable>
-    /** Hides a file, whose removal is then due; `false`: there is none. */
+    /** Hides a file and makes its removal due. Returns `false` if there is no such file. */
     readonly delete: (
       userId: UserId,
       id: FileId,
@@ -62,14 +62,14 @@ export class FileStore extends Context.Service<
     ) => Effect.Effect<boolean, StoreUnavailable>
     /** The same for all files of a user. */
     readonly deleteAll: (userId: UserId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Files whose removal is due and that no unfinished batch reads: of all users, or of one. */
+    /** Files that are due for removal and that no unfinished batch reads, of all users or of one. */
     readonly due: (
       now: DateTime.Utc,
       userId: UserId | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<FileId>, StoreUnavailable>
     readonly remove: (ids: ReadonlyArray<FileId>) => Effect.Effect<void, StoreUnavailable>
-    /** Tries the removal of these an hour later. */
+    /** Retries the removal of these files an hour later. */
     readonly postpone: (
       ids: ReadonlyArray<FileId>,
       until: DateTime.Utc

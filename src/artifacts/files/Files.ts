@@ -16,14 +16,14 @@ import type { FilePage } from "./FileStore.ts"
 
 export type { FileRow } from "./FileStore.ts"
 
-/** What an upload says of its file. */
+/** The description of an upload's file. */
 export interface Described {
   readonly filename: string
-  /** The time after which it expires; absent: the longest. */
+  /** The time after which it expires. If absent, the longest time. */
   readonly seconds?: number
 }
 
-/** A file that a batch makes: its id is decided before, so that a repeat replaces it. */
+/** An output file of a batch. Its id is determined beforehand, so that a repeat replaces it. */
 export interface OutputFile {
   readonly id: FileId
   readonly userId: UserId
@@ -34,21 +34,24 @@ export interface OutputFile {
 export class Files extends Context.Service<
   Files,
   {
-    /** Fails with 1202 when the user keeps as much as it may. */
+    /** Fails with 1202 if the user's quota is used up. */
     readonly admit: (
       userId: UserId,
       bytes: number
     ) => Effect.Effect<void, Problem | StoreUnavailable>
     /**
-     * Stores an upload as it arrives; what it is called is known when it has ended. Fails with 1202 when the user would keep
-     * too much; then, and when the stream fails, nothing is stored.
+     * Stores an upload as it arrives. Its description is known only at its end. Fails with 1202 if the user would
+     * exceed the quota; then, and if the stream fails, nothing is stored.
      */
     readonly upload: <E, E2>(
       userId: UserId,
       bytes: Stream.Stream<Uint8Array, E>,
       described: Effect.Effect<Described, E2>
     ) => Effect.Effect<FileRow, Problem | StoreUnavailable | E | E2>
-    /** Stores what a batch has made. It counts for its user, and is never refused. `false`: the user was deleted. */
+    /**
+     * Stores an output file of a batch. It counts in its user's quota, but is never refused. Returns `false` if the
+     * user was deleted.
+     */
     readonly putOutput: <E>(
       file: OutputFile,
       bytes: Stream.Stream<Uint8Array, E>
@@ -59,14 +62,14 @@ export class Files extends Context.Service<
       userId: UserId,
       page: FilePage
     ) => Effect.Effect<ReadonlyArray<FileRow>, StoreUnavailable>
-    /** All bytes, in chunks. Fails with 2005 when they are gone. */
+    /** All bytes, in chunks. Fails with 2005 if they no longer exist. */
     readonly open: (
       file: Pick<FileRow, "id" | "bytes">
     ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
-    /** Fails with 2005. What an unfinished batch reads is removed after its end. */
+    /** Fails with 2005. A file that an unfinished batch reads is removed after the batch has ended. */
     readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, Problem | StoreUnavailable>
     readonly deleteAll: (userId: UserId) => Effect.Effect<void, StoreUnavailable>
-    /** Removes what has expired or was deleted, and remains of dead processes. */
+    /** Removes files that have expired or were deleted, and remains of dead processes. */
     readonly removeDue: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/Files") {
@@ -85,7 +88,7 @@ export class Files extends Context.Service<
         return Option.isSome(found) ? found.value : yield* noFile(id)
       })
 
-      /** The row is written when the bytes are, and before they can be read. */
+      /** Writes the row after the bytes are stored and before they can be read. */
       const put = Effect.fnUntraced(function* <E, A, E2>(
         id: FileId,
         bytes: Stream.Stream<Uint8Array, E>,
@@ -168,11 +171,11 @@ export class Files extends Context.Service<
   )
 }
 
-/** How many files are removed at a time, and how long one stays whose bytes cannot be removed. */
+/** The number of files that are removed at a time, and how long a file stays whose bytes cannot be removed. */
 const removedAtOnceMax = 100
 const removalRetry = { hours: 1 } as const
 
-/** Removes the bytes, then the rows: a file whose bytes cannot be removed is tried again. */
+/** Removes the bytes, then the rows, so that the removal of a file is retried if its bytes cannot be removed. */
 const makeRemove = (blobs: ArtifactBlobs["Service"], store: FileStore["Service"]) =>
   Effect.fnUntraced(function* (userId: UserId | undefined) {
     const began = yield* DateTime.now

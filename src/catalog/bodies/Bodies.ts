@@ -12,7 +12,7 @@ import { TextToImagePreview } from "./TextToImagePreview.ts"
 import { TextToVideoSpark } from "./TextToVideoSpark.ts"
 import { VideoEditPlus } from "./VideoEditPlus.ts"
 
-/** Each label names a body; models with the same body share the label. docs/reference/models.md#labels */
+/** Each label identifies a body. Models with the same body share a label. docs/reference/models.md#labels */
 export const Label = Schema.Literals([
   "text-to-video-spark",
   "keyframe-to-video-plus",
@@ -27,15 +27,15 @@ export const Label = Schema.Literals([
 export type Label = typeof Label.Type
 
 /**
- * A stored body: that of a label, of a described model, the request for a response (`ResponseBody.ts`), or a batch
- * (`BatchBody.ts`).
+ * What a stored body is: the body of a label or of a described model, the request for a response (`ResponseBody.ts`),
+ * or a batch (`BatchBody.ts`).
  */
 export type BodyLabel = Label | `${string}/${string}` | "response" | "batch"
 
-/** What decides a body: a label, or an entry, which may describe it. */
+/** What determines a body: a label, or an entry that may describe its body. */
 export type BodySource = string | { readonly label: string; readonly described?: Described }
 
-/** Its label and, of a described model, what its entry says. */
+/** The label of an entry and, for a described model, its description. */
 export const sourceOf = (
   source: BodySource
 ): { readonly label: string; readonly described?: Described } =>

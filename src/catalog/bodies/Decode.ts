@@ -6,7 +6,7 @@ import { decodeDescribed } from "../jobs/DescribedBody.ts"
 import { bodies, Label, sourceOf } from "./Bodies.ts"
 import type { Body, BodySource } from "./Bodies.ts"
 
-/** A body that breaks rules of its model, with all faults. Reported as 400, code 2001. */
+/** A body that breaks the rules of its model, with all faults. Reported as 400 with code 2001. */
 export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", {
   errors: Schema.NonEmptyArray(FieldFault)
 }) {
@@ -15,7 +15,7 @@ export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody"
   }
 }
 
-/** Checked before the decode, whose cost grows with the number of fields and items. */
+/** Faults of the body's size, checked before decoding, whose cost grows with the number of fields and items. */
 export const sizeFaults = (input: unknown): ReadonlyArray<FieldFault> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return []
   const entries = Object.entries(input)

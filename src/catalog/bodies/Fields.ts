@@ -12,7 +12,7 @@ import {
 } from "../../domain/limits/Limits.ts"
 import { describeValue } from "../FieldFaults.ts"
 
-/** The code points of a longer text are not counted for the message. */
+/** In a longer text, code points are not counted for the error message. */
 const countedUnitsMax = 1_000_000
 
 const codePoints = (text: string): number => {
@@ -55,14 +55,14 @@ const notEmpty = Schema.makeFilter<string>(
   { toJsonSchema: () => ({ minLength: 1 }), arbitraryConstraint: { minCodePoints: 1 } }
 )
 
-/** A text that can be stored; its length is bounded by its users. */
+/** A text that can be stored. Its users add a maximum length. */
 export const Text = Schema.String.check(storable)
 
-/** Required: 1 to `maximum` Unicode code points. docs/reference/models.md#body-rules */
+/** A required text of 1 to `maximum` Unicode code points. docs/reference/models.md#body-rules */
 export const prompt = (maximum: number, description: string) =>
   Text.check(notEmpty, atMost(maximum)).annotate({ description })
 
-/** A text without a limit of its own (ADR 0110). */
+/** A text without a field-specific limit (ADR 0110). */
 export const LongText = Text.check(atMost(textCodePointsMax))
 
 /** May be empty. */
@@ -70,7 +70,7 @@ export const NegativePrompt = Text.check(atMost(negativePromptCodePointsMax)).an
   description: "What the result should not show"
 })
 
-/** A whole number, both bounds included. Both checks have the same text, so that one fault is reported. */
+/** An integer within inclusive bounds. Both checks have the same message, so that only one fault is reported. */
 export const count = (minimum: number, maximum: number) => {
   const expected = `an integer between ${minimum} and ${maximum}`
   return Schema.Number.check(
@@ -93,7 +93,7 @@ const flag = (byDefault: boolean, description: string) =>
     Schema.withDecodingDefaultKey(Effect.succeed(byDefault))
   )
 
-/** As `flag`; `null` leaves the choice to the vendor. */
+/** Like `flag`, but `null` leaves the choice to the vendor. */
 export const nullableFlag = (byDefault: boolean, description: string) =>
   Schema.NullOr(Schema.Boolean)
     .annotate({ default: byDefault, description })
@@ -117,15 +117,15 @@ export const Duration = Schema.Literals([videoShortSeconds, videoLongSeconds]).a
   description: `Seconds; absent means ${videoShortSeconds}`
 })
 
-/** For models that generate videos of one length. */
+/** For models that generate videos of only one length. */
 export const ShortDuration = Schema.Literal(videoShortSeconds).annotate({
   description: `Seconds; only ${videoShortSeconds}`
 })
 
-/** Bounded, because all of a Base64 text may be letters. */
+/** Length-limited, because a Base64 text may consist of letters only. */
 const schemed = /^[a-z][a-z0-9+.-]{0,63}:\/\//iu
 
-/** A text that starts with a scheme and `://` is read as a URL, not as Base64. */
+/** Whether a text is read as a URL rather than as Base64: it starts with a scheme and `://`. */
 export const isUrlCandidate = (text: string): boolean => schemed.test(text)
 
 const blank = /[\s\p{Cc}]/u
@@ -144,7 +144,7 @@ const urlFault = (text: string, schemes: ReadonlyArray<string>): string | undefi
     : "Expected a URL without user name and password"
 }
 
-/** URLs are checked here; Base64 and `data:` URIs are inspected by `acceptBody`. */
+/** A medium. URLs are checked here; `acceptBody` inspects Base64 and `data:` URIs. */
 const medium = (schemes: ReadonlyArray<string>, inline: boolean, description: string) =>
   Schema.String.check(
     Schema.makeFilter<string>(

@@ -14,7 +14,7 @@ export interface Pixels {
 /** A size that a model supports, and the body fields that request it. */
 export interface ImageSize extends Pixels {
   readonly fields: Readonly<Record<string, string>>
-  /** `1536x1024`, or the preset: `3:2 1K`. */
+  /** `1536x1024`, or the preset as `3:2 1K`. */
   readonly name: string
 }
 
@@ -25,7 +25,7 @@ const sizeOf = ({ height, width }: Pixels): ImageSize => ({
   name: `${width}x${height}`
 })
 
-/** `1024x1024`, or `1024*1024` as in the bodies of models. */
+/** Parses `1024x1024`, or `1024*1024` as in the bodies of models. */
 export const pixelsOf = (text: string): Pixels | undefined => {
   const [, width, height] = /^([1-9]\d{0,8})[x*]([1-9]\d{0,8})$/iu.exec(text) ?? []
   return width === undefined || height === undefined
@@ -48,7 +48,7 @@ const presets: ReadonlyArray<ImageSize> = aspectRatios.flatMap((ratio) =>
   })
 )
 
-/** For models that support any size within bounds; some vendors support only these three. */
+/** Further candidates for models that support any size within bounds, because some vendors support only these. */
 const usual: ReadonlyArray<Pixels> = [
   { width: 1024, height: 1024 },
   { width: 1536, height: 1024 },
@@ -65,7 +65,7 @@ const around = (side: number, grid: number): ReadonlyArray<number> => [
   Math.ceil(side / grid) * grid
 ]
 
-/** Sizes of one ratio with the wanted area, or the nearest that the bounds allow. */
+/** Sizes of one ratio with the wanted area, or the nearest area within the bounds. */
 const ofRatio = (ratio: number, area: number, rules: SizeRules): ReadonlyArray<Pixels> => {
   const { pixelsMax = Infinity, pixelsMin = 1, sideMax = Infinity, sideMin = 1 } = rules
   const stretch = Math.max(ratio, 1 / ratio)

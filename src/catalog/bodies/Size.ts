@@ -14,13 +14,13 @@ export const videoSizes = {
 
 export type VideoTier = "480P" | "720P" | "1080P"
 
-/** The price of a second depends on the tier. */
+/** The tier of a size, which determines the price per second. */
 export const tierOfSize = (size: string): VideoTier =>
   videoSizes["1080P"].some((it) => it === size) ? "1080P" : "720P"
 
 const pattern = /^([1-9]\d{0,8})\*([1-9]\d{0,8})$/u
 
-/** Bounds of a free size, all included. */
+/** Inclusive bounds of a free size. */
 export interface SizeRules {
   readonly pixelsMin?: number
   readonly pixelsMax?: number

@@ -13,12 +13,14 @@ const tolerance = (maximum: number) => ({
   description: "0 is the strictest"
 })
 
-/** A credit of the vendor is a US cent, as a credit is; the response of a submit shows what the job costs. */
+/**
+ * The vendor's credit is a US cent, like a credit of the gateway. The response to a submit shows the cost of the job.
+ */
 const capture = "timesUp(usage.cost, 1000000)"
 
 const side = { type: "integer", minimum: 64, maximum: 2048, multipleOf: 16, default: 1024 }
 
-/** Editing by words, at one price for each image. */
+/** Instruction-based editing, at one price per image. */
 const kontext = (model: string, hold: string) =>
   ({
     model,
@@ -64,9 +66,10 @@ const kontext = (model: string, hold: string) =>
   }) as const
 
 /**
- * Black Forest Labs, by its published OpenAPI document and its page of errors;
- * test/outside/adapters/blackForestLabs.test.ts checks the requests. Its polling URLs are at other hosts, and need no
- * key. `Task not found` is no end of a job, because it may be of another region. docs/reference/vendors.md#job-vendors
+ * Black Forest Labs, based on its published OpenAPI document and its error page;
+ * test/outside/adapters/blackForestLabs.test.ts checks the requests. Its polling URLs are at other hosts and need no
+ * key. `Task not found` does not end a job, because the job may be in another region.
+ * docs/reference/vendors.md#job-vendors
  */
 export const blackForestLabs: Vendor = {
   name: "bfl",
@@ -84,7 +87,7 @@ export const blackForestLabs: Vendor = {
       done: ["Ready"],
       failed: ["Error", "Request Moderated", "Content Moderated"]
     },
-    // They last for ten minutes
+    // Result URLs are valid for ten minutes
     results: { urls: ["$.result.sample"], shortLived: true },
     error: {
       code: ["$.detail[0].type"],
@@ -131,7 +134,7 @@ export const blackForestLabs: Vendor = {
           }
         },
         count: "1",
-        // Five cents for each megapixel that is begun
+        // Five cents per started megapixel
         price: {
           per: "expression",
           hold: "divideUp(body.width * body.height, 1000000) * 5000000",

@@ -16,10 +16,10 @@ const charactersMax = 64 * 1024
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Attached by the gateway to each body. */
+/** Fields that the gateway adds to every body. */
 const reserved: ReadonlySet<string> = new Set(["metadata", "webhook"])
 
-/** The place that the message of the import names, such as `at ["schema"]["properties"]["f"]`. */
+/** Extracts the place from an import error, such as `at ["schema"]["properties"]["f"]`. */
 const place = /\n\s*at ((?:\[(?:"(?:[^"\\]|\\.)*"|\d+)\])+)$/u
 
 const issueOfImport = (error: unknown): SchemaIssue => {
@@ -41,8 +41,8 @@ const issueOfImport = (error: unknown): SchemaIssue => {
 const decodeKey = Schema.decodeSync(Schema.fromJsonString(Schema.Json))
 
 /**
- * The keywords of draft 2020-12 that Effect can check, without patterns and without references: a schema that refers to
- * itself could make the work of a body exponential.
+ * Imports the keywords of draft 2020-12 that Effect can check, without patterns and references. A schema that refers to
+ * itself could make checking a body exponential.
  */
 const imported = (schema: JsonSchema.JsonSchema): Schema.Codec<unknown> => {
   return Schema.make(
@@ -79,7 +79,7 @@ const issueOf = (schema: Readonly<Record<string, Schema.Json>>) => {
   }
 }
 
-/** A default is sent as it is. */
+/** Faults of a default. The default is checked like a client's value, because it is sent unchanged. */
 const defaultFaults = (name: string, property: unknown): ReadonlyArray<SchemaIssue> => {
   if (!isObject(property) || !Object.hasOwn(property, "default")) return []
   const decoded = Schema.decodeUnknownResult(
@@ -104,7 +104,7 @@ interface Prepared {
 
 const prepared = new WeakMap<BodySchema, Prepared>()
 
-/** Once for each schema of a catalog. */
+/** Runs once per schema of a catalog. */
 const prepare = (schema: BodySchema): Prepared => {
   const known = prepared.get(schema)
   if (known !== undefined) return known
@@ -134,7 +134,7 @@ const storableFaults = (value: unknown, path: ReadonlyArray<PropertyKey>): Array
     : []
 }
 
-/** Decodes a body by a schema, with the defaults of its members; or all faults. */
+/** Decodes a body by a schema and fills in the defaults of its members, or fails with all faults. */
 export const decodeDescribed = (
   schema: BodySchema,
   input: unknown
@@ -150,7 +150,7 @@ export const decodeDescribed = (
   })
 }
 
-/** The schema of a request for the OpenAPI document: the body with what a client attaches. */
+/** The schema of a request for the OpenAPI document: the body and what a client may attach to it. */
 export const requestSchemaOf = (schema: BodySchema) =>
   imported({
     ...schema,

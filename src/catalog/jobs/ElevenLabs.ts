@@ -2,8 +2,8 @@ import type { Vendor } from "../Vendors.ts"
 import { object, promptOf } from "./Shapes.ts"
 
 /**
- * Sound effects of ElevenLabs, by its client `@elevenlabs/elevenlabs-js` 2.73.0 and its page of errors;
- * test/outside/adapters/elevenLabs.test.ts compares the requests. The response is the sound, so there is no job.
+ * Sound effects of ElevenLabs, based on its client `@elevenlabs/elevenlabs-js` 2.73.0 and its error page;
+ * test/outside/adapters/elevenLabs.test.ts compares the requests. The response is the audio itself, so there is no job.
  * docs/reference/vendors.md#job-vendors
  */
 export const elevenLabs: Vendor = {

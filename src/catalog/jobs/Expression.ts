@@ -2,17 +2,17 @@ import { Environment, EvaluationError } from "@marcbachmann/cel-js"
 import { Result, Schema } from "effect"
 
 /**
- * What an expression is for: a condition, a value of a request, or a price. Each has its own variables. A price has
- * integers only, and says how it rounds. docs/vendors-as-files.md#expressions, ADR 0298
+ * What an expression is used for: a condition, a value of a request, or a price. Each has its own variables. A price
+ * uses only integers and rounds explicitly. docs/vendors-as-files.md#expressions, ADR 0298
  */
 export type Purpose = "condition" | "value" | "price"
 
 const variables: Readonly<Record<Purpose, ReadonlyArray<string>>> = {
-  /** Of a vendor's response. */
+  /** Parts of a vendor's response. */
   condition: ["status", "code", "message", "response"],
-  /** `item`: of a list that a template repeats. */
+  /** `item` is an element of the list that a template repeats. */
   value: ["body", "model", "task", "callback", "item"],
-  /** `usage` and `results` exist when a task has ended. */
+  /** `usage` and `results` exist once a task has ended. */
   price: ["body", "usage", "results"]
 }
 
@@ -26,7 +26,7 @@ const limits = {
   maxCallArguments: 4
 }
 
-/** Nothing here loops over its input or takes a pattern. */
+/** The allowed functions. None of them loops over its input or takes a pattern. */
 const calls: ReadonlySet<string> = new Set([
   "has",
   "size",
@@ -50,10 +50,10 @@ const divide = (a: bigint, b: bigint, isUp: boolean): bigint => {
   return isExact || isNegative === isUp ? quotient : quotient + (isUp ? 1n : -1n)
 }
 
-/** A decimal number as JSON writes it, up to 10^18: a `double` of a vendor has up to 17 digits and an exponent. */
+/** A JSON decimal number of at most 18 integer digits. A vendor's `double` may have up to 17 digits and an exponent. */
 export const decimal = /^(-?)(\d{1,18})(?:\.(\d{1,30}))?(?:[eE]-(\d{1,3}))?$/u
 
-/** A decimal number times an integer, exactly, and rounded once. */
+/** Multiplies a decimal number by an integer exactly, and rounds once. */
 const times = (value: unknown, by: bigint, isUp: boolean): bigint => {
   const match = decimal.exec(String(value))
   if (match === null)
@@ -92,7 +92,7 @@ type Compiled = (scope: Readonly<Record<string, unknown>>) => unknown
 const isNode = (value: unknown): value is { readonly op: string; readonly args: unknown } =>
   typeof value === "object" && value !== null && "op" in value && "args" in value
 
-/** What an expression may not have. */
+/** Why an expression contains something that is not allowed. */
 const faultIn = (value: unknown, purpose: Purpose): string | undefined => {
   if (Array.isArray(value)) {
     for (const item of value) {
@@ -115,7 +115,7 @@ const faultIn = (value: unknown, purpose: Purpose): string | undefined => {
   return op === "value" ? undefined : faultIn(args, purpose)
 }
 
-/** The first line: the others quote the text. */
+/** Only the first line of the message, because the others quote the text. */
 const messageOf = (error: unknown): string =>
   error instanceof Error ? (error.message.split("\n")[0] ?? "") : "It is no expression of CEL"
 
@@ -140,7 +140,7 @@ const compile = (text: string, purpose: Purpose): Result.Result<Compiled, string
 const known = new Map<string, Result.Result<Compiled, string>>()
 const knownMax = 2000
 
-/** Expressions come from catalogs, which have few. */
+/** Cached without a limit: expressions come from catalogs, which have few. */
 const compiled = (text: string, purpose: Purpose): Result.Result<Compiled, string> => {
   const key = `${purpose} ${text}`
   const found = known.get(key)
@@ -151,17 +151,20 @@ const compiled = (text: string, purpose: Purpose): Result.Result<Compiled, strin
   return made
 }
 
-/** Why a text is no expression for this; `undefined` if it is one. */
+/** Why a text is not a valid expression for this purpose; `undefined` if it is valid. */
 export const expressionFault = (text: string, purpose: Purpose): string | undefined => {
   const made = compiled(text, purpose)
   return Result.isSuccess(made) ? undefined : made.failure
 }
 
-/** An expression of the catalog in CEL. */
+/** A CEL expression in the catalog. */
 export const Expression = (purpose: Purpose) =>
   Schema.NonEmptyString.check(Schema.makeFilter<string>((text) => expressionFault(text, purpose)))
 
-/** Of JSON: whole numbers are integers. In a price any other number is its decimal text, which only `times…` reads. */
+/**
+ * Converts a JSON value for CEL. Whole numbers become integers. In a price, any other number becomes its decimal text,
+ * which only `times…` reads.
+ */
 const valueOf = (value: unknown, purpose: Purpose): unknown => {
   if (typeof value === "number") {
     if (Number.isSafeInteger(value)) return BigInt(value)
@@ -175,7 +178,7 @@ const valueOf = (value: unknown, purpose: Purpose): unknown => {
     : value
 }
 
-/** Evaluates an expression over JSON; variables that are left out are null. */
+/** Evaluates an expression over JSON. Variables that are left out are null. */
 export const evaluate = (
   text: string,
   purpose: Purpose,
@@ -192,7 +195,7 @@ export const evaluate = (
     }
   })
 
-/** Whether a condition holds. One that cannot be evaluated does not. */
+/** Whether a condition holds. A condition that cannot be evaluated does not hold. */
 export const holds = (text: string, scope: Readonly<Record<string, unknown>>): boolean => {
   const found = evaluate(text, "condition", scope)
   return Result.isSuccess(found) && found.success === true

@@ -4,7 +4,7 @@ import type { OwnResults } from "./JobProtocol.ts"
 
 type Jobs = NonNullable<Vendor["jobs"]>
 
-/** A place below `jobs`, and what is wrong there. */
+/** A place below `jobs`, and its fault. */
 type Fault = readonly [path: ReadonlyArray<PropertyKey>, detail: string]
 
 const isWholeUrl = (path: string): boolean => path.startsWith("{")
@@ -22,7 +22,7 @@ type Submit = Pick<Jobs["submit"], "form" | "json" | "results"> & {
   readonly path?: string | undefined
 }
 
-/** Of the vendor's own submit, and of that of a model over it (`base`). */
+/** The faults of the vendor's own submit, or of a model's submit that overrides parts of it (`base`). */
 const submitFaultsAt = (
   at: ReadonlyArray<PropertyKey>,
   own: Submit,
@@ -55,7 +55,7 @@ const submitFaults = ({ models, submit }: Jobs): ReadonlyArray<Fault> => [
   )
 ]
 
-/** Of one model with a body of its own. */
+/** The faults of the media fields of one described body. */
 export const mediaFaults = ({
   body,
   media = {}
@@ -90,7 +90,10 @@ const stateFaults = ({ state }: Jobs): ReadonlyArray<Fault> =>
     })
   )
 
-/** A vendor has all that polls need, or each of its models has its results in the response of its submit. */
+/**
+ * The description must contain everything that polls need, unless the submit responses of all models contain their
+ * results.
+ */
 const pollFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const { models, poll, results, state, submit } = jobs
   const isNeeded = models.some(
@@ -119,7 +122,7 @@ const placeFaults = (
     : []
 }
 
-/** The vendor has to get the address of its callbacks. */
+/** If the vendor sends callbacks, its submits must contain the callback URL. */
 const callbackFaults = ({ callbacks, models, poll, submit }: Jobs): ReadonlyArray<Fault> => {
   if (callbacks === undefined) return []
   const { parameter, proof } = callbacks
@@ -137,7 +140,7 @@ const callbackFaults = ({ callbacks, models, poll, submit }: Jobs): ReadonlyArra
   ]
 }
 
-/** Rules of a description that its schema cannot express, each at its place. */
+/** Faults that the schema of a description cannot express, each with its place. */
 export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const { cancel, failures, list, poll, results, submit } = jobs
   const { handle = { id: "" } } = submit

@@ -11,8 +11,8 @@ import { Expression } from "./Expression.ts"
 import { SubmitBody } from "./JobProtocol.ts"
 
 /**
- * How a medium is sent: the client's https URL or else a data URI (`auto`, the default), always a data URI, bare
- * Base64, or a URL that the vendor can fetch, which needs a public `BASE_URL`.
+ * How a medium is sent: as the client's https URL or else a data URI (`auto`, the default), always as a data URI, as
+ * bare Base64, or as a URL that the vendor can fetch, which needs a public `BASE_URL`.
  */
 const SentAs = Schema.optionalKey(Schema.Literals(["auto", "data-uri", "base64", "url"]))
 
@@ -34,7 +34,7 @@ const seconds = Schema.optionalKey(
   Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 3600 }))
 )
 
-/** What a field of a body takes, or each item of its list. */
+/** What a media field, or each item of a list field, accepts. */
 const MediaField = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("image"),
@@ -60,12 +60,12 @@ const MediaField = Schema.Union([
 ])
 export type MediaField = typeof MediaField.Type
 
-/** What an entry has of a model whose body is described. */
+/** The members of an entry that describe its body and request. */
 export const Described = Schema.Struct({
   body: BodySchema,
-  /** By field of the body. */
+  /** Rules of media, by body field. */
   media: Schema.optionalKey(Schema.Record(Schema.String, MediaField)),
-  /** Ordered results; absent: as many as the vendor makes. */
+  /** The number of ordered results. If absent, the task accepts as many as the vendor makes. */
   count: Schema.optionalKey(Expression("price")),
   submit: Schema.optionalKey(Schema.Struct(SubmitBody))
 })
@@ -74,7 +74,7 @@ export type Described = typeof Described.Type
 /** A model of a job vendor. docs/vendors-as-files.md#job-vendors */
 export const JobModel = Schema.Struct({
   model: PathSegment,
-  /** The vendor's id, where it is another. */
+  /** The vendor's model id, if it differs from `model`. */
   upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
   action: Schema.optionalKey(Action),
   result: MediaKind,
@@ -85,7 +85,7 @@ export const JobModel = Schema.Struct({
 })
 export type JobModel = typeof JobModel.Type
 
-/** A model as the catalog has it, at the vendor and the adapter that run it. */
+/** The catalog entry of a model at its vendor, with the adapter that runs it. */
 export const entryOf = (
   { adapter, vendor }: Pick<CatalogEntry, "adapter" | "vendor">,
   { action, artifacts, body, count, media, model, submit, upstreamModel, ...row }: JobModel
@@ -106,7 +106,7 @@ export const entryOf = (
   }
 })
 
-/** The rules by which a medium of a field is checked. */
+/** The rules that media of a field must meet. */
 export const rulesOf = (field: MediaField): MediaRules => {
   switch (field.kind) {
     case "image":

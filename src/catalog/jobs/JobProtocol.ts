@@ -3,7 +3,7 @@ import { Expression } from "./Expression.ts"
 import { JsonPath, SingularPath } from "./JsonPath.ts"
 import { Template } from "./Template.ts"
 
-/** Never set by a file: they belong to the connection, or to the body. */
+/** Headers that a file cannot set, because the connection or the body determines them. */
 const ownHeaders: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -26,21 +26,21 @@ const HeaderValue = Schema.String.check(
   Schema.isPattern(/^[\x20-\x7e]{1,200}$/u, { expected: "1 to 200 printable characters" })
 )
 
-/** The name of a value that a submit leaves, or of a figure. */
+/** The name of a handle value or of a usage figure. */
 const Name = Schema.String.check(
   Schema.isPattern(/^[a-z][A-Za-z0-9]{0,31}$/u, { expected: "a name such as id" })
 )
 
 /**
- * How the key is sent: no expression, only these. `jwt`: the key is `accessKey:secretKey`, and each request has a
- * bearer token signed with it (HS256). docs/vendors-as-files.md#authentication
+ * How the key is sent. Only these forms are allowed, not expressions. `jwt`: the key is `accessKey:secretKey`, and each
+ * request has a bearer token that is signed with it (HS256). docs/vendors-as-files.md#authentication
  */
 export const JobAuth = Schema.Union([
   Schema.Struct({ scheme: Schema.Literal("bearer") }),
   Schema.Struct({
     scheme: Schema.Literal("header"),
     name: HeaderName,
-    /** Before the key, such as `Key `. */
+    /** Text before the key, such as `Key `. */
     prefix: Schema.optionalKey(HeaderValue)
   }),
   Schema.Struct({
@@ -55,11 +55,11 @@ export type JobAuth = typeof JobAuth.Type
 
 const placeholder = /\{([^{}]*)\}/gu
 
-/** The names in the braces of a path. */
+/** The names of the placeholders in a path. */
 export const namesIn = (path: string): ReadonlyArray<string> =>
   Array.from(path.matchAll(placeholder), (match) => match[1] ?? "")
 
-/** A path after the base, or `{name}`: a whole URL that the vendor named, of the vendor's own origin. */
+/** A path after the base, or `{name}`: a whole URL that the vendor named. */
 export const RequestPath = Schema.String.check(
   Schema.isPattern(/^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@/?%{}-]{0,300}|\{[a-z][A-Za-z0-9]{0,31}\})$/u, {
     expected: "a path such as /v1/tasks/{id}, or the name of a URL such as {statusUrl}"
@@ -73,29 +73,29 @@ export const RequestPath = Schema.String.check(
 const Paths = Schema.NonEmptyArray(JsonPath).check(Schema.isMaxLength(8))
 const Words = Schema.NonEmptyArray(Schema.NonEmptyString).check(Schema.isMaxLength(32))
 
-/** Where the results are in a response: at the first of these that has any. */
+/** The paths of the results in a response. The first path that selects any is used. */
 const places = {
-  /** Of URLs; a list of them, or of objects with `url`. */
+  /** Paths of URLs, of lists of URLs, or of objects with `url`. */
   urls: Schema.optionalKey(Paths),
   base64: Schema.optionalKey(Paths),
-  /** Each value there is a document of JSON. */
+  /** Paths of values, each of which is a JSON document. */
   json: Schema.optionalKey(Paths),
-  /** Of all results, where neither URL nor bytes tell. */
+  /** The media type of all results, used if neither URL nor bytes show it. */
   mime: Schema.optionalKey(
     Schema.String.check(
       Schema.isPattern(/^[a-z]+\/[a-z0-9.+-]{1,60}$/u, { expected: "a media type" })
     )
   ),
-  /** The vendor deletes them within 24 hours. */
+  /** Whether the vendor deletes the results within 24 hours. */
   shortLived: Schema.optionalKey(Schema.Boolean),
-  /** URLs of the base's origin are downloaded with the key; all others without it. */
+  /** Whether URLs of the base's origin are downloaded with the key. All other URLs are downloaded without it. */
   withKey: Schema.optionalKey(Schema.Boolean)
 }
 
-/** Of a call that returns its results at once: there is no job. */
+/** The results of a call that returns them at once, without a job. */
 const OwnResults = Schema.Struct({
   ...places,
-  /** The body of the response is the result. */
+  /** Whether the whole response body is the result. */
   whole: Schema.optionalKey(Schema.Boolean)
 })
 export type OwnResults = typeof OwnResults.Type
@@ -104,9 +104,12 @@ export type OwnResults = typeof OwnResults.Type
 export const SubmitBody = {
   path: Schema.optionalKey(RequestPath),
   json: Schema.optionalKey(Template),
-  /** Parts of a `multipart/form-data` body, used instead of `json`. A value `{"$file": path}` is the bytes of a medium. */
+  /**
+   * Parts of a `multipart/form-data` body, used instead of `json`. The value `{"$file": path}` stands for the bytes of
+   * a medium.
+   */
   form: Schema.optionalKey(Schema.Record(Schema.String, Template)),
-  /** The response has the results, and nothing is polled. */
+  /** The response contains the results, so nothing is polled. */
   results: Schema.optionalKey(OwnResults)
 }
 
@@ -115,14 +118,14 @@ const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimu
 const Submit = Schema.Struct({
   ...SubmitBody,
   method: Schema.optionalKey(Schema.Literals(["POST", "PUT"])),
-  /** Gets the id of the task, for a vendor that makes one job of equal keys. */
+  /** A header that carries the task's id, for a vendor that creates only one job per key. */
   idempotencyHeader: Schema.optionalKey(HeaderName),
-  /** What polls need of the response; `id` is the vendor's id of the job. */
+  /** The values of the response that later requests need. `id` is the vendor's id of the job. */
   handle: Schema.optionalKey(Schema.Record(Name, SingularPath))
 })
 
 /**
- * What the gateway does with a failure. The first seven say that a refused submit has certainly bought nothing.
+ * What the gateway does with a failure. The first seven classes say that a refused submit has certainly bought nothing.
  * docs/reference/vendors.md#error-classes
  */
 const FailureClass = Schema.Literals([
@@ -137,10 +140,10 @@ const FailureClass = Schema.Literals([
   "TIMEOUT"
 ])
 
-/** All that it names must be so. One with a status is never about a job that has failed. */
+/** A rule applies if all its conditions are met. A rule with a status never applies to a failed job. */
 const FailureRule = Schema.Struct({
   status: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 200, maximum: 599 }))),
-  /** A whole code, or the beginning of one when it ends in `*`. */
+  /** A whole code, or a prefix if it ends in `*`. */
   codes: Schema.optionalKey(Words),
   when: Schema.optionalKey(Expression("condition")),
   class: FailureClass
@@ -150,7 +153,7 @@ export type FailureRule = typeof FailureRule.Type
 const Report = Schema.Struct({ code: Schema.optionalKey(Paths), message: Paths })
 
 const Results = Schema.Struct({
-  /** A second request, for a vendor whose polls have only the state. */
+  /** The path of a second request, for a vendor whose polls return only the state. */
   path: Schema.optionalKey(RequestPath),
   ...places
 })
@@ -158,14 +161,14 @@ export type Results = typeof Results.Type
 
 const Poll = Schema.Struct({
   path: RequestPath,
-  /** The least time between two polls of a job. */
+  /** The shortest interval between two polls of a job. */
   seconds: Schema.optionalKey(positive(60))
 })
 
-/** What a poll shows; a state that is in no list is one of a running job. */
+/** The states that a poll can return. A state in none of the lists means that the job is running. */
 const State = Schema.Struct({
   at: SingularPath,
-  /** A response without a state is one of a running job, too. */
+  /** A response without a state also means that the job is running. */
   absent: Schema.optionalKey(Schema.Literal("running")),
   running: Words,
   done: Words,
@@ -176,14 +179,14 @@ const ParameterName = Schema.String.check(
   Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,31}$/u, { expected: "the name of a parameter" })
 )
 
-/** The vendor's list of jobs, newest first, to find a job whose submit has no outcome. */
+/** The vendor's list of jobs, newest first. It is used to find a job whose submit got no response. */
 const List = Schema.Struct({
   path: RequestPath,
   jobs: JsonPath,
   id: SingularPath,
   /** Unix seconds or milliseconds, or ISO 8601. */
   createdAt: SingularPath,
-  /** How a listed job shows its request, if not with the value of the task itself. */
+  /** How a listed job shows its request, if it does not show the task's id. */
   shows: Schema.NonEmptyArray(Schema.Struct({ listed: SingularPath, sent: SingularPath })).check(
     Schema.isMaxLength(16)
   ),
@@ -193,14 +196,13 @@ const List = Schema.Struct({
       parameter: ParameterName
     })
   ),
-  /** The callback address of a listed job, which names its task. */
+  /** The callback URL of a listed job, which identifies its task. */
   callback: Schema.optionalKey(SingularPath)
 })
 
 /**
- * How a callback proves that the vendor sent it: by the address, which only the vendor knows; by the signature of
- * Standard Webhooks, with a secret that the vendor shows with the key; or by fal's signature, with the keys that fal
- * publishes.
+ * How a callback is authenticated: by its URL, which only the vendor knows; by a Standard Webhooks signature whose
+ * secret the vendor returns to requests with the key; or by fal's signature with fal's published keys.
  */
 const CallbackProof = Schema.Union([
   Schema.Struct({ scheme: Schema.Literal("url") }),
@@ -211,22 +213,25 @@ const CallbackProof = Schema.Union([
   Schema.Struct({ scheme: Schema.Literal("fal") })
 ])
 
-/** The vendor calls when a job has ended. docs/vendors-as-files.md#callbacks */
+/** The vendor sends a callback when a job has ended. docs/vendors-as-files.md#callbacks */
 const Callbacks = Schema.Struct({
-  /** The parameter of the submit with the address; absent: its template has it as `$.callback`. */
+  /**
+   * The query parameter of the submit that carries the callback URL. If absent, the submit's template contains it as
+   * `$.callback`.
+   */
   parameter: Schema.optionalKey(ParameterName),
   proof: CallbackProof
 })
 export type Callbacks = typeof Callbacks.Type
 
-/** The protocol of asynchronous jobs of a vendor. docs/vendors-as-files.md#job-vendors, ADR 0298 */
+/** A vendor's protocol for asynchronous jobs. docs/vendors-as-files.md#job-vendors, ADR 0298 */
 export const JobProtocol = Schema.Struct({
-  /** Absent: a bearer token. */
+  /** If absent, the key is sent as a bearer token. */
   auth: Schema.optionalKey(JobAuth),
   /** Sent with every request. */
   headers: Schema.optionalKey(Schema.Record(HeaderName, HeaderValue)),
   submit: Submit,
-  /** These three and `submit.handle` together; without them every submit has `results`. */
+  /** Set together with the next two and `submit.handle`. Without them, every submit must have `results`. */
   poll: Schema.optionalKey(Poll),
   state: Schema.optionalKey(State),
   results: Schema.optionalKey(Results),
@@ -234,31 +239,31 @@ export const JobProtocol = Schema.Struct({
     Schema.Struct({
       method: Schema.Literals(["POST", "PUT", "DELETE"]),
       path: RequestPath,
-      /** Statuses that say that the job has ended. */
+      /** Statuses of a cancel that mean that the job has already ended. */
       tooLate: Schema.optionalKey(Schema.Array(Schema.Int))
     })
   ),
   list: Schema.optionalKey(List),
   callbacks: Schema.optionalKey(Callbacks),
-  /** An error in a response. */
+  /** Where a response contains its error. */
   error: Report,
-  /** Why a job has failed, in its poll; absent: as `error`. */
+  /** Where a poll says why a job has failed. If absent, as `error`. */
   jobError: Schema.optionalKey(Report),
-  /** The first that applies. A refused submit to which none applies is in doubt: 3004. */
+  /** The first rule that applies decides. If none applies, a refused submit is in doubt: 3004. */
   failures: Schema.Array(FailureRule).check(Schema.isMaxLength(100)),
-  /** Figures of a job that has ended, for its price. */
+  /** Figures of an ended job, for its price. */
   usage: Schema.optionalKey(Schema.Record(Name, JsonPath)),
-  /** Jobs of an account at once, unless the operator sets another limit. */
+  /** The most concurrent jobs of an account, unless the operator sets another limit. */
   concurrent: Schema.optionalKey(positive(100_000)),
   pollsPerSecond: Schema.optionalKey(positive(100_000)),
-  /** Submits of a model. */
+  /** The rate of submits per model. */
   submits: Schema.optionalKey(
     Schema.Struct({ calls: positive(1_000_000), seconds: positive(86_400) })
   )
 })
 export type JobProtocol = typeof JobProtocol.Type
 
-/** What a vendor has whose jobs are polled. */
+/** The parts of a protocol whose jobs are polled. */
 export interface Polled {
   readonly handle: Readonly<Record<string, string>>
   readonly poll: NonNullable<JobProtocol["poll"]>
@@ -266,7 +271,7 @@ export interface Polled {
   readonly results: Results
 }
 
-/** The parts that polls need; `undefined` if no job of the vendor is polled. */
+/** The parts that polls need; `undefined` if the vendor has no polled jobs. */
 export const polledOf = ({ poll, results, state, submit }: JobProtocol): Polled | undefined =>
   poll === undefined || results === undefined || state === undefined || submit.handle === undefined
     ? undefined

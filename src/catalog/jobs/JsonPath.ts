@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 
 /**
- * One step of a path: the name of a member, the index of an element, or all of them (`null`). A strict subset of
- * RFC 9535 without filters, slices and descendants, so that the work of a path is bounded by the nodes that it selects.
- * ADR 0298
+ * One step of a path: a member name, an array index, or a wildcard (`null`). Paths are a strict subset of RFC 9535
+ * without filters, slices and descendants, so that the cost of a path is bounded by the number of nodes that it
+ * selects. ADR 0298
  */
 type Step = string | number | null
 
@@ -14,10 +14,10 @@ const step =
 const charactersMax = 200
 const stepsMax = 16
 
-/** Nodes that a path may select. */
+/** The most nodes that a path may select. */
 const nodesMax = 1000
 
-/** `undefined` for a text that is no path of the subset. */
+/** `undefined` if the text is not a path of the subset. */
 const parse = (text: string): ReadonlyArray<Step> | undefined => {
   if (!text.startsWith("$") || text.length > charactersMax) return undefined
   const steps: Array<Step> = []
@@ -35,7 +35,7 @@ const parse = (text: string): ReadonlyArray<Step> | undefined => {
 const known = new Map<string, ReadonlyArray<Step> | undefined>()
 const knownMax = 2000
 
-/** Paths come from catalogs, which have few. */
+/** Cached without a limit: paths come from catalogs, which have few. */
 const stepsOf = (text: string): ReadonlyArray<Step> | undefined => {
   if (known.has(text)) return known.get(text)
   if (known.size >= knownMax) known.clear()
@@ -44,7 +44,7 @@ const stepsOf = (text: string): ReadonlyArray<Step> | undefined => {
   return steps
 }
 
-/** A path of the catalog. docs/vendors-as-files.md#paths */
+/** A path in the catalog. docs/vendors-as-files.md#paths */
 export const JsonPath = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -53,7 +53,7 @@ export const JsonPath = Schema.String.check(
   )
 )
 
-/** Selects one node at most, so that it says where a value is to be written, too. */
+/** A path that selects at most one node, so it can also be used to write a value. */
 export const SingularPath = JsonPath.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -78,10 +78,10 @@ export const select = (path: string, value: unknown): ReadonlyArray<unknown> => 
   return nodes
 }
 
-/** The first node; `undefined` when there is none. */
+/** The first node; `undefined` if there is none. */
 export const first = (path: string, value: unknown): unknown => select(path, value)[0]
 
-/** The first text, number or switch that one of the paths selects, as text. */
+/** The first string, number or boolean that one of the paths selects, as text. */
 export const textAt = (paths: ReadonlyArray<string>, value: unknown): string | undefined => {
   for (const path of paths) {
     const found = first(path, value)
@@ -96,7 +96,7 @@ export const textAt = (paths: ReadonlyArray<string>, value: unknown): string | u
 export const keysOf = (path: string): ReadonlyArray<string | number> =>
   (stepsOf(path) ?? []).filter((key) => key !== null)
 
-/** Writes `values` where the path would select them: an inverse of `select`. A wildcard is an array. */
+/** Writes `values` where the path would select them: the inverse of `select`. A wildcard creates an array. */
 export const written = (target: unknown, path: string, values: ReadonlyArray<unknown>): unknown => {
   const write = (
     node: unknown,

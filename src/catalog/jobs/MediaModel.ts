@@ -2,20 +2,20 @@ import { Schema, Struct } from "effect"
 import type { CatalogEntry } from "../CatalogEntry.ts"
 import { entryOf, JobModel } from "./JobModel.ts"
 
-/** Names of fields, each of which may hold results: `image`, or a path such as `result.video`. */
+/** Names of fields that may hold results: `image`, or a path such as `result.video`. */
 export const OutputFields = Schema.Array(Schema.NonEmptyString).check(
   Schema.isMinLength(1, { message: "Expected at least one" })
 )
 
 /**
- * A model of a vendor of many models, with a body of its own: its members have the vendor's own names, and are sent as
- * they are. docs/catalog.md#models-with-a-body-of-their-own
+ * A model of a vendor with many models, whose body the catalog describes. Its members have the vendor's own names and
+ * are sent unchanged. docs/catalog.md#models-with-a-body-of-their-own
  */
 export const MediaModel = Schema.Struct({
   vendor: Schema.Literals(["fal", "replicate"]),
   ...Struct.omit(JobModel.fields, ["submit"]),
   upstreamModel: Schema.NonEmptyString,
-  /** Absent: the usual fields; of documents, the whole output. */
+  /** If absent, the usual fields are read; for documents, the whole output. */
   output: Schema.optionalKey(OutputFields)
 })
 export type MediaModel = typeof MediaModel.Type

@@ -13,7 +13,7 @@ import {
 } from "./PublishedSchema.ts"
 import type { JsonObject, Resolved, Written } from "./PublishedSchema.ts"
 
-/** What a vendor's published schema says of a model: a row of `mediaModels` without its price. */
+/** The content of a vendor's published schema for a model: a row of `mediaModels` without its price. */
 export interface PublishedModel {
   readonly upstreamModel: string
   readonly result: MediaKind
@@ -21,21 +21,21 @@ export interface PublishedModel {
   readonly media?: Readonly<Record<string, { readonly kind: InputKind }>>
   readonly count?: string
   readonly output?: ReadonlyArray<string>
-  /** What was left out, and what the operator has to decide. */
+  /** What was left out, and what the operator must decide. */
   readonly notes: ReadonlyArray<string>
 }
 
 export interface PublishedRequest {
   readonly id: string
   readonly document: unknown
-  /** What the operator says that it makes. */
+  /** What the model makes, if the operator says so. */
   readonly result?: MediaKind | undefined
 }
 
-/** The model of fal's queue that an OpenAPI document describes. */
+/** The fal queue model that an OpenAPI document describes. */
 export const falModel = (request: PublishedRequest) => read(() => falModelIn(request))
 
-/** The newest version of a model of Replicate, by the response of `GET /v1/models/{owner}/{name}`. */
+/** The newest version of a Replicate model, from the response of `GET /v1/models/{owner}/{name}`. */
 export const replicateModel = (request: PublishedRequest) => read(() => replicateModelIn(request))
 
 const read = (make: () => PublishedModel): Result.Result<PublishedModel, string> => {
@@ -73,7 +73,7 @@ const falModelIn = ({ document, id, result: asked }: PublishedRequest): Publishe
   }
 }
 
-/** With `sync_mode` fal returns a data URI, which no result may be. */
+/** Fields of fal that are left out. With `sync_mode` fal returns a data URI, which a result must not be. */
 const falOnly: ReadonlyMap<string, string> = new Map([
   ["sync_mode", "its results would be part of the response"]
 ])
@@ -99,7 +99,7 @@ const replicateModelIn = ({ document, id, result: asked }: PublishedRequest): Pu
   }
 }
 
-/** By the ending of the first file that the example of a model has. */
+/** The kind of result, from the extension of the first file in the model's example. */
 const kindOfExample = (example: unknown): MediaKind | undefined => {
   const output = valueIn(example, "output")
   const values = [output, ...Object.values(Object(output))].flat()
@@ -122,7 +122,7 @@ const words: ReadonlyArray<readonly [RegExp, MediaKind]> = [
   [/(?:mesh|glb|gltf|3d)/giu, "meshes"]
 ]
 
-/** By the last word of a name that says it: `mask_video_url` is a video. */
+/** The kind of input, from the last word of the name that tells it: `mask_video_url` is a video. */
 const kindIn = (name: string): MediaKind | undefined => {
   let last = -1
   let found: MediaKind | undefined
@@ -134,7 +134,7 @@ const kindIn = (name: string): MediaKind | undefined => {
   return found
 }
 
-/** A place in an output that holds files; the whole output has an empty name. */
+/** A place in the output that holds files. The whole output has an empty name. */
 interface PublishedFile {
   readonly name: string
   readonly kind: MediaKind | undefined
@@ -181,7 +181,7 @@ const resultOf = (
 
 const outputsMax = 8
 
-/** The fields with the results; none if the whole output is the result. */
+/** The fields that hold the results. Empty if the whole output is the result. */
 const namesOf = (files: ReadonlyArray<PublishedFile>, result: MediaKind): ReadonlyArray<string> => {
   if (result === "documents") return []
   const names = files
@@ -201,7 +201,7 @@ const inputKinds: Partial<Record<MediaKind, InputKind>> = {
 const choicesOf = ({ anyOf }: Written): ReadonlyArray<unknown> =>
   Array.isArray(anyOf) ? anyOf : []
 
-/** Without the choice of `null`: an absent medium is one that is not there. */
+/** Removes `null` from the choices, because clients omit an absent medium. */
 const withoutNull = (schema: Written): JsonObject => {
   const rest = choicesOf(schema).filter((it) => valueIn(it, "type") !== "null")
   const [only] = rest
@@ -231,7 +231,7 @@ const mediumOf = (name: string, schema: Written): Written | undefined => {
   }
 }
 
-/** Fields that say how many results are ordered. */
+/** Fields that set the number of results. */
 const counting = ["num_images", "num_outputs", "number_of_images", "num_videos"]
 
 const reserved: ReadonlyMap<string, string> = new Map([
@@ -307,7 +307,7 @@ const fieldIn = (
   }
 }
 
-/** As the vendor shows them: fal lists the names, Replicate numbers the fields. */
+/** Fields in the vendor's display order: fal lists the names, Replicate numbers the fields. */
 const inOrder = (
   schema: JsonObject,
   properties: JsonObject

@@ -7,7 +7,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The value below own members of these names; `undefined` if there is none. */
+/** The value at a path of own members; `undefined` if there is none. */
 export const valueIn = (value: unknown, ...names: ReadonlyArray<string>): unknown =>
   names.reduce<unknown>(
     (node, name) => (isObject(node) && Object.hasOwn(node, name) ? node[name] : undefined),
@@ -26,7 +26,7 @@ const defaultCharactersMax = 2000
 
 const referencePrefix = "#/components/schemas/"
 
-/** Deeper values would exhaust the stack of what reads them. */
+/** Deeper values would overflow the stack of code that reads them. */
 const checkDepth = (document: unknown): void => {
   let level: ReadonlyArray<unknown> = [document]
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -42,16 +42,16 @@ const checkDepth = (document: unknown): void => {
 export const listOf = (value: unknown): ReadonlyArray<unknown> =>
   Array.isArray(value) ? value.slice(0, alternativesMax) : []
 
-/** A schema without references, and the references that led to it. */
+/** A schema with its references resolved, and the references that led to it. */
 export interface Resolved {
   readonly schema: JsonObject
   readonly trail: ReadonlyArray<string>
 }
 
-/** A part of the subset of JSON Schema that a body may have. docs/vendors-as-files.md#bodies */
+/** A schema in the subset of JSON Schema that a body may use. docs/vendors-as-files.md#bodies */
 export type Written = Readonly<Record<string, Schema.Json>>
 
-/** The schemas of an OpenAPI document. Short ones can refer to many, so the work is counted. */
+/** The schemas of an OpenAPI document. The work is counted, because short schemas can refer to many others. */
 export class PublishedSchemas {
   readonly #definitions: unknown
   #schemas = 0
@@ -61,7 +61,7 @@ export class PublishedSchemas {
     this.#definitions = valueIn(document, "components", "schemas")
   }
 
-  /** With its reference and `allOf` merged into it. */
+  /** Resolves the reference of a schema and merges its `allOf`. */
   resolve(schema: unknown, trail: ReadonlyArray<string> = []): Resolved {
     this.#schemas += 1
     if (this.#schemas > schemasMax) throw new Unreadable(`it has more than ${schemasMax} schemas`)
@@ -85,7 +85,7 @@ export class PublishedSchemas {
     return this.resolve(target, [...trail, name])
   }
 
-  /** In the subset of a body; keywords outside it are left out, and the vendor checks them. */
+  /** Rewrites a schema in the subset for bodies. Keywords outside it are left out, and the vendor checks them. */
   write(schema: unknown, trail: ReadonlyArray<string> = [], depth = 0): Written {
     if (depth > depthMax) throw new Unreadable(`it has more than ${depthMax} levels`)
     const resolved = this.resolve(schema, trail)
@@ -132,7 +132,7 @@ export class PublishedSchemas {
   }
 }
 
-/** Any other name is that of no vendor's field. */
+/** Whether a name can be a vendor's field name. */
 export const isFieldName = (name: string): boolean =>
   /^[A-Za-z_][\w.-]{0,63}$/u.test(name) && !isInherited(name)
 
@@ -194,7 +194,7 @@ const rulesIn = (schema: JsonObject): Written => {
   }
 }
 
-/** OpenAPI 3.0 writes `exclusiveMinimum: true` beside `minimum`. */
+/** OpenAPI 3.0 writes `exclusiveMinimum: true` next to `minimum`. */
 const boundsIn = (schema: JsonObject): Written =>
   Object.fromEntries(
     (

@@ -5,7 +5,7 @@ const priceSource = "runwayml/skills, api-reference; read 2026-11-26"
 
 const prompt = promptOf(1000)
 
-/** Of 720 lines; all others of the model have more, and cost more. */
+/** Ratios with 720 lines. The model's other ratios have more lines and cost more. */
 const smallImages = ["1280:720", "720:1280", "720:720", "960:720", "720:960", "1680:720"]
 const largeImages = [
   "1024:1024",
@@ -20,7 +20,7 @@ const largeImages = [
   "2112:912"
 ]
 
-/** A credit of Runway is a US cent, as a credit is; a poll of a job that has ended shows what it cost. */
+/** Runway's credit is a US cent, like a credit of the gateway. The poll of an ended job shows its cost. */
 const capture = "timesUp(usage.credits, 1000000)"
 
 const picture = {
@@ -30,8 +30,8 @@ const picture = {
 } as const
 
 /**
- * Runway, by its client `@runwayml/sdk` 4.20.1 and its pages of errors; test/outside/adapters/runway.test.ts
- * compares the requests. Its 504 does not say that nothing was bought. docs/reference/vendors.md#job-vendors
+ * Runway, based on its client `@runwayml/sdk` 4.20.1 and its error pages; test/outside/adapters/runway.test.ts compares
+ * the requests. Its 504 does not mean that nothing was bought. docs/reference/vendors.md#job-vendors
  */
 export const runway: Vendor = {
   name: "runway",

@@ -1,6 +1,6 @@
 import type { Schema } from "effect"
 
-/** A fault of a JSON Schema at its place. */
+/** A fault of a JSON Schema and its place. */
 export interface SchemaIssue {
   readonly path: ReadonlyArray<string | number>
   readonly issue: string
@@ -26,8 +26,8 @@ const types: ReadonlyArray<unknown> = [
 ]
 
 /**
- * Patterns can take exponential time, a reference can be of itself, and the others have no equivalent in what checks a
- * body. docs/vendors-as-files.md#bodies
+ * Refused keywords: patterns can take exponential time, references can be circular, and the body checker has no
+ * equivalent of the others. docs/vendors-as-files.md#bodies
  */
 const refused: ReadonlySet<string> = new Set([
   "$defs",
@@ -58,7 +58,7 @@ const isType = (value: unknown) =>
   types.includes(value) ||
   (Array.isArray(value) && value.length > 0 && value.every((it) => types.includes(it)))
 
-/** What the value of a keyword has to be. */
+/** What the value of each keyword must be. */
 const values: Readonly<Record<string, readonly [(value: unknown) => boolean, string]>> = {
   type: [isType, `one of ${types.join(", ")}, or a list of them`],
   enum: [
@@ -102,7 +102,7 @@ const ownFaults = (schema: Keywords, path: SchemaIssue["path"]): ReadonlyArray<S
 
 const anything = [() => true, ""] as const
 
-/** An absent field of such a name would have a value: every object inherits one. */
+/** Whether every object inherits a member of this name, so that an absent field would seem to have a value. */
 export const isInherited = (name: string): boolean => name in Object.prototype
 
 const nameFaults = (
@@ -116,7 +116,7 @@ const nameFaults = (
       issue: "A field may not have a name that every object has"
     }))
 
-/** No body could have them. */
+/** Faults of required fields that the schema does not allow, so that no body could be valid. */
 const missingFaults = (schema: Keywords, path: SchemaIssue["path"]): ReadonlyArray<SchemaIssue> => {
   const { additionalProperties, properties, required } = schema
   if (additionalProperties !== false || !isObject(properties) || !Array.isArray(required)) return []
@@ -160,7 +160,7 @@ const below = (schema: Keywords): ReadonlyArray<readonly [SchemaIssue["path"], u
   })
 ]
 
-/** What is wrong with the keywords of a schema, each at its place; work and depth are bounded. */
+/** The faults of a schema's keywords, each with its place. Work and depth are bounded. */
 export const schemaFaults = (root: Readonly<Record<string, Schema.Json>>) => {
   const faults: Array<SchemaIssue> = []
   let schemas = 0

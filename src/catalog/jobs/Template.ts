@@ -4,21 +4,21 @@ import { evaluate, expressionFault } from "./Expression.ts"
 import { JsonPath, select } from "./JsonPath.ts"
 
 /**
- * A JSON template. `{"$": path}` is the value at a path, `{"$cel": expression}` a computed one,
- * `{"$if": expression, "$then": …, "$else": …}` one of two, and `{"$each": path, "$as": …}` a list. A member or an item
- * without a value is left out. docs/vendors-as-files.md#templates
+ * A JSON template. `{"$": path}` is the value at a path, `{"$cel": expression}` a computed value, `{"$if": expression,
+ * "$then": …, "$else": …}` one of two values, and `{"$each": path, "$as": …}` a list. Members and items without a value
+ * are left out. docs/vendors-as-files.md#templates
  */
 export type Template = Schema.Json
 
-/** What paths and expressions of a template read. */
+/** The values that a template's paths and expressions can read. */
 export interface TemplateScope {
-  /** Decoded, with media as they are sent. */
+  /** The decoded body, with media in the form in which they are sent. */
   readonly body: unknown
-  /** The upstream model. */
+  /** The upstream model id. */
   readonly model: string
   /** The id of the task. */
   readonly task: string
-  /** The address for the vendor's callback; absent without `PUBLIC_URL`. */
+  /** The URL for the vendor's callback. Absent without `PUBLIC_URL`. */
   readonly callback?: string | undefined
   readonly item?: unknown
 }
@@ -48,7 +48,7 @@ const expressionIssues = (
   return issue === undefined ? [] : [{ path, issue }]
 }
 
-/** The sets of members that make an object a directive. */
+/** The combinations of members that make an object a directive. */
 const directives: ReadonlyArray<ReadonlyArray<string>> = [
   ["$"],
   ["$cel"],
@@ -89,10 +89,10 @@ export const Template = Schema.Json.check(
   })
 )
 
-/** Without a value. */
+/** Stands for a missing value. */
 const nothing = Symbol("nothing")
 
-/** A number of CEL as one of JSON. */
+/** Converts a CEL number to a JSON number. */
 const jsonOf = (value: unknown): unknown => {
   if (typeof value === "bigint") {
     const number = Number(value)
@@ -146,7 +146,7 @@ const renderAny = (template: Schema.Json, scope: TemplateScope): unknown => {
   return isObject(template) ? renderObject(template, scope) : template
 }
 
-/** The value of a template, `undefined` when it has none; fails when an expression of it fails. */
+/** The value of a template; `undefined` if it has none. Fails if one of its expressions fails. */
 export const render = (
   template: Template,
   scope: TemplateScope

@@ -6,7 +6,7 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const strict = /^[A-Za-z0-9+/]*={0,2}$/u
 const unpadded = /^[A-Za-z0-9+/]*$/u
 
-/** A text as a string, or as bytes that are one character each. */
+/** A text, as a string or as bytes of one character each. */
 export interface Characters {
   readonly length: number
   readonly slice: (from: number, to: number) => string
@@ -23,11 +23,11 @@ const paddingOf = (text: Characters): number => {
   return end === "==" ? 2 : end.endsWith("=") ? 1 : 0
 }
 
-/** The decoded size, without decoding. */
+/** The decoded size, computed without decoding. */
 export const decodedBytes = (text: Characters): number =>
   Math.floor((text.length - paddingOf(text)) * 0.75)
 
-/** The bits cut off by padding must be zero, so that the bytes have only one text. */
+/** The bits that padding cuts off must be zero, so that bytes have only one valid text. */
 const isCanonical = (text: Characters): boolean => {
   const padding = paddingOf(text)
   if (padding === 0) return true

@@ -5,7 +5,7 @@ import type { ImageHeader } from "./Formats.ts"
 const infoSizes = new Set([12, 40, 52, 56, 64, 108, 124])
 const depths = new Set([1, 4, 8, 16, 24, 32])
 
-/** Compressions whose length follows from width and height: none, and bit fields. */
+/** Compressions whose data length follows from width and height: none, and bit fields. */
 const plain = new Set([0, 3, 6])
 
 /** Reads the header and compares its lengths with the bytes; pixels are not decoded. */
@@ -26,7 +26,7 @@ export const readBmp = (bytes: Uint8Array): Result.Result<ImageHeader, string> =
     ? Math.ceil((width * depth) / 32) * 4 * height
     : u32le(bytes, 34)
   if (pixelsAt < 14 + infoSize || pixelsAt + stored > bytes.length) return Result.fail(truncated)
-  // Some writers leave the size of the file 0
+  // Some writers leave the file size 0
   const end = Math.max(pixelsAt + stored, u32le(bytes, 2))
   return end > bytes.length
     ? Result.fail(truncated)

@@ -1,4 +1,4 @@
-/** Bytes beyond the end read as 0, so callers check lengths first. */
+/** Bytes beyond the end read as 0, so callers must check lengths first. */
 export const u8 = (bytes: Uint8Array, at: number): number => bytes[at] ?? 0
 
 export const u16be = (bytes: Uint8Array, at: number): number =>
@@ -24,9 +24,12 @@ export const latin1 = (bytes: Uint8Array, at: number, length: number): string =>
 
 export const truncated = "The file is cut off before its end"
 
-/** The end of a RIFF file by its header, with the padding of an odd size; `undefined`: the file is cut off. */
+/**
+ * The end of a RIFF file according to its header, including the padding of an odd size; `undefined` if the file is
+ * truncated.
+ */
 export const endOfRiff = (bytes: Uint8Array): number | undefined => {
   const end = 8 + u32le(bytes, 4)
-  // Some writers count padding that they omit
+  // Some writers count padding that they do not write
   return end > bytes.length + 1 ? undefined : Math.min(end + (end % 2), bytes.length)
 }

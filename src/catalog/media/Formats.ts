@@ -4,7 +4,9 @@ export type ImageFormat = "JPEG" | "PNG" | "BMP" | "WEBP"
 export type AudioFormat = "WAV" | "MP3"
 export type VideoFormat = "MP4"
 
-/** A format by its first bytes; those after the first three groups are only named in a refusal. */
+/**
+ * A format that is detected by its first bytes. The formats after the first three groups are only named in refusals.
+ */
 export type Format =
   | ImageFormat
   | AudioFormat
@@ -64,7 +66,7 @@ export const mimesOf = {
   MP4: ["video/mp4"]
 } as const satisfies Record<ImageFormat | AudioFormat | VideoFormat, ReadonlyArray<string>>
 
-/** The same, including formats that occur only in results. */
+/** The same, with formats that occur only in results. */
 const allMimes = new Map<string, ReadonlyArray<string>>(
   Object.entries({
     ...mimesOf,
@@ -75,7 +77,7 @@ const allMimes = new Map<string, ReadonlyArray<string>>(
   })
 )
 
-/** The media type with which a result of this format is served; `undefined`: no result has it. */
+/** The media type with which a result of this format is served; `undefined` if results never have this format. */
 export const mimeOf = (format: Format): string | undefined => allMimes.get(format)?.[0]
 
 /** Whether results of a known format are served with this media type. */
@@ -89,7 +91,7 @@ const extensions: ReadonlyMap<string, string> = new Map([
   ...Array.from(allMimes).flatMap(([format, mimes]) =>
     mimes.map((mime) => [mime, format === "JPEG" ? "jpg" : format.toLowerCase()] as const)
   ),
-  // Not detected from their first bytes
+  // Not detected by their first bytes
   ["video/webm", "webm"],
   ["model/gltf+json", "gltf"],
   ["model/obj", "obj"],
@@ -119,7 +121,7 @@ interface Header {
 
 export interface AudioHeader extends Header {
   readonly format: AudioFormat
-  /** Without the silence that the encoder reports to have added. */
+  /** Excludes the silence that the encoder reports to have added. */
   readonly seconds: number
 }
 
@@ -128,6 +130,6 @@ export interface ImageHeader extends Header {
   /** Pixels. */
   readonly width: number
   readonly height: number
-  /** Has an alpha channel or a transparent color, even if no pixel uses it. */
+  /** Whether there is an alpha channel or a transparent color, even if no pixel uses it. */
   readonly alpha: boolean
 }

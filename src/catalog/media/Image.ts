@@ -46,8 +46,8 @@ const ruleFault = (image: ImageHeader, rules: ImageRules): string | undefined =>
 }
 
 /**
- * Checks an image by its bytes only: format, size, width, height, transparency. Animated, truncated and
- * empty files and false headers are refused; data after the end of the file is cut off. Pixels are not decoded.
+ * Checks an image by its bytes only: format, size, width, height and transparency. Refuses animated, truncated and
+ * empty files and false headers. Cuts off data after the end of the file. Pixels are not decoded.
  * docs/reference/models.md#inspection
  */
 export const inspectImage = Effect.fnUntraced(function* (bytes: Uint8Array, rules: ImageRules) {

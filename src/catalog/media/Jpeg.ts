@@ -17,7 +17,7 @@ const isFrame = (marker: number): boolean =>
 
 const isRestart = (marker: number): boolean => marker >= 0xd0 && marker <= 0xd7
 
-/** The end of the entropy-coded data from `at`: the next marker that is not part of it. */
+/** The end of the entropy-coded data that starts at `at`: the next marker that is not part of it. */
 const endOfScan = function* (bytes: Uint8Array, at: number): Sliced<number> {
   for (let from = at; from < bytes.length; from += sliceBytes) {
     if (from > at) yield
@@ -31,7 +31,7 @@ const endOfScan = function* (bytes: Uint8Array, at: number): Sliced<number> {
   return bytes.length
 }
 
-/** Reads the first picture from its start marker to its end marker. */
+/** Reads the first image from its start marker to its end marker. */
 const readPicture = function* (bytes: Uint8Array): Sliced<Result.Result<Picture, string>> {
   const isFew = makePartsCount()
   let size: { readonly width: number; readonly height: number } | undefined
@@ -74,8 +74,8 @@ const readPicture = function* (bytes: Uint8Array): Sliced<Result.Result<Picture,
 }
 
 /**
- * Reads a JPEG marker by marker to the end of its first picture; pixels are not decoded. Phones append further
- * pictures, a video or tables of their own.
+ * Reads a JPEG marker by marker to the end of its first image. Pixels are not decoded. Phones append further images, a
+ * video or their own tables.
  */
 export const readJpeg = function* (bytes: Uint8Array): Sliced<Result.Result<ImageHeader, string>> {
   const picture = yield* readPicture(bytes)

@@ -21,7 +21,7 @@ import type { VideoInfo } from "./Video.ts"
 
 export type MediaInfo = ImageInfo | AudioInfo | VideoInfo
 
-/** An inline medium of a body, checked. */
+/** A checked inline medium of a body. */
 export interface InlineMedium {
   readonly pointer: string
   readonly bytes: Uint8Array
@@ -44,7 +44,7 @@ export interface AcceptedBody {
   readonly urls: ReadonlyArray<UrlMedium>
 }
 
-/** Replaces the inline medium of that index. No client can send it, because `:` is not Base64. */
+/** Replaces the inline medium at that index. Clients cannot send it, because `:` is not a Base64 character. */
 export const placeholderOf = (index: number): string => `artifact:${index}`
 
 const reference = /^artifact:(art_.+)$/u
@@ -85,7 +85,7 @@ const declaredFault = (declared: string, info: MediaInfo): MediaFault | undefine
     : fault(`The data URI declares ${describeValue(declared)}, its bytes are ${info.format}`)
 }
 
-/** The bytes of a file, or a `data:` URI or bare Base64, which may be long. */
+/** The bytes of a file, or a text with a `data:` URI or bare Base64, which may be long. */
 type Inline = string | LongText | Uint8Array
 
 const isInlineValue = (value: unknown): value is Inline =>
@@ -147,7 +147,7 @@ const valuesOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArr
   )
 }
 
-/** The entries of a body that may not even be an object. */
+/** The entries of a body, which may not even be an object. */
 const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
   typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : []
 
@@ -215,7 +215,7 @@ const extract = Effect.fnUntraced(function* (source: BodySource, input: unknown)
   const body = replace(source, input, (pointer, value) => {
     const index = indexOf.get(pointer)
     if (index !== undefined) return placeholderOf(index)
-    // Its fault is already known, so it gets no second one for not being a string
+    // Its fault is already known, so it must not get a second one for not being a string
     return typeof value !== "string" && refused.has(pointer) ? placeholderOf(0) : value
   })
   const urls = mediaIn(source, input)
@@ -225,8 +225,8 @@ const extract = Effect.fnUntraced(function* (source: BodySource, input: unknown)
 })
 
 /**
- * Checks a body at create: decodes it, checks and extracts its inline media (bytes are never stored in a
- * task row), and lists the URLs to fetch. Fails with the faults of fields and media together.
+ * Checks a body when a task is created. Decodes it, checks and extracts its inline media (a task row never contains
+ * their bytes), and lists the URLs to fetch. Fails with the faults of fields and media together.
  */
 export const acceptBody = Effect.fn("Media.acceptBody")(function* (
   source: BodySource,

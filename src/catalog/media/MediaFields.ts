@@ -43,12 +43,12 @@ const customAudio: AudioRules = {
 
 const clip: VideoRules = { kind: "video", formats: ["MP4"], bytesMax: videoBytesMax }
 
-/** No bound on the sides, but at least one pixel. */
+/** Any size of at least one pixel. */
 const anySize = image(1, undefined, "allowed")
 
 const frame = image(keyframeSidePixelsMin, keyframeSidePixelsMax, "allowed")
 
-/** The media fields of each body and their rules; the rule of a list field holds for each item. */
+/** The media fields of each body and their rules. The rules of a list field apply to each item. */
 export const mediaFields: Record<Label, Readonly<Record<string, MediaRules>>> = {
   "text-to-video-spark": { audio_url: customAudio },
   "keyframe-to-video-plus": { image: keyframe, last_frame: keyframe },

@@ -7,10 +7,13 @@ export interface ImageRules {
   readonly kind: "image"
   readonly formats: ReadonlyArray<ImageFormat>
   readonly bytesMax: number
-  /** Pixels of width and of height, bounds included; without `sideMax` there is no upper bound. */
+  /** Pixels of width and height, inclusive. Without `sideMax` there is no upper bound. */
   readonly sideMin: number
   readonly sideMax?: number
-  /** `refused` applies to a PNG with an alpha channel (color types 4 and 6) or a `tRNS` chunk (docs/reference/models.md#image-rules). */
+  /**
+   * `refused` refuses a PNG with an alpha channel (color types 4 and 6) or a `tRNS` chunk.
+   * docs/reference/models.md#image-rules
+   */
   readonly pngTransparency: "allowed" | "refused"
 }
 
@@ -23,7 +26,7 @@ export interface AudioRules {
   readonly secondsMax: number
 }
 
-/** What a video field accepts, by URL only. */
+/** What a video field accepts. Videos are sent by URL only. */
 export interface VideoRules {
   readonly kind: "video"
   readonly formats: ReadonlyArray<VideoFormat>
@@ -51,7 +54,7 @@ export const bytesFault = (bytes: number, bytesMax: number): string | undefined 
     ? undefined
     : `Expected at most ${bytesMax / 1024 / 1024} MB (${bytesMax} bytes), got ${bytes} bytes`
 
-/** The format by magic bytes, if the field accepts it and the size is within bounds. */
+/** The format detected by magic bytes, if the field accepts it and the size is within bounds. */
 export const checkedFormat = <F extends Format>(
   bytes: Uint8Array,
   rules: { readonly formats: ReadonlyArray<F>; readonly bytesMax: number }

@@ -4,7 +4,7 @@ import type { AudioHeader } from "./Formats.ts"
 import { endOfZeros, makePartsCount, sliceBytes, sliceParts, tooManyParts } from "./Slices.ts"
 import type { Sliced } from "./Slices.ts"
 
-/** Kilobits a second of layer III by bitrate index, for MPEG 1 and for MPEG 2 and 2.5. */
+/** Bit rates of layer III in kilobits per second by index, for MPEG 1 and for MPEG 2 and 2.5. */
 const kilobits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const kilobits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const hertz1 = [44_100, 48_000, 32_000]
@@ -15,7 +15,7 @@ interface Frame {
   readonly length: number
   readonly samples: number
   readonly hertz: number
-  /** Bytes between the header and the sound data, where a Xing tag begins. */
+  /** Bytes between the header and the audio data, where a Xing tag begins. */
   readonly sideBytes: number
 }
 
@@ -40,7 +40,7 @@ export const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
   }
 }
 
-/** The offset of the first frame, after any ID3v2 tags; `undefined`: they are too many. */
+/** The offset of the first frame, after any ID3v2 tags; `undefined` if there are too many tags. */
 const startOfSound = function* (bytes: Uint8Array): Sliced<number | undefined> {
   const isFew = makePartsCount()
   let at = 0
@@ -52,7 +52,7 @@ const startOfSound = function* (bytes: Uint8Array): Sliced<number | undefined> {
   return yield* endOfZeros(bytes, at)
 }
 
-/** Frames in a row that are sound, not bytes of something else that look like a frame. */
+/** The number of consecutive frames that prove audio, because other bytes may look like a frame. */
 const framesOfSound = 3
 
 const isSound = (bytes: Uint8Array, start: number): boolean => {
@@ -65,7 +65,7 @@ const isSound = (bytes: Uint8Array, start: number): boolean => {
   return true
 }
 
-/** Whether audio continues after other bytes: otherwise the file would be cut in the middle. */
+/** Whether audio continues after other bytes. If it does, cutting here would truncate the file in the middle. */
 const hasSoundFrom = function* (bytes: Uint8Array, start: number): Sliced<boolean> {
   for (let from = start; from < bytes.length; from += sliceBytes) {
     if (from > start) yield
@@ -77,11 +77,11 @@ const hasSoundFrom = function* (bytes: Uint8Array, start: number): Sliced<boolea
 
 interface Announced {
   readonly frames: number | undefined
-  /** Samples of silence that the encoder added before and after the sound. */
+  /** Samples of silence that the encoder added before and after the audio. */
   readonly silentSamples: number
 }
 
-/** The contents of a Xing, Info or VBRI tag in the first frame; a frame with a tag has no sound. */
+/** The contents of a Xing, Info or VBRI tag in the first frame. A frame with a tag has no audio. */
 const announcedBy = (bytes: Uint8Array, at: number, frame: Frame): Announced | undefined => {
   if (latin1(bytes, at + 36, 4) === "VBRI") {
     return { frames: u32be(bytes, at + 36 + 14), silentSamples: 0 }
@@ -102,7 +102,7 @@ const announcedFault = (announced: number | undefined, frames: number): string |
   return announced > frames ? truncated : `The MP3 announces ${announced} frames but has ${frames}`
 }
 
-/** Counts frame by frame, because the length in a tag is not trusted; tags after the audio are cut off. */
+/** Counts the audio frame by frame, because the length in a tag is not trusted. Cuts off tags after the audio. */
 export const readMp3 = function* (bytes: Uint8Array): Sliced<Result.Result<AudioHeader, string>> {
   const start = yield* startOfSound(bytes)
   if (start === undefined) return Result.fail(tooManyParts)

@@ -6,7 +6,7 @@ import { makePartsCount, tooManyParts } from "./Slices.ts"
 const signatureBytes = 8
 const headerBytes = 13
 
-/** CRC-32 of a small range: only the header is checked. */
+/** CRC-32 of a small range, because only the header is checked. */
 const crc32 = (bytes: Uint8Array, from: number, to: number): number => {
   let crc = 0xffff_ffff
   for (const byte of bytes.subarray(from, to)) {
@@ -25,14 +25,14 @@ const colourTypes: Partial<Record<number, { samples: number; depths: ReadonlyArr
   6: { samples: 4, depths: [8, 16] }
 }
 
-/** Deflate compresses by this ratio at most, so fewer bytes cannot hold the announced picture. */
+/** The highest compression ratio of Deflate. A file with fewer bytes cannot contain the announced image. */
 const deflateRatioMax = 1032
 
 interface PngHeader {
   readonly width: number
   readonly height: number
   readonly colourType: number
-  /** Lower bound of the uncompressed size. */
+  /** A lower bound of the uncompressed size. */
   readonly rawBytes: number
 }
 

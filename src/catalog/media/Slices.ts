@@ -4,15 +4,15 @@ import type { Sliced } from "../../domain/Slices.ts"
 export { inSlices, sliceBytes } from "../../domain/Slices.ts"
 export type { Sliced } from "../../domain/Slices.ts"
 
-/** Frames or other parts that one slice reads. */
+/** The frames or other parts that one slice reads. */
 export const sliceParts = 2048
 
-/** Real files have a few, or some thousands in a large PNG. */
+/** The most parts of a file. Real files have a few, or some thousands in a large PNG. */
 const partsMax = 10_000
 
 export const tooManyParts = `The file has more than ${partsMax} parts`
 
-/** Counts the chunks, segments or tags of a file: `false` when it has too many. */
+/** Counts the chunks, segments or tags of a file. Returns `false` once there are too many. */
 export const makePartsCount = () => {
   let parts = 0
   return (): boolean => {
@@ -21,7 +21,7 @@ export const makePartsCount = () => {
   }
 }
 
-/** The offset of the first byte from `at` that is not zero; the length when there is none. */
+/** The offset of the first non-zero byte from `at` on; the length if there is none. */
 export const endOfZeros = function* (bytes: Uint8Array, at: number): Sliced<number> {
   for (let from = at; from < bytes.length; from += sliceBytes) {
     if (from > at) yield

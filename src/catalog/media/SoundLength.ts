@@ -1,31 +1,31 @@
 import { latin1, u16le, u32be, u32le, u8 } from "./Bytes.ts"
 import { frameAt } from "./Mp3.ts"
 
-/** A part of a file of sound. */
+/** A part of an audio file. */
 interface Part {
   readonly bytes: number
-  /** How long it sounds. */
+  /** The duration of the part. */
   readonly seconds?: number
-  /** Samples without a frame: they are counted as they arrive. */
+  /** Set for raw samples without frames, whose duration is counted as they arrive. */
   readonly bytesPerSecond?: number
 }
 
-/** The next part; `undefined`: more bytes are needed to know it. */
+/** Reads the next part; `undefined` if more bytes are needed to identify it. */
 type ReadPart = (bytes: Buffer, at: number) => Part | undefined
 
-/** No header of a part is longer, and no format is known by less. */
+/** No header is longer than the first; no format is identified by fewer bytes than the second. */
 const headerBytesMax = 512
 const headerBytesMin = 12
 
 const empty = Buffer.alloc(0)
 
-/** Of AAC in ADTS frames: samples a second by index. */
+/** Sample rates of AAC in ADTS frames, by index. */
 const aacHertz = [
   96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350
 ]
 const aacSamples = 1024
 
-/** Bytes that are no frame, up to one that may begin one. */
+/** Bytes that are not a frame, up to a byte that may begin one. */
 const strayBytes = (bytes: Buffer, at: number): Part => {
   const next = bytes.indexOf(0xff, at + 1)
   return { bytes: (next < 0 ? bytes.length : next) - at }
@@ -56,7 +56,7 @@ const readAacPart: ReadPart = (bytes, at) => {
 const isAac = (bytes: Buffer, at: number): boolean =>
   u8(bytes, at) === 0xff && (u8(bytes, at + 1) & 0xf6) === 0xf0
 
-/** Opus counts at 48 kHz whatever it plays, Vorbis at its own rate: the pages of an Ogg file say how far they reach. */
+/** Opus always counts at 48 kHz, Vorbis at its own rate. The pages of an Ogg file give the position that they reach. */
 const makeReadOgg = (): ReadPart => {
   let rate: number | undefined
   let skipped = 0
@@ -83,7 +83,7 @@ const makeReadOgg = (): ReadPart => {
   }
 }
 
-/** A stream does not know its length when it begins. */
+/** Whether the length is unknown, because a stream does not know its length when it begins. */
 const isUnknown = (length: number): boolean => length === 0 || length >= 0xffff_ff00
 
 const makeReadWav = (): ReadPart => {
@@ -106,7 +106,7 @@ const makeReadWav = (): ReadPart => {
   }
 }
 
-/** Only its header says how long it is. */
+/** Only the header of a FLAC file gives its duration. */
 const readFlac: ReadPart = (bytes, at) => {
   if (at + 26 > bytes.length) return undefined
   const hertz = u32be(bytes, at + 18) >>> 12
@@ -132,23 +132,23 @@ const readerOf = (bytes: Buffer): ReadPart => {
 }
 
 /**
- * How long a file of sound is, counted as its bytes pass: WAV, MP3, AAC in ADTS frames, Opus and Vorbis in Ogg, and
- * FLAC whose header says it. Any other format has no known length. Keeps a few hundred bytes.
+ * Measures the duration of an audio file as its bytes pass: WAV, MP3, AAC in ADTS frames, Opus and Vorbis in Ogg, and
+ * FLAC whose header gives it. Other formats have an unknown duration. Keeps a few hundred bytes in memory.
  */
 export class SoundLength {
   #read: ReadPart | undefined
   #rest: Buffer = empty
-  /** Of the part that is passing. */
+  /** The bytes that are left of the current part. */
   #left = 0
   #bytesPerSecond: number | undefined
   #seconds: number | undefined
 
-  /** `bytesPerSecond`: of samples without a header. */
+  /** `bytesPerSecond`: set for raw samples without a header. */
   constructor(bytesPerSecond?: number) {
     this.#read = bytesPerSecond === undefined ? undefined : samplesOf(bytesPerSecond)
   }
 
-  /** To the microsecond; `undefined`: its format does not show it. */
+  /** Precise to the microsecond; `undefined` if the format does not show it. */
   get seconds(): number | undefined {
     return this.#seconds && Math.round(this.#seconds * 1e6) / 1e6
   }
@@ -168,12 +168,12 @@ export class SoundLength {
       if (part.seconds !== undefined) this.#add(part.seconds)
       at = this.#pass(bytes, at)
     }
-    // No header is longer: what is longer is none
+    // No header is this long, so the rest cannot be identified and is skipped
     if (bytes.length - at < headerBytesMax) this.#rest = Buffer.from(bytes.subarray(at))
     else this.#left = Infinity
   }
 
-  /** Passes over what is left of a part; returns where the next one begins. */
+  /** Skips what is left of a part. Returns where the next one begins. */
   #pass(bytes: Buffer, at: number): number {
     const passed = Math.min(this.#left, bytes.length - at)
     if (this.#bytesPerSecond !== undefined) this.#add(passed / this.#bytesPerSecond)

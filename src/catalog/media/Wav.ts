@@ -42,7 +42,7 @@ export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
     const type = latin1(bytes, at, 4)
     const length = u32le(bytes, at + 4)
     if (at + 8 + length > end) {
-      // Tags follow the audio; some writers do not align them
+      // Tags may follow the audio, and some writers do not align them
       if (seconds !== undefined) break
       return Result.fail(truncated)
     }

@@ -7,36 +7,36 @@ import { manageErrors as error } from "../ManageErrors.ts"
 
 const Circuit = Schema.Literals(["closed", "half_open", "open"])
 
-/** The key and the name of an account, from the configuration: no secret. */
+/** The id of an account: its provider with its name, or a fingerprint of its key. Not a secret. */
 const AccountId = Text.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
 
-/** A vendor account, as the process that responds knows it. */
+/** A vendor account, as known to the process that responds. */
 const AccountView = Schema.Struct({
   id: Schema.String,
   provider: Schema.String,
   base_url: Schema.String,
   weight: Schema.Int,
-  /** False: it was taken out of the configuration, and its tasks are finished. */
+  /** False if it was removed from the configuration; its tasks are still finished. */
   configured: Schema.Boolean,
-  /** `draining`: it gets no new work, in any process. */
+  /** `draining`: no process gives it new work. */
   status: Schema.Literals(["active", "draining"]),
   draining_since: Schema.NullOr(Timestamp),
-  /** `unavailable`: refused, or its check failed; `degraded`: a model of it is paused or cut off. */
+  /** `unavailable`: it was refused, or its check failed. `degraded`: one of its models is paused or cut off. */
   health: Schema.Literals(["healthy", "degraded", "unavailable"]),
-  /** The worst of its models. */
+  /** The worst circuit of its models. */
   circuit: Circuit,
   paused_seconds: Schema.Finite,
   /** Models that had a pause or a failure. */
   models: Schema.Array(
     Schema.Struct({ model: Schema.String, circuit: Circuit, paused_seconds: Schema.Finite })
   ),
-  /** Unfinished tasks of all processes; `limit`: that of the configuration. */
+  /** Unfinished tasks of all processes. `limit` is the configured limit. */
   slots: Schema.Struct({
     limit: Schema.NullOr(Schema.Int),
     held: Schema.Int,
     waiting: Schema.Int
   }),
-  /** Of tasks (`submits`, `polls`) by the minute; of calls as the vendor tells them. */
+  /** For tasks (`submits`, `polls`) per minute; for calls as reported by the vendor. */
   rate: Schema.Array(
     Schema.Struct({
       name: Schema.String,
@@ -46,7 +46,7 @@ const AccountView = Schema.Struct({
       resets_at: Schema.NullOr(Timestamp)
     })
   ),
-  /** Charged today (UTC) for its tasks and calls. */
+  /** The charges of today (UTC) for its tasks and calls. */
   spend_today: ExactCreditsFromString,
   /** The latest refusal of the service's own account. */
   last_fault: Schema.NullOr(
@@ -57,7 +57,7 @@ const AccountView = Schema.Struct({
       remedy: Schema.String
     })
   ),
-  /** The last check, if it failed and nothing has succeeded since. */
+  /** The last check, if it failed and nothing has succeeded since then. */
   failed_check: Schema.NullOr(
     Schema.Struct({
       at: Timestamp,
@@ -69,7 +69,7 @@ const AccountView = Schema.Struct({
 
 const CheckView = Schema.Struct({
   ok: Schema.Boolean,
-  /** Null: there was no response. */
+  /** Null if there was no response. */
   http_status: Schema.NullOr(Schema.Int),
   duration_ms: Schema.Int,
   detail: Schema.NullOr(Schema.String)
@@ -77,7 +77,7 @@ const CheckView = Schema.Struct({
 
 const params = { id: AccountId }
 
-/** The operator's endpoints of vendor accounts. docs/reference/vendors.md#draining-an-account */
+/** The operator's endpoints for vendor accounts. docs/reference/vendors.md#draining-an-account */
 export class AccountsApi extends HttpApiGroup.make("accounts")
   .add(
     HttpApiEndpoint.get("listAccounts", "/accounts", {

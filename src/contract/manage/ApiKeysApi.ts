@@ -34,19 +34,19 @@ export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   ...apiKeyFields,
   last_used_at: Schema.NullOr(Timestamp),
-  /** What the key may spend in a period of the calendar in UTC; `null`: what the wallet has. */
+  /** What the key may spend in a UTC calendar period; `null` if only the wallet limits it. */
   spend_limit: Schema.NullOr(CreditsFromString),
-  /** The period. It and what is counted in it are `null` without a spend limit: nothing is counted then. */
+  /** The period. Without a spend limit nothing is counted, so this and the counts are `null`. */
   reset: Schema.NullOr(SpendReset),
   spent: Schema.NullOr(CreditsFromString),
   held: Schema.NullOr(CreditsFromString),
   remaining: Schema.NullOr(CreditsFromString),
-  /** `null` too when the limit never resets. */
+  /** Also `null` if the limit never resets. */
   resets_at: Schema.NullOr(Timestamp),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
   rate_limit_per_minute: Schema.NullOr(Schema.Int),
   concurrent_tasks: Schema.NullOr(Schema.Int),
-  /** Until when the secret before the rotation works too. */
+  /** Until when the secret from before the rotation is also valid. */
   old_key_expires_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "ApiKey" })
 
@@ -84,7 +84,7 @@ const limits = {
       )
     )
   ),
-  /** Of the spend limit that is there, or comes; a new one never resets without it. */
+  /** When the existing or new spend limit resets. Without this, a new limit never resets. */
   reset: Schema.optionalKey(SpendReset),
   allowed_models: Schema.optionalKey(
     Schema.NullOr(someOf(Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))))
@@ -94,13 +94,13 @@ const limits = {
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
 }
 
-/** `null` removes a limit; what is absent stays. */
+/** `null` removes a limit. Absent members are unchanged. */
 export const ApiKeyChange = Schema.Struct({
   name: Schema.optionalKey(Name),
   ...limits
 }).annotate({ identifier: "ApiKeyChange" })
 
-/** `null` and what is absent: no limit. */
+/** A `null` or absent limit means no limit. */
 export const NewApiKey = Schema.Struct({
   name: Name,
   scopes: Schema.optionalKey(someOf(Scope)),

@@ -11,18 +11,18 @@ const Actor = Schema.Struct({
   /** The key, the session or the subject of the access token; `null` for the operator's token. */
   id: Schema.NullOr(Schema.String),
   user_id: Schema.NullOr(UserId),
-  /** Users do not see the operator's. */
+  /** Users do not see the operator's address. */
   ip_address: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "AuditActor" })
 
 export const AuditEntry = Schema.Struct({
   id: AuditId,
-  /** The operation, as this document names it. */
+  /** The operation, by its id in this document. */
   type: Schema.String,
   actor: Actor,
   user_id: Schema.NullOr(UserId),
   resource_id: Schema.NullOr(Schema.String),
-  /** Fields of the request; secrets and free texts are replaced by `[hidden]`. */
+  /** The fields of the request. Secrets and free texts are replaced by `[hidden]`. */
   changes: Schema.Record(Schema.String, Schema.Json),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp
@@ -40,7 +40,7 @@ const AuditQuery = Schema.Struct({
   ...formatQuery("entries")
 })
 
-/** The audit log: a user's own, or the operator's of all. docs/reference/audit.md */
+/** The audit log: a user's own entries, or all entries for the operator. docs/reference/audit.md */
 export class AuditApi extends HttpApiGroup.make("audit").add(
   HttpApiEndpoint.get("listAuditLog", "/audit-log", {
     query: AuditQuery,

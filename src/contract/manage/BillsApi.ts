@@ -5,7 +5,7 @@ import { manageErrors as error } from "../ManageErrors.ts"
 
 const Column = Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(200)))
 
-/** Whose bills are read. */
+/** The vendors whose bills can be read. */
 export const BillVendor = Schema.Literals([
   "openai",
   "dashscope",
@@ -19,7 +19,7 @@ const margin = CreditsFromString.annotate({
   description: "Charged minus billed; a negative amount is a loss"
 })
 
-/** Amounts of at most 1,000 items each; the counts are of all. */
+/** Lists have at most 1,000 items each; the counts include all items. */
 const Reconciliation = Schema.Struct({
   vendor: Schema.String,
   from: Schema.String,
@@ -27,12 +27,12 @@ const Reconciliation = Schema.Struct({
   lines: Schema.Int,
   billed: CreditsFromString,
   matched: Schema.Int,
-  /** Of the work on the bill whose charge is known. */
+  /** For the work on the bill whose charge is known. */
   margin: Schema.Struct({
     billed: CreditsFromString,
     charged: CreditsFromString,
     margin,
-    /** The most expensive first. */
+    /** Most expensive first. */
     models: Schema.Array(
       Schema.Struct({
         model: Schema.String,
@@ -60,7 +60,7 @@ const Reconciliation = Schema.Struct({
         model: Schema.String,
         day: Schema.String,
         billed: CreditsFromString,
-        /** The task or the call that charged nothing for it; both null: none is known. */
+        /** The task or call that was not charged for this item. Both are null if none is known. */
         task_id: Schema.NullOr(Schema.String),
         call_id: Schema.NullOr(Schema.String)
       })
@@ -90,7 +90,7 @@ const Reconciliation = Schema.Struct({
   )
 }).annotate({ identifier: "Reconciliation" })
 
-/** Comparison with vendors' bills, by the operator. docs/reference/reconciliation.md */
+/** The operator's comparison with vendors' bills. docs/reference/reconciliation.md */
 export class BillsApi extends HttpApiGroup.make("reconciliations").add(
   HttpApiEndpoint.post("reconcileBill", "/reconciliations", {
     payload: Schema.Struct({

@@ -17,22 +17,25 @@ export const CallView = Schema.Struct({
   model: Schema.NullOr(Schema.String),
   route: Schema.String,
   outcome: Schema.Literals(["settled", "released", "lost"]),
-  /** Its hold had been released, or it cost more than it held: a late charge paid for that. docs/reference/wallet.md#late-charges */
+  /**
+   * Whether a late charge paid for it, because its hold had been released or it cost more than it held.
+   * docs/reference/wallet.md#late-charges
+   */
   charged_late: Schema.Boolean,
   http_status: Schema.NullOr(Schema.Int),
   held: CreditsFromString,
   cost: CreditsFromString,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
-  /** The vendor account that was called; null: none, or the simulator. */
+  /** The vendor account that was called; null for none or the simulator. */
   account_id: Schema.NullOr(Schema.String),
-  /** Of a stream: milliseconds from the beginning of the call to the first piece of its output. */
+  /** For a stream: milliseconds from the beginning of the call to the first piece of output. */
   time_to_first_token_ms: Schema.NullOr(Schema.Int),
   sandbox: Schema.Boolean,
-  /** Only when an alias was asked for: its name. */
+  /** Present if the client requested an alias: its name. */
   alias: Schema.optionalKey(Schema.String),
-  /** With an alias: its models that did not do it, and why. docs/reference/aliases.md#reasons */
+  /** Present for an alias: the models that were skipped, and why. docs/reference/aliases.md#reasons */
   skipped: Schema.optionalKey(Schema.Array(SkippedModel)),
-  /** The hash of the catalog that it was priced by. */
+  /** The hash of the catalog that priced it. */
   catalog: Schema.NullOr(Schema.String),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp,
@@ -41,7 +44,7 @@ export const CallView = Schema.Struct({
 
 const ContentSide = Schema.Struct({
   content_type: Schema.NullOr(Schema.String),
-  /** The beginning of the body; media and credentials are replaced. */
+  /** The beginning of the body. Media and credentials are replaced. */
   text: Schema.String,
   truncated: Schema.Boolean,
   /** The size of the whole body. */
@@ -51,15 +54,15 @@ const ContentSide = Schema.Struct({
 /** What a call sent and received. docs/reference/passthrough.md#requests-and-responses */
 export const CallContentView = Schema.Struct({
   call_id: Schema.String,
-  /** Of the request, with its query, without the client's credentials. */
+  /** The path of the request with its query, without the client's credentials. */
   path: Schema.String,
-  /** Null: a form with a file. */
+  /** Null if the request was a form with a file. */
   request: Schema.NullOr(ContentSide),
-  /** Null: nothing was relayed. */
+  /** Null if nothing was relayed. */
   response: Schema.NullOr(ContentSide)
 }).annotate({ identifier: "CallContent" })
 
-/** Settings of the user. */
+/** The settings of a user. */
 export const Settings = Schema.Struct({
   /** Whether requests and responses of calls are kept. */
   keep_calls: Schema.Boolean

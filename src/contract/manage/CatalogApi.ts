@@ -10,20 +10,20 @@ const Hash = Schema.String.check(
 
 const rowName = {
   type: Schema.Literals(["media", "token", "vendor", "route", "alias"]),
-  /** Vendor and path of the model or of the route. */
+  /** The vendor and path of the model or route. */
   id: Schema.String
 }
 
 const RowName = Schema.Struct(rowName).annotate({ identifier: "CatalogRowName" })
 
-/** A price with its days. */
+/** A price with its validity days. */
 const Row = Schema.Struct({ ...rowName, price: PriceView, ...priceRowView }).annotate({
   identifier: "CatalogRow"
 })
 
 const CatalogView = Schema.Struct({
   hash: Hash,
-  /** When all processes adopted it last; null: they never did. */
+  /** When all processes last adopted it; null if they never did. */
   adopted_at: Schema.NullOr(Timestamp),
   data: Schema.Array(Row)
 }).annotate({ identifier: "Catalog" })
@@ -35,7 +35,7 @@ const Change = Schema.Struct({
   )
 }).annotate({ identifier: "CatalogChange" })
 
-/** What a reload changes: `adopted` is false when it was only looked at, or changes nothing. */
+/** What a reload changes. `adopted` is false if it was only a preview, or if nothing changes. */
 const Reloaded = Schema.Struct({
   hash: Hash,
   previous_hash: Hash,
@@ -47,7 +47,7 @@ const Reloaded = Schema.Struct({
   })
 }).annotate({ identifier: "CatalogReload" })
 
-/** The operator's endpoints of the catalog. docs/catalog.md#reload */
+/** The operator's endpoints for the catalog. docs/catalog.md#reload */
 export class CatalogApi extends HttpApiGroup.make("catalog")
   .add(
     HttpApiEndpoint.get("getCatalog", "/catalog", {

@@ -6,7 +6,7 @@ import { Timestamp } from "../../domain/task/Task.ts"
 import { ofUser } from "../Lists.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 
-/** Names of events, separated by commas. */
+/** Event names, separated by commas. */
 const names = StreamedEventType.literals.map((name) => name.replace(".", "\\.")).join("|")
 const EventTypes = Schema.String.check(
   Schema.isPattern(new RegExp(`^(?:${names})(?:,(?:${names}))*$`, "u"), {
@@ -20,11 +20,11 @@ export const StreamedEvent = Schema.Struct({
   type: StreamedEventType,
   created_at: Timestamp,
   task_id: Schema.NullOr(TaskId),
-  /** The bytes of a delivery, UTF-8. */
+  /** The bytes of a delivery as UTF-8 text. */
   body: Schema.String
 })
 
-/** What happens to a user's tasks and deliveries. docs/reference/http.md#events-of-a-user */
+/** Events of a user's tasks and deliveries. docs/reference/http.md#events-of-a-user */
 export class EventsApi extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("streamEvents", "/events", {

@@ -16,12 +16,12 @@ import { manageErrors as error } from "../ManageErrors.ts"
 import { TaskListItem } from "../TasksApi.ts"
 import { CallId, CallView } from "./CallsApi.ts"
 
-/** Whose something is; without an address, if the user was deleted. */
+/** The owner of a resource. Without an e-mail address if the user was deleted. */
 const Owner = Schema.Struct({ id: UserId, email: Schema.NullOr(Schema.String) }).annotate({
   identifier: "Owner"
 })
 
-/** What has an id, and whose it is. */
+/** Anything with an id, and its owner. */
 export const FoundThing = Schema.Struct({
   type: Schema.Literals([
     "user",
@@ -58,7 +58,7 @@ export const OperatorCall = CallView.mapFields(Struct.assign({ user: Owner })).a
 const name = Schema.optionalKey(Text.check(Schema.isNonEmpty()))
 const filters = { ...ofUser, ...timeQuery, ...traceQuery, ...costQuery, vendor: name, model: name }
 
-/** What the operator sees of all users together. docs/reference/keys-and-limits.md#over-all-users */
+/** The operator's view of all users together. docs/reference/keys-and-limits.md#over-all-users */
 export class OperatorApi extends HttpApiGroup.make("operator").add(
   HttpApiEndpoint.get("search", "/operator/search", {
     query: {

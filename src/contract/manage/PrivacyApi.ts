@@ -8,11 +8,11 @@ export const DeletedUser = Schema.Struct({
   id: UserId,
   deleted: Schema.Literal(true),
   deleted_at: Timestamp,
-  /** When the personal data were gone everywhere; `null` while passes are made. */
+  /** When the personal data were erased everywhere; `null` while the erasure continues. */
   erased_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "DeletedUser" })
 
-/** A user's data: exported, and deleted. docs/reference/privacy.md */
+/** Export and deletion of a user's data. docs/reference/privacy.md */
 export class PrivacyApi extends HttpApiGroup.make("privacy").add(
   HttpApiEndpoint.delete("deleteUser", "/users/:id", {
     params: { id: UserId },

@@ -11,18 +11,18 @@ import { Password } from "./UsersApi.ts"
 
 export const SessionView = Schema.Struct({
   id: SessionId,
-  /** Null: the operator. */
+  /** Null for the operator. */
   user: Schema.NullOr(
     Schema.Struct({ id: UserId, email: Schema.String, name: Schema.NullOr(Schema.String) })
   ),
   role: Schema.Literals(["user", "operator"]),
   method: SignInMethod,
-  /** The session that asks. */
+  /** Whether this is the session of the request. */
   current: Schema.Boolean,
   address: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   last_seen_at: Timestamp,
-  /** When it ends if it is not used until then. */
+  /** When it ends if it is not used before. */
   expires_at: Timestamp
 }).annotate({ identifier: "Session" })
 
@@ -50,7 +50,7 @@ const PasskeyView = Schema.Struct({
   id: PasskeyId,
   name: Schema.String,
   created_at: Timestamp,
-  /** When it last signed in. */
+  /** When it was last used to sign in. */
   last_used_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "Passkey" })
 

@@ -8,7 +8,7 @@ import { usageGroups } from "../../domain/Usage.ts"
 import { formatQuery, pageOf, pageQuery } from "../Lists.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 
-/** A day in UTC that the calendar has. */
+/** An existing UTC day. */
 const Day = Schema.String.check(
   Schema.makeFilter<string>((text) => isDay(text) || "Expected a day such as 2030-01-31")
 ).annotate({ description: "A day in UTC, inclusive", examples: ["2030-01-31"] })
@@ -33,7 +33,7 @@ const GroupBy = Schema.String.check(
   examples: ["day,key,model"]
 })
 
-/** The values of the groups of a row; before them its amount, if rows are sorted by it. */
+/** The group values of a row, preceded by its amount if rows are sorted by amount. */
 export const UsageKey = Schema.fromJsonString(Schema.Array(Text))
 
 const UsageQuery = Schema.Struct({
@@ -71,7 +71,7 @@ const duration = (share: string) =>
     description: `Milliseconds that ${share} of the tasks and calls took at most, to within a sixteenth`
   })
 
-/** The sums of a group, by the names of `group_by`; what rows are not grouped by is null. */
+/** The sums of a group, with members named as in `group_by`. Members by which rows are not grouped are null. */
 export const Usage = Schema.Struct({
   day: Schema.NullOr(Schema.String),
   /** When the hour began. */
@@ -92,7 +92,7 @@ export const Usage = Schema.Struct({
   p95_ms: duration("95 %")
 }).annotate({ identifier: "Usage" })
 
-/** What was charged, of a user or of all. docs/reference/usage.md */
+/** What was charged, for a user or for all users. docs/reference/usage.md */
 export class UsageApi extends HttpApiGroup.make("usage").add(
   HttpApiEndpoint.get("listUsage", "/usage", {
     query: UsageQuery,

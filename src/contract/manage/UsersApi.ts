@@ -16,7 +16,7 @@ const Email = Text.check(
   Schema.isMaxLength(320)
 )
 
-/** The texts of its faults never contain the password. */
+/** The message must never contain the password. */
 const passwordFault = { message: "Expected a text of 8 to 1000 characters" }
 export const Password = Schema.String.annotate(passwordFault).check(
   Schema.isMinLength(8, passwordFault),
@@ -29,9 +29,9 @@ export const User = Schema.Struct({
   name: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   disabled: Schema.Boolean,
-  /** Of the wallet's balance alert. */
+  /** The threshold of the wallet's balance alert. */
   trigger_threshold: CreditsFromString,
-  /** `null`: the configured limit. */
+  /** `null` if the configured limit applies. */
   rate_limit_per_minute: Schema.NullOr(Schema.Int),
   concurrent_tasks: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "User" })
@@ -40,12 +40,12 @@ export const ListedUser = User.mapFields(
   Struct.assign({
     available_balance: CreditsFromString,
     settled_balance: CreditsFromString,
-    /** Charged since the beginning of the month, in UTC. */
+    /** Charged since the beginning of the UTC month. */
     spent_this_month: CreditsFromString
   })
 ).annotate({ identifier: "ListedUser" })
 
-/** What is absent stays; `null` leaves a limit to the configuration. */
+/** Absent members are unchanged. `null` restores the configured limit. */
 export const UserChange = Schema.Struct({
   email: Schema.optionalKey(Email),
   name: Schema.optionalKey(Schema.NullOr(Name)),

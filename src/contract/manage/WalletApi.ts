@@ -31,7 +31,7 @@ export const WalletEntry = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "WalletEntry" })
 
-/** The number of an entry: a 64 bit integer in Postgres. */
+/** The number of an entry: a 64-bit integer in Postgres. */
 export const EntryKey = Schema.BigIntFromString.check(
   Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
 )
@@ -51,7 +51,7 @@ const EntryQuery = Schema.Struct({
 })
 export type EntryQuery = typeof EntryQuery.Type
 
-/** `application/json`; the handler itself writes `text/csv`. */
+/** `application/json`. The handler itself writes `text/csv`. */
 const entryList = pageOf(WalletEntry)
 
 /** A user's own wallet and ledger, and the operator's view of them. docs/reference/wallet.md#ledger */

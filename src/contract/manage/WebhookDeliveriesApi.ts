@@ -9,17 +9,17 @@ import { manageErrors as error } from "../ManageErrors.ts"
 
 const deliveryFields = {
   id: DeliveryId,
-  /** With `webhook_url` it names no endpoint of the user, but the webhooks of tasks at one origin. */
+  /** If `webhook_url` is set, this is not an endpoint of the user but stands for task webhooks at one origin. */
   endpoint_id: EndpointId,
-  /** Of the task's own webhook; `null`: the endpoint's. */
+  /** The URL of the task's own webhook; `null` if the endpoint's URL is used. */
   webhook_url: Schema.NullOr(Schema.String),
   event_id: EventId,
   type: DeliveryType,
   task_id: Schema.NullOr(TaskId),
   status: DeliveryStatus,
-  /** Attempts that have ended; lost ones are not counted. */
+  /** The number of ended attempts, without lost ones. */
   attempt_count: Schema.Int,
-  /** Of the next attempt, while the delivery is `pending`. */
+  /** When the next attempt is due, while the delivery is `pending`. */
   next_attempt_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp
@@ -33,7 +33,7 @@ export const WebhookAttempt = Schema.Struct({
   seq: Schema.Int,
   due_at: Timestamp,
   started_at: Timestamp,
-  /** `null` while it is under way. */
+  /** `null` while the attempt is in progress. */
   ended_at: Schema.NullOr(Timestamp),
   /** From the due time to the start, in milliseconds. */
   lateness_ms: Schema.Int,
@@ -48,15 +48,18 @@ export const WebhookAttempt = Schema.Struct({
 
 export const WebhookDeliveryWithAttempts = Schema.Struct({
   ...deliveryFields,
-  /** The bytes that are sent, UTF-8. Each attempt has the headers of docs/reference/webhooks.md#delivery-request. */
+  /**
+   * The bytes that are sent, as UTF-8 text. Each attempt has the headers of
+   * docs/reference/webhooks.md#delivery-request.
+   */
   body: Schema.String,
   attempts: Schema.Array(WebhookAttempt)
 }).annotate({ identifier: "WebhookDeliveryWithAttempts" })
 
-/** Deliveries that match every member given. */
+/** Selects the deliveries that match all given members. */
 const RedeliveryFilter = Schema.Struct({
   endpoint_id: Schema.optionalKey(EndpointId),
-  /** Without it: `failed` and `skipped`. */
+  /** Default: `failed` and `skipped`. */
   status: Schema.optionalKey(Schema.Literals(["succeeded", "failed", "skipped"])),
   type: Schema.optionalKey(DeliveryType),
   since: Schema.optionalKey(Timestamp.annotate({ description: "created at this time or later" })),
@@ -73,7 +76,7 @@ const Redelivery = Schema.Struct({
 
 const Redelivered = Schema.Struct({
   redelivered: Schema.Int,
-  /** The limit was reached: call again with it for the rest. */
+  /** Set if the limit was reached: call again with it for the rest. */
   next_cursor: Schema.NullOr(DeliveryId)
 }).annotate({ identifier: "RedeliveredWebhookDeliveries" })
 

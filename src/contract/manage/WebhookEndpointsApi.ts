@@ -20,24 +20,24 @@ const settings = {
   id: EndpointId,
   url: Schema.String,
   events: Schema.Array(DeliveryType),
-  /** `openai`: events that OpenAI has come in its envelope. docs/reference/webhooks.md#openais-format */
+  /** `openai`: events that OpenAI also has are sent in OpenAI's envelope. docs/reference/webhooks.md#openais-format */
   format: WebhookFormat,
   description: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean,
-  /** Of which tasks it gets events; `null`: of all. */
+  /** Selects the tasks whose events it receives; `null` for all tasks. */
   filter: Schema.NullOr(EndpointFilter)
 }
 const metadata = {
   secret_preview: Schema.String,
-  /** Until then requests have a second signature, by the secret before the last rotation. */
+  /** Until then requests also have a signature with the secret from before the last rotation. */
   old_secret_expires_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,
   updated_at: Timestamp
 }
 
-/** How the latest attempts ended. docs/reference/webhooks.md#health */
+/** The outcome of the latest attempts. docs/reference/webhooks.md#health */
 const WebhookEndpointHealth = Schema.Struct({
-  /** Of the last attempt; `unknown` without one in seven days. */
+  /** The outcome of the last attempt; `unknown` if there was none in seven days. */
   status: Schema.Literals(["unknown", "healthy", "failing"]),
   /** Failed attempts since the last success, counted up to 20. */
   failed_attempts: Schema.Int,
@@ -52,7 +52,7 @@ const WebhookEndpointHealth = Schema.Struct({
   )
 }).annotate({ identifier: "WebhookEndpointHealth" })
 
-/** How the deliveries of an endpoint stand, by the hour in which they were created. docs/reference/webhooks.md#activity */
+/** The states of an endpoint's deliveries by the hour of their creation. docs/reference/webhooks.md#activity */
 const WebhookEndpointActivity = Schema.Struct({
   hours: Schema.Array(
     Schema.Struct({
@@ -75,7 +75,7 @@ export const WebhookEndpoint = Schema.Struct({
   identifier: "WebhookEndpoint"
 })
 
-/** Only create and rotate show `secret`. docs/reference/webhooks.md#secrets-and-rotation */
+/** Only the responses to create and rotate contain `secret`. docs/reference/webhooks.md#secrets-and-rotation */
 export const WebhookEndpointWithSecret = Schema.Struct({
   ...settings,
   secret: Schema.String,
@@ -121,7 +121,7 @@ const Recover = Schema.Struct({
 
 const Recovered = Schema.Struct({
   recovered: Schema.Int,
-  /** The limit was reached: call again for the rest. */
+  /** Whether the limit was reached: call again for the rest. */
   has_more: Schema.Boolean
 }).annotate({ identifier: "RecoveredWebhookDeliveries" })
 
@@ -131,7 +131,7 @@ const ReceivedDelivery = Schema.Struct({
   /** The raw body as text, or as Base64 if it is not UTF-8. */
   body: Schema.optionalKey(Schema.String),
   body_base64: Schema.optionalKey(Schema.Uint8ArrayFromBase64),
-  /** The secret that the receiver verifies with. */
+  /** The secret with which the receiver verifies. */
   secret: Schema.optionalKey(Schema.String),
   /** When it was received; default: now. */
   received_at: Schema.optionalKey(Timestamp)

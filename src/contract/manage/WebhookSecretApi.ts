@@ -5,7 +5,7 @@ import { ChangesAccess } from "../Access.ts"
 import { ofUser } from "../Lists.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 
-/** Until then requests have a second signature, by the secret before the last rotation. */
+/** Until then requests also have a signature with the secret from before the last rotation. */
 const old_secret_expires_at = Schema.NullOr(Timestamp)
 
 export const WebhookSecret = Schema.Struct({
@@ -14,7 +14,7 @@ export const WebhookSecret = Schema.Struct({
   old_secret_expires_at
 }).annotate({ identifier: "WebhookSecret" })
 
-/** Only rotate shows `secret`. */
+/** Only the response to rotate contains `secret`. */
 const WebhookSecretShown = Schema.Struct({
   secret: Schema.String,
   secret_preview: Schema.String,

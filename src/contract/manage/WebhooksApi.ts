@@ -39,7 +39,7 @@ const receive = <const Type extends string, S extends Schema.Top>(type: Type, pa
     })
   )
 
-/** What a receiver implements: the path is the event. docs/reference/webhooks.md#events */
+/** The webhooks that a receiver implements, with the event as path. docs/reference/webhooks.md#events */
 export class WebhooksApi extends HttpApiGroup.make("Webhooks", { topLevel: true }).add(
   receive("task.created", TaskCreated),
   receive("task.succeeded", TaskSucceeded),

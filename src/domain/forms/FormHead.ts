@@ -4,10 +4,10 @@ import { formHeaderBytesMax } from "../limits/ShapeLimits.ts"
 export const lineEnd = "\r\n"
 const headersEnd = Buffer.from("\r\n\r\n")
 
-/** Of `multipart/form-data`. RFC 2046, section 5.1.1 */
+/** The boundary parameter of `multipart/form-data`. RFC 2046, section 5.1.1 */
 const boundaryIn = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/iu
 
-/** The boundary that a content type names. */
+/** The boundary in a content type. */
 export const boundaryOf = (contentType: string): string | undefined => {
   const match = boundaryIn.exec(contentType)
   return match?.[1] ?? match?.[2]
@@ -17,20 +17,20 @@ export const headEndBytes = headersEnd.length
 
 export const notAForm = "The body is not a valid form"
 
-/** What the headers of a part say. */
+/** The parsed headers of a part. */
 interface PartHead {
   readonly name: string
-  /** Files have one. */
+  /** Only file parts have one. */
   readonly filename: string | undefined
 }
 
-/** Where the headers of a part end; `undefined`: later, or nowhere. */
+/** The index after the headers of a part; `undefined` if their end has not arrived or does not exist. */
 export const endOfHead = (bytes: Buffer): number | undefined => {
   const end = bytes.subarray(0, formHeaderBytesMax).indexOf(headersEnd)
   return end < 0 ? undefined : end
 }
 
-/** What a part is, from the text between a delimiter and the end of its headers. */
+/** Parses the headers of a part, from the text between a delimiter and the end of the headers. */
 export const readHead = (text: string): PartHead | undefined => {
   const [first = "", ...lines] = text.split(lineEnd)
   if (first.trim() !== "") return undefined

@@ -2,32 +2,29 @@ import { Buffer } from "node:buffer"
 import { formHeaderBytesMax, formPartsMax } from "../limits/ShapeLimits.ts"
 import { endOfHead, headEndBytes, notAForm, readHead } from "./FormHead.ts"
 
-/** What a form has, as it is read. */
+/** Called as the parts of a form are read. */
 export interface FormHandlers {
-  /** A field that is no file, once it has arrived. Returns what is wrong with it. */
+  /** Receives a complete field. Returns its fault, if it has one. */
   readonly onField: (name: string, text: string) => string | undefined
-  /** A file begins. Returns what is wrong with it. */
+  /** Called at the beginning of a file. Returns its fault, if it has one. */
   readonly onFile: (name: string, filename: string) => string | undefined
   readonly onFileBytes: (bytes: Buffer) => void
 }
 
-/** Of a field; a longer one is not kept. */
+/** The maximum size of a field. A longer field is not kept. */
 const fieldBytesMax = 1024
 
 const empty = Buffer.alloc(0)
 
 type State = "head" | "field" | "file" | "ended"
 
-/**
- * Reads `multipart/form-data` while it passes, and keeps no more of it than the headers of a part or a short field.
- * RFC 7578
- */
+/** Reads `multipart/form-data` as it passes. Keeps only the headers of a part or a short field in memory. RFC 7578 */
 export class FormReader {
   readonly #delimiter: Buffer
   readonly #handlers: FormHandlers
-  /** The end of the last chunk, in which a delimiter or the headers of a part may continue. */
+  /** The end of the last chunk, where a delimiter or the headers of a part may continue. */
   #rest: Buffer = Buffer.from("\r\n")
-  /** Before the first delimiter there may be other text. */
+  /** Text is allowed before the first delimiter. */
   #state: State | "before" = "before"
   #name = ""
   #field: Buffer = empty
@@ -38,12 +35,12 @@ export class FormReader {
     this.#handlers = handlers
   }
 
-  /** The last delimiter has arrived. */
+  /** Whether the last delimiter has arrived. */
   get isEnded(): boolean {
     return this.#state === "ended"
   }
 
-  /** Returns what is wrong with the form, once that is known. */
+  /** Returns the fault of the form, once it is known. */
   push(chunk: Buffer): string | undefined {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let at = 0
@@ -56,7 +53,7 @@ export class FormReader {
     return undefined
   }
 
-  /** The headers of a part; returns where its content begins, `undefined` when that has not arrived. */
+  /** Reads the headers of a part. Returns where its content begins, or `undefined` if that has not arrived. */
   #head(bytes: Buffer, at: number): number | string | undefined {
     const left = bytes.subarray(at)
     if (left.length >= 2 && left.toString("latin1", 0, 2) === "--") {
@@ -80,7 +77,7 @@ export class FormReader {
     return fault ?? at + end + headEndBytes
   }
 
-  /** Bytes up to the next delimiter; returns where that ends, `undefined` when it has not arrived. */
+  /** Reads up to the next delimiter. Returns where the delimiter ends, or `undefined` if it has not arrived. */
   #content(bytes: Buffer, at: number): number | string | undefined {
     const end = bytes.indexOf(this.#delimiter, at)
     const sure = end < 0 ? Math.max(at, bytes.length - this.#delimiter.length + 1) : end

@@ -40,11 +40,11 @@ const endOfValue = (bytes: Buffer, start: number): number => {
   return bytes.length
 }
 
-/** Whether the string between two quotes is this word. No escape is longer than six bytes. */
+/** Whether the string between two quotes equals this word. An escape has at most six bytes. */
 const isWord = (bytes: Buffer, open: number, end: number, word: string): boolean =>
   end - open <= 6 * word.length + 1 && JSON.parse(bytes.toString("utf8", open, end + 1)) === word
 
-/** Where the value of a member is; `undefined`: there is none. */
+/** Where the value of a member starts and ends; `undefined` if there is no such member. */
 const rangeOf = (bytes: Buffer, key: string): readonly [start: number, end: number] | undefined => {
   for (let at = bytes.indexOf("{") + 1; at < bytes.length;) {
     const open = bytes.indexOf(quote, at)
@@ -67,8 +67,8 @@ export const memberOf = (given: Uint8Array, key: string): Uint8Array | undefined
 }
 
 /**
- * The bytes of a JSON object with a new value for one member, which occurs once or not at all. All other bytes stay:
- * a parser would round large numbers.
+ * The bytes of a JSON object with a new value for one member, which occurs at most once. All other bytes are unchanged,
+ * because a parser would round large numbers.
  */
 export const withMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
@@ -78,7 +78,7 @@ export const withMember = (given: Uint8Array, key: string, value: unknown): Uint
   return Buffer.concat([bytes.subarray(0, range[0]), written, bytes.subarray(range[1])])
 }
 
-/** The bytes of a JSON object without one member, which occurs once or not at all. */
+/** The bytes of a JSON object without one member, which occurs at most once. */
 export const withoutMember = (given: Uint8Array, key: string): Uint8Array => {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
   let before = bytes.indexOf("{") + 1
@@ -89,7 +89,7 @@ export const withoutMember = (given: Uint8Array, key: string): Uint8Array => {
     const valueEnd = endOfValue(bytes, afterSpace(bytes, afterSpace(bytes, end + 1) + 1))
     if (bytes[afterSpace(bytes, end + 1)] === colon && isWord(bytes, open, end, key)) {
       const next = afterSpace(bytes, valueEnd)
-      // With the comma that follows the member, or else with the one before it
+      // Also removes the comma that follows the member, or else the one before it
       return bytes[next] === comma
         ? Buffer.concat([bytes.subarray(0, open), bytes.subarray(next + 1)])
         : Buffer.concat([bytes.subarray(0, before), bytes.subarray(valueEnd)])

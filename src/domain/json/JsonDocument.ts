@@ -9,11 +9,11 @@ import { LongText } from "./LongText.ts"
 
 /** A parsed JSON body whose long strings are still bytes. */
 export interface JsonDocument {
-  /** The JSON text with a short mark for each long string. */
+  /** The JSON text with a short mark in place of each long string. */
   readonly outline: string
   /** The value of the outline. */
   readonly value: unknown
-  /** Number of keys in the text. */
+  /** The number of keys in the text. */
   readonly keys: number
   readonly longTexts: ReadonlyArray<LongText>
 }
@@ -93,22 +93,22 @@ export const withoutMark = (bytes: Uint8Array): Uint8Array =>
 /** Documents of large bodies, which several steps of a call read. */
 const documents = new WeakMap<Uint8Array, JsonDocument>()
 
-/** Remembers the document of these bytes, so that they are not parsed again. */
+/** Caches the document of these bytes, so that they are not parsed again. */
 export const keepDocument = (bytes: Uint8Array, document: JsonDocument): void => {
   documents.set(bytes, document)
 }
 
-/** The document of a body; parsed now if it was not remembered. */
+/** The document of a body. Parses it now if it is not cached. */
 export const documentOf = (bytes: Uint8Array): Result.Result<JsonDocument, string> => {
   const kept = documents.get(bytes)
   if (kept !== undefined) return Result.succeed(kept)
-  // The reader has already skipped one
+  // The reader has already removed a byte order mark
   if (startsWithMark(bytes)) return Result.fail(invalidJson)
   const scanner = new JsonScanner()
   const fault = scanner.add(bytes)
   if (fault !== undefined) return Result.fail(fault)
   const { keys } = scanner
-  // Long strings of a small body cost less parsed than apart
+  // In a small body, parsing long strings costs less than keeping them separate
   if (bytes.length <= sliceBytes) {
     return Result.map(parseOutline(bytes), (parsed) => ({ ...parsed, keys, longTexts: [] }))
   }
@@ -118,8 +118,8 @@ export const documentOf = (bytes: Uint8Array): Result.Result<JsonDocument, strin
 }
 
 /**
- * The value of a document with its strings. As many as one turn of the event loop can decode are strings: texts
- * before encoded media, and of each the shortest. All others stay `LongText`.
+ * The value of a document with its long strings. Decodes as many as one turn of the event loop can, texts before
+ * encoded media and shorter ones first. All others stay `LongText`.
  */
 export function* valueWithTexts({ longTexts, value }: JsonDocument): Sliced<unknown> {
   if (longTexts.length === 0) return value
@@ -152,7 +152,7 @@ const indexBase = 2 ** 20
 /** Above the bytes of the largest body, times `indexBase`. */
 const encodedBase = 2 ** 50
 
-/** Mutates the value, which was parsed for this. Returns the member `root`. */
+/** Mutates the value, which was parsed for this purpose. Returns its member `root`. */
 const replaceMarks = (
   holder: { readonly root: unknown },
   texts: ReadonlyArray<string | LongText>

@@ -13,15 +13,15 @@ const closeObject = 0x7d
 /** The measured cost of parsing a part, relative to a number in a list. docs/reference/http.md#complex-json */
 const weightOf = { comma: 1, list: 4, colon: 9, text: 8, object: 16 } as const
 
-/** This many bytes of a text are checked one by one, because a native search costs as much. */
+/** The first bytes of a text are checked one by one, because starting a native search costs as much. */
 const nearBytes = 32
 
 /**
- * Counts the structure of a JSON text as its bytes arrive, and notes where its long texts are. It also reads texts
- * that are not JSON; the parser refuses them. A body is refused at the chunk that exceeds a limit.
+ * Counts the structure of a JSON text as its bytes arrive, and records where its long texts are. Accepts text that is
+ * not JSON; the parser refuses it. A body is refused at the chunk that exceeds a limit.
  */
 export class JsonScanner {
-  /** Keys of all objects. */
+  /** The number of keys in all objects. */
   keys = 0
   /** Where the contents of long texts start and end. */
   readonly longTexts: Array<number> = []
@@ -33,7 +33,7 @@ export class JsonScanner {
   /** The next byte of a text follows a backslash. */
   #isEscaped = false
 
-  /** The fault of the body, once it exceeds a limit. */
+  /** Reads a chunk. Returns the fault of the body once it exceeds a limit. */
   add(chunk: Uint8Array): string | undefined {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     let at = 0
@@ -52,7 +52,7 @@ export class JsonScanner {
     return (this.#textStart ?? this.#offset) - this.#longBytes
   }
 
-  /** To the start of a text or the end of the chunk. */
+  /** Reads up to the start of a text or the end of the chunk. */
   #readStructure(bytes: Buffer, from: number): number {
     const end = bytes.length
     for (let at = from; at < end; at += 1) {
@@ -89,7 +89,7 @@ export class JsonScanner {
     this.#weight += weight
   }
 
-  /** To the byte after the text, or the end of the chunk. */
+  /** Reads up to the byte after the text, or the end of the chunk. */
   #readText(bytes: Buffer, start: number): number {
     let from = this.#isEscaped ? start + 1 : start
     this.#isEscaped = false

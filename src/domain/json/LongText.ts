@@ -4,13 +4,13 @@ import type { Sliced } from "../Slices.ts"
 
 const backslash = 0x5c
 
-/** A slice of a long text: a parser reads it in about a millisecond. */
+/** The size of a piece of a long text, which takes about a millisecond to parse. */
 const pieceBytes = 16 * sliceBytes
 
-/** `\ud83d\ude00`: the longest character. */
+/** The longest encoding of a character: `\ud83d\ude00`. */
 const characterBytesMax = 12
 
-/** This many bytes of a text show whether it is Base64: words are shorter. */
+/** This many bytes show whether a text is Base64, because words are shorter. */
 const encodedBytes = 96
 
 /** A UTF-8 character has at most this many bytes after its first one. */
@@ -24,7 +24,7 @@ const startOfCharacter = (bytes: Uint8Array, at: number): number => {
   return start
 }
 
-/** No escape starts before this place and ends after it. */
+/** A position in the range at which no escape is split. */
 const betweenEscapes = (bytes: Buffer, from: number, to: number): number => {
   const near = to - characterBytesMax
   let start = bytes.lastIndexOf(backslash, near)
@@ -79,7 +79,7 @@ const isParsed = (piece: Buffer): boolean => {
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * A long string of a body, as it arrived: in JSON the bytes between its quotes, with escapes. It is not a JSON
+ * A long string of a body as it arrived: the bytes between the quotes of a JSON string, with escapes. It is not a JSON
  * value, so decoders that expect a string refuse it. It is read in slices.
  */
 export class LongText {
@@ -91,7 +91,7 @@ export class LongText {
     this.#mayEscape = mayEscape
   }
 
-  /** As it arrived, escapes included. */
+  /** The number of bytes as it arrived, including escapes. */
   get rawBytes(): number {
     return this.#raw.length
   }

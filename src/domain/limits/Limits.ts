@@ -13,7 +13,7 @@ export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
 
-/** For texts without a specific limit: a row has to fit one message of the database (ADR 0110). */
+/** For texts without a field-specific limit. A row must fit into one message of the database protocol (ADR 0110). */
 export const textCodePointsMax = 100_000
 
 /** Stored length of a vendor's error message, in UTF-16 units. */
@@ -35,7 +35,7 @@ export const keyframeSidePixelsMax = 2000
 export const imageEditSidePixelsMin = 384
 export const imageEditSidePixelsMax = 5000
 
-/** Lengths of a video; absent means the short one. docs/reference/requirements.md#r-model-13 */
+/** Lengths of a video. The short one is the default. docs/reference/requirements.md#r-model-13 */
 export const videoShortSeconds = 5
 export const videoLongSeconds = 10
 
@@ -61,7 +61,7 @@ export const mediaRedirectsMax = 3
 /** Downloads of one task's media at a time: a task with ten images leaves capacity for others. */
 export const taskDownloadsMax = 4
 
-/** Listed faults of a body; the rest are only counted. */
+/** The most faults listed for a body. The rest are only counted. */
 export const faultsMax = 100
 
 /** A body with more fields, or a list with more items, is refused before it is decoded. */
@@ -98,7 +98,7 @@ export const keyExpiringMax = 100
 
 export const webhookHealth = { attemptsMax: 20, days: 7 }
 
-/** One read of an endpoint's activity reads about half as many deliveries as a page of a list may (`listScanRowsMax`). */
+/** A read of an endpoint's activity reads about half as many deliveries as a list page may read (`listScanRowsMax`). */
 export const webhookActivity = { hours: 24, deliveriesPerHourMax: 200 }
 
 /** docs/reference/requirements.md#r-limit-6 */
@@ -115,7 +115,7 @@ export const testEventsPerEndpointPerDayMax = 100
 export const testEventsPerUserPerDayMax =
   webhookEndpointsPerUserMax * testEventsPerEndpointPerDayMax
 
-/** For an entire attempt. docs/reference/requirements.md#r-retry-3 */
+/** The timeout of a whole attempt. docs/reference/requirements.md#r-retry-3 */
 export const webhookTimeoutSeconds = 30
 
 /** docs/reference/requirements.md#r-sign-7 */
@@ -124,7 +124,7 @@ export const signatureSkewSecondsMax = 300
 /** Stored part of a receiver's response. docs/reference/webhooks.md#delivery-log */
 export const webhookResponseBytesMax = 16 * 1024
 
-/** After a rotation the old secret also signs for this long. docs/reference/requirements.md#r-webhook-14 */
+/** How long the old secret also signs after a rotation. docs/reference/requirements.md#r-webhook-14 */
 export const secretOverlapHours = 24
 
 /** docs/reference/tasks.md#idempotency */
@@ -132,8 +132,8 @@ export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
 
 /**
- * Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and a quarter of it for one
- * caller (ADR 0140).
+ * Memory for large request bodies, as a multiple of `MAX_BODY_BYTES`, for a process. One caller gets at most a quarter
+ * of it (ADR 0140).
  */
 export const largestBodiesMax = 4
 export const largestBodiesPerCallerMax = 1
@@ -152,12 +152,12 @@ export const pageSizeMax = 100
 /** Most rows read for one page of a filtered list (ADR 0165). */
 export const listScanRowsMax = 10_000
 
-/** How many days back words are searched in prompts and metadata of tasks. */
+/** How many days back a text search covers prompts and metadata of tasks. */
 export const searchedDays = 30
 export const searchedWordsMax = 10
 export const searchedCodePointsMax = 200
 
-/** Of the prompt of a task in a list. */
+/** How much of a task's prompt a list shows. */
 export const listPromptCodePoints = 200
 
 /** Lifetime of artifacts and of result URLs. docs/reference/tasks.md#artifacts */
@@ -171,8 +171,8 @@ export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
 /**
- * Calls and reservations of a process whose heartbeat is older are released. Longer than `ownerDeadSeconds`,
- * so that a paused process still settles calls that it has answered (ADR 0270).
+ * Calls and reservations of a process whose heartbeat is older are released. Longer than `ownerDeadSeconds`, so that a
+ * paused process can still settle calls that it has answered (ADR 0270).
  */
 export const callLeaseSeconds = 30
 export const callRescueSeconds = 5
@@ -203,7 +203,7 @@ export const responseShownBytesMax = 16 * 1024
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 
-/** A waiting request rereads its task this often, because a hint of another process may be lost (ADR 0178). */
+/** A waiting request rereads its task this often, because a hint from another process may be lost (ADR 0178). */
 export const taskRecheckSeconds = 1
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
@@ -236,15 +236,16 @@ export const erasureGraceMinutes = 10
 export const userExportRowsMax = 200
 
 /**
- * Kept of each side of a call; calls kept of each user; begun in a minute by one user in one process; and kept by one
- * process at a time, 128 KiB each. docs/reference/passthrough.md#requests-and-responses
+ * Request contents: the bytes kept of each side of a call, the calls kept per user, the calls recorded per minute by
+ * one user in one process, and the calls kept by one process at a time, 128 KiB each.
+ * docs/reference/passthrough.md#requests-and-responses
  */
 export const callContentBytesMax = 64 * 1024
 export const callContentsMax = 500
 export const callContentsPerMinuteMax = 120
 export const callContentsOpenMax = 256
 
-/** Tasks deleted or scrubbed by one statement, and statements per round: a million tasks an hour. */
+/** Tasks deleted or scrubbed by one statement, and statements per round. This allows a million tasks an hour. */
 export const retentionTasksMax = 1000
 export const retentionBatchesMax = 1000
 
@@ -254,7 +255,7 @@ export const partitionDaysAhead = 7
 /** Deliveries requeued by one `recover`. docs/reference/webhooks.md#redelivery */
 export const recoverDeliveriesMax = 1000
 
-/** How often a process compares the tasks it runs with the tasks it owns in the store (ADR 0020). */
+/** How often a process compares the tasks that it runs with those that it owns in the store (ADR 0020). */
 export const ownershipReconcileSeconds = 5
 
 /** An attempt older than this is lost, even if its process is alive (ADR 0020). */
@@ -300,31 +301,31 @@ export const usageHoursDaysMax = 8
 /** Rows of one statement that removes hours. */
 export const usageHourRowsMax = 10_000
 
-/** While tasks wait for slots, the store is read this often for slots freed by other processes (ADR 0108). */
+/** While tasks wait for slots, the store is read this often for slots that other processes freed (ADR 0108). */
 export const slotRecheckSeconds = 1
-/** A process without waiting tasks scans this often for those of a dead process. */
+/** A process without waiting tasks scans this often for the waiting tasks of a dead process. */
 export const slotServeSecondsMax = 5
 
 /**
- * Most tasks of one queue (the submits of a model, the polls of an account) in the hands of a process. Other due
+ * The most tasks of one queue (the submits of a model, the polls of an account) that a process has in hand. Other due
  * tasks of the queue wait in the store, for this process or another. ADR 0149.
  */
 export const stepsPerQueueMax = 500
 
 /**
- * Callbacks of vendors (ADR 0107): size of a body and time to receive it; how long the vendor's keys are
- * cached, and the pause between two fetches when no cached key fits.
+ * Callbacks of vendors (ADR 0107): the size of a body and the time to receive it; how long the vendor's keys are
+ * cached, and the pause between two fetches if no cached key matches.
  */
 export const callbackBytesMax = 8 * 1024 * 1024
 export const callbackSeconds = 10
-/** Callbacks that no signature proves cause at most one poll of a task in this time. */
+/** Callbacks without a verified signature cause at most one poll of a task in this time. */
 export const unsignedCallbackSeconds = 2
 export const callbackKeysHours = 24
 export const callbackKeysRetrySeconds = 60
 export const callbackKeysBytesMax = 64 * 1024
 
 /**
- * Calls may draw on a key's reservation for this long after the key was read (ADR 0116). A revocation returns
+ * Calls may draw on a key's reservation for this long after the key was read (ADR 0116). A revocation responds only
  * after this time, so that no call draws on the key afterwards.
  */
 export const reservationMillis = 100
@@ -338,11 +339,11 @@ export const sourceCharactersMax = 500
 /** How often a process records its vendor accounts (ADR 0186). */
 export const accountKeepSeconds = 10
 
-/** After this time no process uses the account; several recording intervals. */
+/** After this time no process uses a removed account: several recording intervals. */
 export const accountLeftSeconds = 30
 
-/** The key of such an account is kept this long, because a paused process may still use it. */
+/** How long the key of a removed account is kept, because a paused process may still use it. */
 export const accountForgottenSeconds = 600
 
-/** Catalogs that a process keeps for tasks accepted with them. */
+/** The most catalogs that a process keeps for tasks accepted under them. */
 export const catalogsKeptMax = 20

@@ -1,9 +1,9 @@
 /** Limits of resources that a process divides among its callers. docs/reference/keys-and-limits.md#shares */
 
 /**
- * Concurrent media downloads in one process; the limit bounds their memory (ADR 0040). One user gets at most this
- * share, so that its downloads never block those of other users, and at most this many waiting downloads; its further
- * tasks are retried after this time.
+ * Concurrent media downloads in one process, a limit that bounds their memory (ADR 0040); the share of one user, so
+ * that its downloads never block those of other users; the most downloads of a user that may wait; and the time after
+ * which its further tasks are retried.
  */
 export const mediaDownloadsMax = 16
 export const mediaDownloadsShareMax = 0.75
@@ -15,23 +15,24 @@ export const slowMediaBytesMin = 32 * 1024
 export const slowMediaSeconds = 5
 
 /**
- * Bytes of media of all running submits in a process, and the part of one user. A single task with more than
- * that runs by itself (ADR 0140).
+ * Bytes of media of all running submits in a process, and the share of one user. A single task with more than that runs
+ * alone (ADR 0140).
  */
 export const submitMediaBytesMax = 256 * 1024 * 1024
 export const submitMediaShareMax = 0.5
 export const submitMediaWaitingMax = 100
 
 /**
- * Event streams of tasks, and requests that wait for a task, in a process; each reads its task every second.
- * A single user gets this part. docs/reference/keys-and-limits.md#shares
+ * Open task event streams and waiting requests in a process, each of which reads its task every second, and the share
+ * of one user. docs/reference/keys-and-limits.md#shares
  */
 export const openResponsesMax = 2000
 export const openResponsesShareMax = 0.25
 
 /**
- * Concurrent reads of the management API in a process: a page of 100 rows costs the store and the event loop several
- * milliseconds. A single user gets one; its others wait, at most as many as its rate allows. `hostile`
+ * Concurrent reads of the management API in a process. A page of 100 rows costs the store and the event loop several
+ * milliseconds. A user gets one at a time; its other reads wait, at most as many as its rate allows. Benchmark:
+ * `hostile`
  */
 export const manageReads = { capacity: 8, aloneMax: 0.125, queueMax: Infinity }
 

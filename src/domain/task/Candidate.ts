@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Credits } from "../Credits.ts"
 
 /**
- * Why a model of an alias did not run a task or call. Nothing was bought from it.
+ * Why a model of an alias did not run a task or call. Nothing was bought from its vendor.
  * docs/reference/aliases.md#reasons
  */
 export const SkipReason = Schema.Literals([
@@ -23,7 +23,7 @@ export type SkipReason = typeof SkipReason.Type
 export const Candidate = Schema.Struct({
   vendor: Schema.String,
   model: Schema.String,
-  /** The task's price with this model; null if the model is not a candidate and has no price. */
+  /** The task's price with this model. Null if the model is not a candidate and has no price. */
   price: Schema.NullOr(Schema.BigIntFromString.pipe(Schema.decodeTo(Credits))),
   /** Null if the model has not been skipped. */
   skipped: Schema.NullOr(
@@ -39,7 +39,7 @@ export type Candidate = typeof Candidate.Type
 
 export const encodeCandidates = Schema.encodeSync(Schema.Array(Candidate))
 
-/** The parts of a task that concern an alias. */
+/** The members of a task that concern an alias. */
 export interface Aliased {
   readonly vendor: string
   readonly model: string
@@ -57,7 +57,7 @@ export const modelAt = (task: Omit<Aliased, "price">) => {
   return { vendor, model }
 }
 
-/** The price with the current model; for an alias it may be less than the hold. */
+/** The price with the current model. For an alias it may be less than the hold. */
 export const priceAt = (task: Pick<Aliased, "candidate" | "candidates" | "price">): Credits =>
   candidateAt(task)?.price ?? task.price
 
@@ -77,7 +77,7 @@ export const skippedOf = ({ candidates }: Pick<Aliased, "candidates">) =>
     skipped === null ? [] : [{ vendor, model, ...skipped }]
   )
 
-/** A list of RFC 9651: `"fal/flux-dev";reason=rate_limited`. */
+/** A list as in RFC 9651: `"fal/flux-dev";reason=rate_limited`. */
 export const skippedText = (
   all: ReadonlyArray<{
     readonly vendor: string

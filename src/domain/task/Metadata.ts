@@ -5,7 +5,10 @@ import {
   metadataValueCharactersMax
 } from "../limits/ShapeLimits.ts"
 
-/** Data that a client attaches to a task: returned and usable as a filter, but not interpreted. docs/reference/tasks.md#metadata */
+/**
+ * Data that a client attaches to a task. It is returned and can be used as a filter, but is not interpreted.
+ * docs/reference/tasks.md#metadata
+ */
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({
   identifier: "Metadata"
 })

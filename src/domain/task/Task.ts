@@ -30,8 +30,8 @@ const yearFirst = Date.UTC(-1, 11, 31, 23, 59, 59, 999) + 1
 const yearLast = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
- * A `date-time` of JSON Schema on a day that exists. Its year has four digits in UTC too, so that every
- * accepted time can be formatted again.
+ * Whether the text is a JSON Schema `date-time` on an existing day. Its year must have four digits in UTC too, so that
+ * every accepted time can be formatted again.
  */
 const isTime = (text: string): boolean => {
   const [, year, month, day] = rfc3339.exec(text) ?? []
@@ -40,7 +40,7 @@ const isTime = (text: string): boolean => {
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === +day
 }
 
-/** ISO 8601: sent in UTC with milliseconds, accepted with any zone, refused without one. */
+/** ISO 8601. Sent in UTC with milliseconds, accepted with any time zone, refused without one. */
 export const Timestamp = Schema.String.check(
   Schema.makeFilter<string>(
     (text) => isTime(text) || 'Expected a time with its zone, such as "2030-01-31T12:00:00Z"',
@@ -58,15 +58,15 @@ export const TaskInfo = Schema.Struct({
 }).annotate({ identifier: "TaskInfo" })
 export type TaskInfo = typeof TaskInfo.Type
 
-/** What media models make; `meshes`: 3D files, `documents`: JSON. */
+/** The media that models generate. `meshes`: 3D files; `documents`: JSON. */
 export const MediaKind = Schema.Literals(["images", "videos", "audios", "meshes", "documents"])
 export type MediaKind = typeof MediaKind.Type
 
-/** The name of a result array; `responses`: what a language model made in the background; `batches`: files of a batch. */
+/** The name of a result array. `responses`: background responses of a language model; `batches`: files of a batch. */
 export const ResultKind = Schema.Literals([...MediaKind.literals, "responses", "batches"])
 export type ResultKind = typeof ResultKind.Type
 
-/** The last segment of a create path; `responses`: a response of a language model; `batches`: many of them. */
+/** The last segment of a create path. `responses`: a response of a language model; `batches`: many of them. */
 export const TaskAction = Schema.Literals(["generation", "edit", "responses", "batches"])
 export type TaskAction = typeof TaskAction.Type
 

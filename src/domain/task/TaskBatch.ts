@@ -3,7 +3,7 @@ import { CreditsFromString } from "../Credits.ts"
 import { TaskBatchId, TaskId } from "../Ids.ts"
 import { Timestamp } from "./Task.ts"
 
-/** Tasks that one request created, with their sums. docs/reference/batches.md */
+/** Tasks that one request created, with their totals. docs/reference/batches.md */
 export const TaskBatch = Schema.Struct({
   id: TaskBatchId,
   /** `completed` when every task has ended, whatever its outcome. */

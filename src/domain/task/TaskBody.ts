@@ -32,7 +32,7 @@ const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc)
 export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult =>
   shape(task, kind, identity)
 
-/** The response of GET as JSON: equal to the `payload`, because one function builds both. */
+/** The response of GET as JSON. It equals the `payload`, because one function builds both. */
 export const taskBody = (task: TaskFacts, kind: ResultKind): string =>
   JSON.stringify(shape(task, kind, DateTime.formatIso))
 
@@ -46,7 +46,7 @@ const created = (task: TaskFacts, action: TaskAction) => ({
 })
 
 /**
- * The body of the 202; `status` is on the `/edit` path only, and several tasks are a list.
+ * The body of the 202. It has `status` only on the `/edit` path, and is a list for several tasks.
  * docs/reference/tasks.md#create
  */
 export const createdBodyOf = (

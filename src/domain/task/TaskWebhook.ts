@@ -6,7 +6,7 @@ import { WebhookFormat } from "../Webhook.ts"
 export const TaskEventType = Schema.Literals(["task.created", "task.succeeded", "task.failed"])
 export type TaskEventType = typeof TaskEventType.Type
 
-/** The events that a task's webhook gets when its create names none. */
+/** The events that a task's webhook receives if its create names none. */
 export const outcomeEvents: ReadonlyArray<TaskEventType> = ["task.succeeded", "task.failed"]
 
 /** Where the events of one task are sent. docs/reference/webhooks.md#webhook-of-a-task */

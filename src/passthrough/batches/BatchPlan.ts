@@ -20,27 +20,27 @@ import { inSlices, sliceBytes } from "../../domain/Slices.ts"
 import type { Sliced } from "../../domain/Slices.ts"
 import { planCall } from "../CallPlan.ts"
 
-/** Which requests a batch may have, and how its file has them. */
+/** The form of a vendor's batch: which requests it may contain, and how its file holds them. */
 export interface BatchShape {
   readonly catalog: UpstreamCatalog
   /** The route of every request. */
   readonly route: OpenRoute
-  /** The member of a line with the body of a request. */
+  /** The member of a line that contains the request body. */
   readonly body: "body" | "params"
-  /** What the other members have to be. */
+  /** The required values of other members. */
   readonly fixed: Readonly<Record<string, string>>
-  /** How faults point to a request: to its line, the first is 1, or to its index in the client's list. */
+  /** Whether faults name a request by its line, from 1, or by its index in the client's list. */
   readonly at: "#/lines" | "#/requests"
-  /** What the vendor takes as `custom_id`. */
+  /** What the vendor accepts as `custom_id`. */
   readonly customId: CustomIdRule
-  /** How many models the vendor lets the requests name. */
+  /** The most different models that the requests may name. */
   readonly modelsMax: number
   readonly nowMillis: number
 }
 
 export interface CustomIdRule {
   readonly test: (customId: string) => boolean
-  /** Such as `a string of 1 to 256 characters`. */
+  /** For error messages, such as `a string of 1 to 256 characters`. */
   readonly expected: string
 }
 
@@ -53,17 +53,17 @@ export interface PlannedModel {
 /** A batch that may be accepted. */
 export interface PlannedBatch {
   readonly requests: number
-  /** The models of the requests, in the order in which they are first named. */
+  /** The models of the requests, in order of first use. */
   readonly models: readonly [PlannedModel, ...ReadonlyArray<PlannedModel>]
-  /** Characters of the longest `custom_id`. */
+  /** The length of the longest `custom_id` in characters. */
   readonly longestId: number
-  /** The sum of what the requests cost at most, at the price of a batch. */
+  /** The total maximum cost of the requests, at batch prices. */
   readonly hold: Credits
 }
 
 /**
- * Reads the requests of a batch and plans each as a call. Fails with 2001, which names every fault by its line, as
- * far as `faultsMax` of them. docs/reference/vendor-batches.md#price
+ * Reads the requests of a batch and plans each as a call. Fails with 2001, which names up to `faultsMax` faults, each
+ * with its line or index. docs/reference/vendor-batches.md#price
  */
 export const planBatch = Effect.fn("planBatch")(function* <E>(
   shape: BatchShape,
@@ -95,7 +95,7 @@ class BatchPlan {
     this.#shape = shape
   }
 
-  /** No more faults are counted. */
+  /** Whether the reading stops: the batch has too many requests or lines, or the most faults that are reported. */
   get isFull(): boolean {
     const isLong = this.#ids.size > batchLinesMax || this.#line > 2 * batchLinesMax
     return isLong || this.#faults.length >= faultsMax
@@ -107,7 +107,7 @@ class BatchPlan {
     return Effect.fail(invalid(capFaults([first, ...rest])))
   }
 
-  /** Empty lines are skipped. */
+  /** Adds a line. Skips empty lines. */
   *add(line: Line): Sliced<void> {
     this.#line += 1
     if (line.length === 0) return
@@ -130,7 +130,7 @@ class BatchPlan {
     if (body === undefined || typeof at(value, name) !== "object") {
       return this.#refuse(`/${name}`, "Expected the body of a request")
     }
-    // Parsed in slices, and remembered: the plan parses it at once
+    // Parses in slices and caches the result, because the plan would parse the body without a pause
     const parsed = yield* readDocument(body)
     if (Result.isFailure(parsed)) return this.#refuse(`/${name}`, lineFault(parsed.failure))
     this.#plan(body)
@@ -217,7 +217,7 @@ const lineFault = (fault: string): string => fault.replace("The body", "The requ
 const tooMany = ({ at: pointer }: BatchShape): Problem =>
   invalid([{ pointer, detail: `Expected at most ${batchLinesMax} requests` }])
 
-/** The document of a line or of its body, remembered where a part of it was kept apart. */
+/** Parses a line or its body in slices, and caches the document if it holds long texts separately. */
 export function* readDocument(bytes: Uint8Array): Sliced<Result.Result<JsonDocument, string>> {
   if (bytes.length <= sliceBytes) return documentOf(bytes)
   const scanner = new JsonScanner()

@@ -14,15 +14,15 @@ import type { ReadBody } from "../streams/MeteredBody.ts"
 import { tokensOfSound } from "./SoundMeter.ts"
 import type { Upload } from "./Upload.ts"
 
-/** A call whose use the gateway counts itself where its vendor reports none. */
+/** A call whose usage the gateway counts itself if its vendor reports none. */
 export interface CountedCall {
   /** The most that it can cost. */
   readonly hold: Credits
-  /** What is charged without figures of the vendor. */
+  /** The usage to charge if the vendor reports no figures. */
   readonly counts: () => TokenUsage
-  /** Whether a client that leaves before the response has to pay: the vendor has what it needs. */
+  /** Whether a client that leaves before the response must pay, because the vendor has received the whole request. */
   readonly isBought: () => boolean
-  /** The response is sound, not events or JSON. */
+  /** Whether the response is audio rather than events or JSON. */
   readonly isSound: boolean
 }
 
@@ -33,10 +33,10 @@ type Counted = Result.Result<CountedCall, Problem>
 const refused = (...faults: readonly [FieldFault, ...Array<FieldFault>]): Counted =>
   Result.fail(invalid(faults))
 
-/** Bytes of text a token, where an upstream reports no figures: the vendors' rule of thumb. */
+/** Bytes of text per token, for upstreams that report no figures: the vendors' usual estimate. */
 export const bytesPerToken = 4
 
-/** As people speak, and the slowest speech that a hold covers. */
+/** Usual speech, and the slowest speech that a hold covers. */
 const charactersPerSecond = 15
 const slowestPerSecond = 1
 const shortestSeconds = 10
@@ -47,7 +47,7 @@ const codePointsOf = (text: string): number => {
   return count
 }
 
-/** The Unicode code points of a text; of one that no model takes, its bytes. */
+/** The number of Unicode code points of a text; for a text too long for any model, its bytes. */
 const charactersOf = (bytes: Uint8Array, text: string): number => {
   if (!isMark(text)) return codePointsOf(text)
   const document = Result.getOrUndefined(documentOf(bytes))
@@ -56,7 +56,7 @@ const charactersOf = (bytes: Uint8Array, text: string): number => {
   return long.rawBytes > textBytesMax ? long.rawBytes : codePointsOf(long.text())
 }
 
-/** A text that is spoken. docs/reference/wallet.md#speech-transcription-and-reranking */
+/** Plans a text to speak. docs/reference/wallet.md#speech-transcription-and-reranking */
 export const speechOf = (
   { bytes, value }: ReadBody,
   model: TokenModel,
@@ -102,11 +102,11 @@ export const speechOf = (
   })
 }
 
-/** Cohere's: a search has up to 100 documents, and a part of a longer document counts as one. */
+/** At Cohere a search covers up to 100 documents, and each part of a longer document counts as one. */
 const documentsPerSearch = 100
 const bytesPerPart = 250
 
-/** Documents that are sorted. Cohere counts searches; Jina counts the query once with each document. */
+/** Plans documents to rerank. Cohere counts searches; Jina counts the query once with each document. */
 export const rerankOf = (
   { bytes, value }: ReadBody,
   model: TokenModel,
@@ -142,12 +142,12 @@ export const rerankOf = (
   })
 }
 
-/** Of a transcript: a model reads up to 25 tokens a second of sound, and about 10; people say 4. */
+/** Tokens per second of audio: at most 25 and usually 10 for the model's input, and 4 for the transcript. */
 const heardTokensMax = 25
 const heardTokens = 10
 const writtenTokens = 4
 
-/** A sound that is transcribed or translated. */
+/** Plans audio to transcribe or translate. */
 export const transcriptionOf = (
   upload: Upload,
   { inputTokensMax, outputTokensMax }: TokenModel,

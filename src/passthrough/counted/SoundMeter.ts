@@ -2,7 +2,7 @@ import { SoundLength } from "../../catalog/media/SoundLength.ts"
 import type { TokenUsage } from "../../catalog/Price.ts"
 import type { Meter } from "../streams/StreamMeter.ts"
 
-/** OpenAI's list prices of speech: 12 dollars a million tokens, 0.015 dollars a minute. */
+/** From OpenAI's list prices of speech: 12 dollars per million tokens, 0.015 dollars per minute. */
 const tokensPerMinute = 1250
 
 export const tokensOfSound = (seconds: number): number =>
@@ -10,21 +10,23 @@ export const tokensOfSound = (seconds: number): number =>
 
 const empty = Buffer.alloc(0)
 
-/** Sound that passes: no vendor reports its use in it. Its length is counted where its format shows it. */
+/**
+ * Meters audio as it passes. No vendor reports its usage inside audio, so its length is counted if its format shows it.
+ */
 export class SoundMeter implements Meter {
   readonly failed = false
   readonly hasFinished = false
   readonly isFinal = false
   readonly isCounted = true
   readonly responder = undefined
-  /** Sound is held for as a whole. */
+  /** A call with audio is held for as a whole. */
   readonly passed = 0
   readonly lacks = undefined
   readonly #counts: () => TokenUsage
   readonly #length = new SoundLength()
   #pieces = 0
 
-  /** `counts`: what is known from the request. */
+  /** `counts`: the usage that is known from the request. */
   constructor(counts: () => TokenUsage) {
     this.#counts = counts
   }

@@ -14,9 +14,9 @@ import type { Upload } from "./Upload.ts"
 const noBytes = new Uint8Array()
 
 /**
- * Plans a form with a file. Its model is often named behind the file: then the dearest model that the key may use is
- * held for, and the name is checked before the vendor has the end of the form. Fails with 2001 or 2006.
- * docs/reference/wallet.md#speech-transcription-and-reranking, ADR 0305
+ * Plans a form with a file. The form often names its model only after the file. The hold then covers the most expensive
+ * model that the key may use, and the name is checked before the vendor has the end of the form. Fails with 2001 or
+ * 2006. docs/reference/wallet.md#speech-transcription-and-reranking, ADR 0305
  */
 export const planUpload = (
   at: MeteredRoute,
@@ -38,7 +38,7 @@ const shared = ({ catalog, nowMillis, protocol }: MeteredRoute) => ({
   _tag: "Tokens" as const,
   protocol,
   usage: undefined,
-  // The figures are at the end of its events
+  // In an event stream, the figures come at the end
   mayReason: true,
   fallbacks: [],
   catalog,

@@ -5,8 +5,8 @@ import type { RaiseOutcome } from "../slices/SlicedHold.ts"
 import type { DrawnCall } from "./ReservationStore.ts"
 
 /**
- * Two clocks in milliseconds: the first is never set back, the second continues while the machine sleeps. A check of
- * a key is too old if either of them says so.
+ * Two clocks in milliseconds. The first is never set back, the second continues while the machine sleeps. A check of a
+ * key has expired as soon as either clock says so.
  */
 export interface Moment {
   readonly monotonic: number
@@ -15,19 +15,19 @@ export interface Moment {
 }
 
 /**
- * A reservation is written after this many calls have begun or ended since the last write, or after this time: the
- * fewer calls of its key this process gets, the longer they wait to share a write. Well below `reservationMillis`,
- * which a write renews. ADR 0116.
+ * A reservation is written once this many calls have begun or ended since the last write, or after this time. The fewer
+ * calls of its key reach this process, the longer they wait to share a write. Well below `reservationMillis`, within
+ * which a write must renew it. ADR 0116.
  */
 const callsPerWrite = 32
 const writeMillis = 30
 
-/** A running call that waits to be covered for more. ADR 0306. */
+/** A running call that waits for more cover. ADR 0306. */
 export interface Raising {
   readonly more: bigint
   /** Called once. */
   readonly onRaised: (outcome: RaiseOutcome) => void
-  /** A write asks for it. */
+  /** A write has requested it. */
   isAsked: boolean
   /** The call has ended. */
   abandoned: boolean
@@ -43,14 +43,17 @@ export interface Reservation {
   catalogId: number | null
   /** The catalog of the newest call: if it differs, nothing is drawn until the running calls have ended. */
   wantedCatalogId: number | null
-  /** Calls are drawn up to this amount, which the store holds at least, whether a running write succeeds or not. */
+  /** Calls may draw up to this amount. The store holds at least this much, whether a running write succeeds or not. */
   limit: bigint
   /** The maximum cost of running calls, plus the cost of ended calls that are not settled yet. */
   open: bigint
   running: bigint
   /** The most that the store may hold; 0 if it certainly holds nothing. */
   stored: bigint
-  /** The maximum cost of calls since the last write, including calls that were not covered, and their number. */
+  /**
+   * The total maximum cost of the calls since the last write, including calls that were not covered; `calls` is their
+   * number.
+   */
   begun: bigint
   calls: number
   /** Whether such a call has begun in this round. */
@@ -62,7 +65,7 @@ export interface Reservation {
   /** The largest `begun` of the last writes, decaying. */
   pace: bigint
   quietRounds: number
-  /** After this the key must be checked again. */
+  /** After this time the key must be checked again. */
   validUntil: Moment
   /** Unix time in milliseconds. */
   expiresAt: number
@@ -72,7 +75,7 @@ export interface Reservation {
   /** Whether no more calls are drawn: the reservation ends with its running calls. */
   isClosing: boolean
   ended: Array<DrawnCall>
-  /** They wait for a write. */
+  /** The raises that wait for a write. */
   raisings: Array<Raising>
 }
 

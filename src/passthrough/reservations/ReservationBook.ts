@@ -14,16 +14,16 @@ export interface Taken {
   readonly at: Moment
 }
 
-/** A key that began this many calls within a second gets a reservation. */
+/** A key that begins this many calls within a second gets a reservation. */
 const callsOften = 16
 const oftenMillis = 1000
 
-/** Most calls in one transaction. */
+/** The most calls in one transaction. */
 const callsPerBatchMax = 1000
 
-/** Amount reserved for future calls: this many times the maximum cost of the calls between two writes. */
+/** The amount reserved for future calls, as a multiple of the maximum cost of the calls between two writes. */
 const paceFactor = 4n
-/** At most this fraction of the wallet's available balance is reserved for future calls. */
+/** At most one part in this many of the wallet's available balance is reserved for future calls. */
 const reserveFactor = 16n
 /** After this many rounds without a call, nothing is reserved for future calls. */
 const quietRoundsMax = 5
@@ -35,8 +35,8 @@ export type CloseDrawn = (end: CallEnd) => void
 export interface Drawn {
   readonly close: CloseDrawn
   /**
-   * Covers the call for this amount instead, at once or with one of the next writes. `onRaised` is called once, also
-   * within this call, and not after the call was closed.
+   * Covers the call for this amount instead, at once or with one of the next writes. `onRaised` is called once,
+   * possibly before this function returns, but never after the call was closed.
    */
   readonly raise: RaiseHold
   /** Credits left of the key's spend limit; `undefined` without one. */
@@ -47,9 +47,9 @@ const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /**
- * The reservations of this process and the calls drawn on them; only counts, never waits. Holds in the store cover
- * running calls and unsettled ended calls at every moment, whether or not a write that is running or got no response
- * was committed. ADR 0116.
+ * The reservations of this process and the calls drawn on them. Only counts, never waits. At every moment the holds in
+ * the store cover running calls and ended calls that are not settled, whether or not a write that is running or got no
+ * response was committed. ADR 0116.
  */
 export class ReservationBook {
   readonly #reservations = new Map<string, Reservation>()
@@ -68,8 +68,8 @@ export class ReservationBook {
   }
 
   /**
-   * Covers a starting call; `undefined` if the call needs a separate hold. A closure ends it instead of a map entry,
-   * because a map would keep calls alive beyond the collection of short-lived objects (ADR 0233).
+   * Covers a starting call; `undefined` if the call needs a separate hold. The call is ended by a closure instead of a
+   * map entry, because a map would keep calls alive beyond the collection of short-lived objects (ADR 0233).
    */
   draw(start: CallStart, now: Moment): Drawn | undefined {
     const reservation = this.#reservations.get(start.key) ?? this.#count(start, now)
@@ -162,7 +162,7 @@ export class ReservationBook {
       const catalogId = isFree ? reservation.wantedCatalogId : reservation.catalogId
       const isClosing = reservation.isClosing || catalogId !== reservation.wantedCatalogId
       const extra = isQuiet || isClosing ? 0n : this.#extraOf(reservation)
-      // Covered whether or not this is committed. What raises need is not available to other calls
+      // Covered whether or not this is committed. Amounts requested for raises are not available to other calls
       reservation.limit = min(reservation.limit, running + extra + costOf(settling))
       const needs = running + askFor(reservation.raisings)
       reservation.stored = max(reservation.stored, needs + extra)
@@ -247,7 +247,7 @@ export class ReservationBook {
   }
 }
 
-/** What a write asks for beyond the running calls. */
+/** The additional amount that a write requests for raises. */
 const askFor = (raisings: ReadonlyArray<Raising>): bigint => {
   let needs = 0n
   for (const raising of raisings) {
@@ -267,8 +267,9 @@ const covers = (reservation: Reservation, { more, onRaised }: Raising): boolean 
 }
 
 /**
- * After a write. One that finds no room is refused if the write asked for it and was not granted it all; else it waits for
- * the next one: it came later, or calls that were drawn meanwhile took the room.
+ * Covers waiting raises after a write. A raise that does not fit is refused if this write requested it and was not
+ * granted in full. Otherwise it waits for the next write, because it came later or calls drawn in the meantime took the
+ * room.
  */
 const coverRaises = (reservation: Reservation, wasCovered: boolean): void => {
   const waiting = reservation.raisings

@@ -13,13 +13,13 @@ import { usageText } from "../CallStore.ts"
 import type { CallEnd, CallStart } from "../CallStore.ts"
 import { UsageSums } from "../UsageSums.ts"
 
-/** The new size of a key's reservation: 0 and 0 close it. */
+/** The new size of a key's reservation. If both amounts are 0, the reservation is closed. */
 export interface ReservationSize {
   readonly key: string
-  /** Identifies the secret of the key that its calls have. ADR 0190. */
+  /** Identifies the key's secret that its calls use. ADR 0190. */
   readonly rotation: number
   readonly user: UserId
-  /** Id of the hold that replaces the last one. */
+  /** The id of the hold that replaces the last one. */
   readonly hold: string
   /** The catalog of running and future calls. ADR 0116. */
   readonly catalogId?: number | null
@@ -37,7 +37,7 @@ export interface DrawnCall {
   readonly end: CallEnd
 }
 
-/** The contents of one transaction. Every call's key has a size. */
+/** The contents of one transaction. There is a size for the key of every call. */
 export interface ReservationBatch extends Alerting {
   readonly sizes: ReadonlyArray<ReservationSize>
   readonly ended: ReadonlyArray<DrawnCall>
@@ -78,9 +78,9 @@ export class LostReservation extends Schema.Class<LostReservation>("LostReservat
 export class ReservationStore extends Context.Service<
   ReservationStore,
   {
-    /** Settles drawn calls and resizes the reservations. Safe to repeat, alone or with more. */
+    /** Settles drawn calls and resizes the reservations. Safe to repeat, also as part of a larger batch. */
     readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
-    /** The reservations of dead processes, except those written since then. */
+    /** The reservations of dead processes, except those written since the process was found dead. */
     readonly lost: (
       heartbeatSince: DateTime.Utc,
       limit: number
@@ -117,8 +117,8 @@ const Notice = Schema.Struct({
 })
 
 /**
- * The fast function fails for an alert or a repeated call; then the slower one runs, in a transaction with its
- * alerts. The slower one also charges for costs beyond the holds.
+ * The fast function fails if there is an alert or a repeated call. The slower one then runs, in a transaction with its
+ * alerts. It also charges costs beyond the holds.
  */
 const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) => {
   const hasLateCharges = batch.ended.some(({ end }) => end.beyond !== undefined)
@@ -181,7 +181,7 @@ const parametersOf = (
     texts(ended, ({ start }) => start.route),
     booleans(ended, ({ start }) => start.sandbox),
     texts(ended, ({ start }) => start.trace),
-    // reservations_renew_again may skip calls and sums up the others itself
+    // `reservations_renew_again` may skip calls, and sums up the others itself
     ...(isCareful ? [] : used.columns()),
     processId,
     throttleSeconds,
@@ -203,7 +203,7 @@ const numbered = (
   const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
   const used = new UsageSums()
   const calls = ended.map(({ begunAt, end, start }) => {
-    // The function raises for a call whose key has no size
+    // The SQL function raises an error for a call whose key has no size
     const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
     const captured = end.captured < start.amount ? end.captured : start.amount
     if (captured > 0n) {

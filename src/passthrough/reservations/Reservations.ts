@@ -12,7 +12,7 @@ import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { Drawn, Taken } from "./ReservationBook.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
-/** Writes a batch; returns the grants. Safe to repeat. */
+/** Writes a batch and returns the grants. Safe to repeat. */
 export type WriteReservations = (
   batch: Pick<Taken, "sizes" | "ended">
 ) => Effect.Effect<ReadonlyArray<ReservationGrant>, StoreUnavailable>
@@ -28,7 +28,7 @@ export interface Reservations {
   readonly running: (key: string) => bigint
 }
 
-/** Pause between two writes: reservations due by then share a commit. */
+/** The pause between two writes. Reservations that fall due in the meantime share a commit. */
 const roundMillis = 10
 
 /**
@@ -83,7 +83,7 @@ export const makeReservations = Effect.fnUntraced(function* (
   }
 })
 
-/** Returns whether everything was written. A batch that dies is written call by call. */
+/** Returns whether everything was written. Writes a batch that dies call by call. */
 const makeCommit =
   (book: ReservationBook, write: WriteReservations, newId: () => string) =>
   (batch: Taken): Effect.Effect<boolean> =>
@@ -104,7 +104,7 @@ const makeCommit =
       return Effect.map(written, () => isWritten)
     })
 
-/** Splits the batch into single calls with the size of their key, and single keys. */
+/** Splits a batch into one batch per call, each with the size of its key, and one per remaining key. */
 const split = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
   if (ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)) return []
   // Each write creates a new hold, which must also cover the calls written after it

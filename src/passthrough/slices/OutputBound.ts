@@ -2,9 +2,9 @@ import type { UsageProtocol } from "../../catalog/OpenRoutes.ts"
 import { at } from "../../domain/json/Json.ts"
 
 /**
- * The most tokens of output that an event of a stream can hold: a token is at least one byte of text. Text counts as it
- * is, all other output (calls of tools, pictures, sound) as its JSON. `value`: the event's, `undefined` if it is not JSON.
- * docs/reference/wallet.md#holds-of-streams
+ * The most output tokens that an event of a stream can contain. A token is at least one byte of text. Text counts by
+ * its own bytes, all other output (tool calls, images, audio) by the bytes of its JSON. `value` is the event's JSON, or
+ * `undefined` if it is not JSON. docs/reference/wallet.md#holds-of-streams
  */
 export const outputBound = (protocol: UsageProtocol, value: unknown, bytes: number): number =>
   value === undefined ? bytes : bytesOf(protocol, value)
@@ -12,9 +12,9 @@ export const outputBound = (protocol: UsageProtocol, value: unknown, bytes: numb
 /** An event with one piece of text and nothing else in its delta or part. */
 interface PlainPiece {
   readonly mark: string
-  /** From the mark to the text. */
+  /** Matches from the mark to the beginning of the text. */
   readonly before: RegExp
-  /** After the text, with spaces between. */
+  /** The characters that must follow the text, apart from spaces between them. */
   readonly after: string
 }
 
@@ -37,12 +37,12 @@ const plainPieces: { readonly [protocol in UsageProtocol]?: PlainPiece } = {
   }
 }
 
-/** What stands before the text of an event. */
+/** Occurs before the text of an event. */
 export const plainMarkOf = (protocol: UsageProtocol): string => plainPieces[protocol]?.mark ?? delta
 
 /**
- * The characters of the text at the mark as JSON, which are at least the bytes of the text: the events are Latin-1.
- * `undefined`: the event has to be parsed.
+ * The length of the text at the mark in JSON. This is at least its length in bytes, because the events are decoded as
+ * Latin-1. `undefined` if the event must be parsed.
  */
 export const plainLength = (
   protocol: UsageProtocol,
@@ -73,14 +73,14 @@ const space = 0x20
 const endOfText = (events: string, start: number): number => {
   let index = start
   for (let code = events.charCodeAt(index); code !== quote; code = events.charCodeAt(index)) {
-    // A line break or the end
+    // A line break, or the end of the text
     if (!(code >= space)) return -1
     index += code === backslash ? 2 : 1
   }
   return index
 }
 
-/** What an event has that begins an output without a piece of it: the name of a tool for example. */
+/** Occurs in an event that begins an output without a piece of text, for example with the name of a tool. */
 export const itemMarks: { readonly [protocol in UsageProtocol]?: string } = {
   "openai-responses": "response.output_item.",
   "anthropic-messages": "content_block_start"
@@ -101,7 +101,7 @@ const bytesOf = (protocol: UsageProtocol, event: unknown): number => {
       return sum(at(event, "candidates"), (candidate) =>
         sum(at(candidate, "content", "parts"), (part) => ofParts(part, "text"))
       )
-    // Their calls are held for as a whole
+    // Calls of these protocols are held for as a whole
     case "openai-embeddings":
     case "openai-speech":
     case "openai-transcription":
@@ -111,7 +111,7 @@ const bytesOf = (protocol: UsageProtocol, event: unknown): number => {
   }
 }
 
-/** Items whose output came before, piece by piece. */
+/** Items whose output was already streamed piece by piece. */
 const itemsWithDeltas = new Set<unknown>([
   "message",
   "function_call",
@@ -130,10 +130,10 @@ const ofResponses = (event: unknown): number => {
   return isNew ? sizeOf(item) : 0
 }
 
-/** Names of the form, which are no output. */
+/** Members that describe the form and are not output. */
 const formNames = new Set(["type", "role", "index"])
 
-/** The members of one piece of output; of those in `texts` the text alone counts. */
+/** The bytes in the members of one piece of output. Of the members in `texts`, only the text counts, not the name. */
 const ofParts = (piece: unknown, ...texts: ReadonlyArray<string>): number => {
   if (typeof piece !== "object" || piece === null) return 0
   let bytes = 0

@@ -4,7 +4,7 @@ import type { ToolUses } from "../../catalog/ToolUses.ts"
 import { zero } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
 
-/** The most that a model can read and write in a call. */
+/** The most tokens that a model can read and write in a call, with its price. */
 export interface CostBound {
   readonly price: TokenPrice
   readonly inputTokens: number
@@ -13,10 +13,10 @@ export interface CostBound {
   readonly tools: ToolUses | undefined
 }
 
-/** Output that is held for at a time, in tokens of at least one byte: about 1,000 tokens of English text. */
+/** The size of a slice in tokens of at least one byte: about 1,000 tokens of English text. */
 export const sliceTokens = 4096
 
-/** What any of these models can cost at most, if no more than `outputTokens` of output pass. */
+/** The maximum cost at any of these models, if at most `outputTokens` of output pass. */
 export const holdOf = (bounds: ReadonlyArray<CostBound>, outputTokens = Infinity): Credits =>
   bounds.reduce<Credits>((most, bound) => {
     const output = Math.min(outputTokens, bound.outputTokens)
@@ -25,12 +25,12 @@ export const holdOf = (bounds: ReadonlyArray<CostBound>, outputTokens = Infinity
   }, zero)
 
 /**
- * A stream whose output is visible as it passes: its hold follows it. ADR 0306,
+ * The slices of a stream whose output is visible as it passes, so that its hold can grow with it. ADR 0306,
  * docs/reference/wallet.md#holds-of-streams
  */
 export class OutputSlices {
   readonly #bounds: ReadonlyArray<CostBound>
-  /** With the first slice of output. */
+  /** The hold that includes the first slice of output. */
   readonly first: Credits
 
   constructor(bounds: ReadonlyArray<CostBound>) {
@@ -38,18 +38,18 @@ export class OutputSlices {
     this.first = this.holdFor(sliceTokens)
   }
 
-  /** The most that the call costs while no more output than this has passed. */
+  /** The maximum cost of the call as long as at most this much output has passed. */
   holdFor(outputTokens: number): Credits {
     return holdOf(this.#bounds, outputTokens)
   }
 
-  /** No more output than this can come. */
+  /** Whether the output cannot exceed this amount. */
   isAll(outputTokens: number): boolean {
     return this.#bounds.every((bound) => outputTokens >= bound.outputTokens)
   }
 }
 
-/** `undefined`: the first slice is all that the call can cost. */
+/** `undefined` if the first slice already covers the maximum cost of the call. */
 export const slicesOf = (bounds: ReadonlyArray<CostBound>): OutputSlices | undefined => {
   const slices = new OutputSlices(bounds)
   return slices.isAll(sliceTokens) ? undefined : slices

@@ -2,13 +2,16 @@ import type { Credits } from "../../domain/Credits.ts"
 import { sliceTokens } from "./OutputSlices.ts"
 import type { OutputSlices } from "./OutputSlices.ts"
 
-/** What a raise came to. `lost`: the hold is gone; the others: the wallet, or the key's spend limit, does not cover it. */
+/**
+ * The outcome of a raise. `lost`: the hold is gone. `balance` and `budget`: the wallet, or the key's spend limit, does
+ * not cover it.
+ */
 export type RaiseOutcome = "held" | "lost" | "balance" | "budget"
 
-/** Raises the hold of a call to an amount. `onRaised` is called once, unless the call ends before. */
+/** Raises the hold of a call to an amount. `onRaised` is called once, unless the call ends first. */
 export type RaiseHold = (amount: Credits, onRaised: (outcome: RaiseOutcome) => void) => void
 
-/** So much is left of a slice when the next one is asked for. */
+/** The next slice is requested when this much is left of the current one. */
 const aheadTokens = sliceTokens / 4
 
 interface Waiting {
@@ -17,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * The hold of one stream, which grows slice by slice: the next one is asked for before the last is used up, and nobody
- * waits for it but what is beyond it. ADR 0306.
+ * The hold of one stream, which grows slice by slice. The next slice is requested before the last is used up, so that
+ * only output beyond it waits. ADR 0306.
  */
 export class SlicedHold {
   readonly #slices: OutputSlices
@@ -26,7 +29,7 @@ export class SlicedHold {
   #amount: Credits
   #covered = sliceTokens
   #isAsking = false
-  /** The last slice was refused: the next one is asked for when it is needed. */
+  /** The last slice was refused. The next one is then requested only when it is needed. */
   #isRefused = false
   #waiting: Waiting | undefined
 
@@ -36,24 +39,24 @@ export class SlicedHold {
     this.#raise = raise
   }
 
-  /** What is held. */
+  /** The amount that is held. */
   get amount(): Credits {
     return this.#amount
   }
 
-  /** So many tokens of output may pass. */
+  /** The output tokens that may pass. */
   get covered(): number {
     return this.#covered
   }
 
-  /** So many have passed. */
+  /** Reports that this many output tokens have passed in all. */
   passed(tokens: number): void {
     if (this.#covered - tokens < aheadTokens && !this.#isRefused) {
       this.#ask(this.#covered + sliceTokens)
     }
   }
 
-  /** Calls `done` once, when so many tokens may pass or the hold cannot grow. */
+  /** Calls `done` once, when this many tokens may pass or the hold cannot grow. */
   cover(tokens: number, done: (outcome: RaiseOutcome) => void): void {
     if (tokens <= this.#covered) return done("held")
     this.#waiting = { tokens, done }
@@ -64,7 +67,7 @@ export class SlicedHold {
     if (this.#isAsking || this.#covered === Infinity) return
     const covered = this.#slices.isAll(tokens) ? Infinity : tokens
     const amount = this.#slices.holdFor(covered)
-    // Held for another model of the alias
+    // The hold already covers it, because it was taken for a more expensive model of the alias
     if (amount <= this.#amount) return this.#raised("held", this.#amount, covered)
     this.#isAsking = true
     this.#raise(amount, (outcome) => {
@@ -81,7 +84,7 @@ export class SlicedHold {
     }
     const waiting = this.#waiting
     if (waiting === undefined) return
-    // It began to wait while a smaller slice was asked for
+    // The waiting event came while a smaller slice was being requested
     if (outcome === "held" && waiting.tokens > covered)
       return this.#ask(waiting.tokens + sliceTokens)
     this.#waiting = undefined

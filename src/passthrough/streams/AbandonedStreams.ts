@@ -10,7 +10,7 @@ import type { Drain } from "../../process/Drain.ts"
 
 /** A stream that is still read after its client has left. */
 export interface AbandonedStream {
-  /** Reports received bytes. Calls `stop` if there are too many, or if all usage figures have arrived. */
+  /** Reports received bytes. Calls `stop` once there are too many, or once all usage figures have arrived. */
   readonly received: (bytes: number, isFinal: boolean) => void
   /** The stream has ended. */
   readonly end: () => void

@@ -4,23 +4,28 @@ const textCharactersMax = 256
 /** Figures are in the event, or in its `response` or `message`, with two levels of details. */
 const depthMax = 5
 
-/** Most characters kept of an event. Upstreams send no larger events; the figures of one would not be read. */
+/**
+ * The most characters kept of an event. Upstreams send no larger events; the figures of a larger one would not be read.
+ */
 const keptCharactersMax = 64 * 1024
 
-/** The beginning of a list that contains figures: Gemini's by modality, Anthropic's by model, OpenAI's tool calls. */
+/**
+ * Matches the beginning of a list that contains figures: Gemini's by modality, Anthropic's by model, OpenAI's tool
+ * calls.
+ */
 const figuresMark = /(?:TokensDetails|"iterations|"output)"\s*:\s*\[$/u
 
 /** Longer than any such beginning. */
 const figuresMarkCharacters = 64
 
 /**
- * One event of a stream that is too long to be buffered, read as it arrives. Other lists, long strings and deep
- * objects are kept empty, because they contain no usage figures. ADR 0130.
+ * Reads an event that is too long to be buffered, as it arrives. Empties other lists, long strings and deep objects,
+ * because they contain no usage figures. ADR 0130.
  */
 export class LongEvent {
   #kept = ""
   #depth = 0
-  /** Open brackets in the omitted part. */
+  /** The number of open brackets in the omitted part. */
   #left = 0
   #text: string | undefined
   #isEscaped = false

@@ -17,7 +17,7 @@ const Limit = Schema.optionalKey(
   )
 )
 
-/** Gemini accepts both spellings of each name. */
+/** Gemini accepts two spellings of each name. */
 const GenerationConfig = Schema.optionalKey(
   Schema.NullOr(
     Schema.Struct({
@@ -61,8 +61,8 @@ const isLimit = (value: unknown): boolean =>
   value === undefined || value === null || isPositive(value)
 
 /**
- * Most bodies are simple and valid and need no decoder, which would cost as much as the rest of a plan. All others
- * are decoded.
+ * Whether the body needs no decoder. Most bodies are simple and valid, and a decoder would cost as much as the rest of
+ * a plan.
  */
 const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
   (value.model === undefined || typeof value.model === "string") &&
@@ -94,7 +94,7 @@ export const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> =>
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
-  // The upstream might use the other value
+  // The upstream might use the other value of a duplicate key
   if (hasDuplicateKeys(keys, value)) return Result.fail(duplicateKeys)
   if (isPlain(value)) return Result.succeed({ bytes, text, value, body: value })
   const body = decodeBody(value)

@@ -18,39 +18,38 @@ const empty = Buffer.alloc(0)
 /** A longer event is not a usage chunk: it is relayed as it arrives and read by `LongEvent`. */
 const eventBytesMax = 64 * 1024
 
-/** Reads a response as it passes. */
+/** Meters a response as it passes. */
 export interface Meter {
-  /** What the upstream has reported so far, or what was counted. */
+  /** The usage that the upstream has reported so far, or that was counted. */
   readonly usage: TokenUsage | undefined
-  /** No vendor has reported it. */
+  /** Whether the usage was counted by the gateway, because no vendor reported it. */
   readonly isCounted: boolean
-  /** The model that the events with figures name. */
+  /** The model named by the events with figures. */
   readonly responder: string | undefined
-  /** Events with a piece of output: about a token each. */
+  /** The number of events with a piece of output, each about one token. */
   readonly pieces: number
-  /** The figures are those of the whole response: what follows them costs nothing. */
+  /** Whether the figures are those of the whole response. Anything after them costs nothing. */
   readonly isFinal: boolean
-  /** An output, or a part of it, is complete: the client may have all that it wants. */
+  /** Whether an output, or a part of it, is complete, so that the client may have all that it wants. */
   readonly hasFinished: boolean
-  /** The upstream reported a failure in its stream. */
+  /** Whether the upstream reported a failure in its stream. */
   readonly failed: boolean
-  /** The most tokens of output that have passed; counted while only some may pass. */
+  /** The most output tokens that have passed. Counted only while the hold limits them. */
   readonly passed: number
-  /** So many tokens have to be covered before the next event passes; `undefined`: no event waits. */
+  /** The number of tokens that must be covered before the next event passes; `undefined` if no event waits. */
   readonly lacks: number | undefined
   /**
-   * Takes a chunk from upstream; returns what goes to the client. No more than `covered` tokens of output may pass in
-   * all.
+   * Takes a chunk from upstream and returns what goes to the client. At most `covered` output tokens may pass in total.
    */
   readonly push: (chunk: Buffer, covered?: number) => Buffer
-  /** Returns what is left for the client when the upstream has ended. */
+  /** Returns what is left for the client once the upstream has ended. */
   readonly flush: () => Buffer
 }
 
 /**
- * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of pieces of output,
- * and whether the upstream failed. Bytes pass unchanged and at once; a chunk waits for the end of its event only if
- * the usage chunk must be hidden or a failure sanitized, or if its output is not yet held for.
+ * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of pieces of output, and
+ * whether the upstream failed. Bytes pass unchanged and at once. A chunk waits for the end of its event only if the
+ * usage chunk must be hidden, if a failure must be sanitized, or if its output is not covered yet.
  * docs/reference/passthrough.md#streams
  */
 export class StreamMeter implements Meter {
@@ -59,7 +58,7 @@ export class StreamMeter implements Meter {
   readonly #hides: boolean
   readonly #differences: UsageDifferences | undefined
   #rest: Buffer = empty
-  /** Bytes at the end of the rest that the client does not have yet. */
+  /** The bytes at the end of `#rest` that the client does not have yet. */
   #held = 0
   /** The current event, if it is too long to be buffered. */
   #long: LongEvent | undefined
@@ -69,7 +68,7 @@ export class StreamMeter implements Meter {
   #failed = false
   #hasFinished = false
   #isFinal = false
-  /** The most tokens of output that have passed; counted while only some may pass. */
+  /** The most output tokens that have passed. Counted only while the hold limits them. */
   #passed = 0
   #lacks: number | undefined
 
@@ -145,7 +144,7 @@ export class StreamMeter implements Meter {
     }
     this.#rest = start === data.length ? empty : data.subarray(start)
     if (this.#lacks === undefined && this.#rest.length > eventBytesMax) {
-      // It takes all that is left to hold for
+      // The event is too long to be measured, so everything that remains must be covered
       if (covered !== Infinity) this.#lacks = Infinity
       else {
         this.#long = new LongEvent()
@@ -166,7 +165,7 @@ export class StreamMeter implements Meter {
     return kept.length === 0 ? left : Buffer.concat([...kept, left])
   }
 
-  /** Counts the output of an event, unless that is not covered. */
+  /** Counts the output of an event. Returns false if it is not covered. */
   #mayPass(
     text: EventText,
     start: number,
@@ -223,7 +222,7 @@ export class StreamMeter implements Meter {
   }
 }
 
-/** The most tokens of output in an event; one with a piece has one at least. */
+/** The most output tokens of an event; at least 1 for an event with a piece of output. */
 const boundOf = (
   protocol: UsageProtocol,
   text: EventText,
@@ -340,17 +339,17 @@ class EventText {
     return mark.test(this.#text)
   }
 
-  /** Whether the event contains a piece of output. Called once for each event, before `plainLength`. */
+  /** Whether the event contains a piece of output. Called once per event, before `plainLength`. */
   hasPiece(start: number, end: number): boolean {
     return this.#piece.from(start) < end
   }
 
-  /** Does it stand anywhere in the event? */
+  /** Whether the event contains the mark. */
   includes(mark: string, start: number, end: number): boolean {
     return this.#text.slice(start, end).includes(mark)
   }
 
-  /** The most bytes of its text, if that is all that the event has. */
+  /** The most bytes of the event's text, if the event has nothing else. */
   plainLength(protocol: UsageProtocol, start: number, end: number): number | undefined {
     const index = this.#plain.from(start)
     if (index >= end) return undefined

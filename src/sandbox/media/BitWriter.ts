@@ -1,9 +1,9 @@
-/** Writes bits, highest first, and the number codes of H.264 (section 9.1 of the standard). */
+/** Writes bits, highest first, and the variable-length codes of H.264 (section 9.1 of the standard). */
 export class BitWriter {
   #bytes = new Uint8Array(1024)
   #bitCount = 0
 
-  /** `count` low bits of an unsigned number, 32 at most. */
+  /** Writes the `count` low bits of an unsigned number, at most 32. */
   bits(value: number, count: number): this {
     this.#reserve(8)
     for (let place = count - 1; place >= 0; place -= 1) {
@@ -15,7 +15,7 @@ export class BitWriter {
     return this
   }
 
-  /** Unsigned Exp-Golomb code `ue(v)`, one or several. */
+  /** Writes unsigned Exp-Golomb codes `ue(v)`. */
   ue(...values: ReadonlyArray<number>): this {
     for (const value of values) {
       const length = 31 - Math.clz32(value + 1)
@@ -24,14 +24,14 @@ export class BitWriter {
     return this
   }
 
-  /** Zero bits up to the next whole byte. */
+  /** Writes zero bits up to the next whole byte. */
   align(): this {
     this.#reserve(1)
     this.#bitCount = (this.#bitCount + 7) & ~7
     return this
   }
 
-  /** Whole bytes; only after `align`. */
+  /** Writes whole bytes. Only allowed after `align`. */
   bytes(values: Uint8Array): this {
     this.#reserve(values.length)
     this.#bytes.set(values, this.#bitCount >>> 3)

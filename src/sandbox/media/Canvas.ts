@@ -7,7 +7,7 @@ export type Color = readonly [red: number, green: number, blue: number]
 export interface Canvas {
   readonly width: number
   readonly height: number
-  /** Row by row, one byte a pixel. */
+  /** Row by row, one byte per pixel. */
   readonly pixels: Uint8Array
   readonly palette: ReadonlyArray<Color>
 }
@@ -39,7 +39,7 @@ export const fill = (
   }
 }
 
-/** Draws a glyph, each of its dots a square of `scale` pixels. */
+/** Draws a glyph. Each of its dots is a square of `scale` pixels. */
 export const drawGlyph = (
   canvas: Canvas,
   glyph: Glyph,

@@ -1,4 +1,4 @@
-/** The corners of a tetrahedron, each three 32-bit floats. */
+/** The vertices of a tetrahedron, each with three 32-bit floats. */
 const corners = [
   [0, 1, 0],
   [0.94, -0.33, 0],
@@ -20,7 +20,7 @@ const chunkOf = (type: string, bytes: Buffer, filler: number): Buffer => {
 const headBytes = 12
 const version = 2
 
-/** A tetrahedron as a GLB file; the seed decides its color. Source: the specification of glTF 2.0, section 4. */
+/** A tetrahedron as a GLB file. The seed determines its color. Source: the specification of glTF 2.0, section 4. */
 export const renderGlb = ({ prompt, seed }: { readonly prompt: string; readonly seed: number }) => {
   const points = Buffer.from(Float32Array.from(corners.flat()).buffer)
   const indexes = Buffer.from(Uint16Array.from(faces).buffer)

@@ -3,26 +3,26 @@ import { blockSamples, repeatsAbove, repeatsLeft } from "./Picture.ts"
 import type { Picture, Plane } from "./Picture.ts"
 
 /**
- * A lossless H.264 encoder for drawn pictures (ITU-T H.264, Constrained Baseline profile). A macroblock
- * that its left or upper neighbour predicts exactly is one byte; any other is sent as samples (I_PCM,
- * 384 bytes). There is no transform and no rounding, so the result is the same on every runtime, and
- * every player decodes the two types. The deblocking filter is off.
+ * A lossless H.264 encoder for drawn pictures (ITU-T H.264, Constrained Baseline profile). A macroblock that its left
+ * or upper neighbor predicts exactly takes one byte; all others are sent as samples (I_PCM, 384 bytes). There is no
+ * transform and no rounding, so the result is the same on every runtime, and every player decodes the two types. The
+ * deblocking filter is off.
  */
 
-/** Numbers of the standard's table 7-1. */
+/** Unit types of the standard's table 7-1. */
 const unitDelta = 1
 const unitKey = 5
 const unitSequence = 7
 const unitPicture = 8
 
-/** Macroblock types of table 7-11; in a P slice five more come before them. */
+/** Macroblock types of table 7-11. In a P slice, five other types come before them. */
 const typePredicted = 1
 const typePcm = 25
 const typesBeforeIntra = 5
 
 const frameNumberBits = 8
 
-/** Header and payload, with a 3 between two zeros and a small byte, so that no start code arises. */
+/** Header and payload. Inserts a 3 between two zeros and a small byte, so that no start code occurs. */
 const unit = (type: number, payload: Uint8Array): Uint8Array => {
   const bytes = new Uint8Array(1 + Math.ceil(payload.length * 1.5))
   bytes[0] = 0x60 | type
@@ -41,7 +41,7 @@ const unit = (type: number, payload: Uint8Array): Uint8Array => {
   return bytes.slice(0, length)
 }
 
-/** Level by table A-1: frame size in macroblocks, then macroblocks a second. */
+/** Levels of table A-1: frame size in macroblocks, then macroblocks per second. */
 const levels = [
   [1620, 40_500, 30],
   [3600, 108_000, 31],
@@ -86,7 +86,7 @@ export const pictureParameters = (): Uint8Array => {
   return unit(unitPicture, bits.bits(0b100, 3).finish())
 }
 
-/** The neighbour that predicts the block, as luma numbers it: 0 above, 1 left. */
+/** The neighbor that predicts the block, numbered as for luma: 0 above, 1 left. */
 const predictorOf = (planes: ReadonlyArray<Plane>, column: number, row: number, size: number) => {
   if (planes.every((plane) => repeatsLeft(plane, column, row, size))) return 1
   return planes.every((plane) => repeatsAbove(plane, column, row, size)) ? 0 : undefined
@@ -99,7 +99,7 @@ const writePcm = (bits: BitWriter, picture: Picture, column: number, row: number
     .bytes(blockSamples(picture.red, column, row, 8))
 }
 
-/** A frame that refers to no other: the first of the video. */
+/** A frame that refers to no other frame: the first of the video. */
 export const keyFrame = (picture: Picture): Uint8Array => {
   const bits = new BitWriter().ue(0, 7, 0).bits(0, frameNumberBits).ue(0).bits(0b00, 2).ue(0, 1)
   const isPcm = new Uint8Array(picture.columns * picture.rows)
@@ -114,7 +114,7 @@ export const keyFrame = (picture: Picture): Uint8Array => {
         continue
       }
       bits.ue(typePredicted + luma, chroma === 1 ? 1 : 2, 0)
-      // "No coefficients" (table 9-5) depends on the neighbours' number of them; I_PCM counts 16.
+      // "No coefficients" (table 9-5) depends on how many the neighbors have; I_PCM counts as 16
       const hasPcmNeighbour =
         (column > 0 && isPcm[at - 1] === 1) || (row > 0 && isPcm[at - picture.columns] === 1)
       if (hasPcmNeighbour) bits.bits(0b000011, 6)
@@ -124,14 +124,14 @@ export const keyFrame = (picture: Picture): Uint8Array => {
   return unit(unitKey, bits.finish())
 }
 
-/** One color for a whole macroblock that changes. */
+/** A macroblock that changes, with its single color. */
 export interface Change {
   /** Number of the macroblock, row by row. */
   readonly macroblock: number
   readonly color: readonly [luma: number, blue: number, red: number]
 }
 
-/** A frame that repeats the previous one except for the changes, in rising order. */
+/** A frame that repeats the previous one except for the changes, in ascending order. */
 export const deltaFrame = (
   frame: number,
   macroblocks: number,

@@ -1,14 +1,14 @@
 /**
- * Writes MP4 files (ISO/IEC 14496-12 and -14) with the index before the media, so that players start
- * before the end is loaded. No clock is read, so equal tracks give equal bytes; the muxers on npm write
- * the current time into each file.
+ * Writes MP4 files (ISO/IEC 14496-12 and -14) with the index before the media, so that players can start before the
+ * whole file is loaded. Does not read the clock, so equal tracks give equal bytes; the muxers on npm write the current
+ * time into each file.
  */
 
 export interface Track {
   readonly samples: ReadonlyArray<Uint8Array>
-  /** Runs of samples of equal length: the number of samples, and the ticks of each. */
+  /** Runs of samples of equal duration: the number of samples, and the ticks of each. */
   readonly durations: ReadonlyArray<readonly [count: number, ticks: number]>
-  /** The decoder: an `avc1` or `mp4a` box. */
+  /** The sample description: an `avc1` or `mp4a` box. */
   readonly sampleEntry: Uint8Array
   /** Numbers of the key frames, from 1; empty if every sample is a key frame. */
   readonly keySamples: ReadonlyArray<number>
@@ -93,7 +93,7 @@ const trackBox = (track: Track, id: number, ticksPerSecond: number, offset: numb
     trackHeader(track, id),
     box(
       "mdia",
-      // 0x55c4 is the language "und".
+      // 0x55c4 is the language "und"
       box("mdhd", u32(0, 0, 0, ticksPerSecond, ticksOf(track)), u16(0x55c4, 0)),
       box("hdlr", u32(0, 0), ascii(isSound ? "soun" : "vide"), u32(0, 0, 0), bytes(0)),
       box(
@@ -121,11 +121,11 @@ const index = (
   return box("moov", movieHeader(ticksPerSecond, ticks, tracks.length), ...boxes)
 }
 
-/** The whole file. All tracks count in the same ticks. */
+/** The whole file. All tracks use the same ticks. */
 export const mp4 = (tracks: ReadonlyArray<Track>, ticksPerSecond: number): Uint8Array => {
   const type = box("ftyp", ascii("isom"), u32(0x200), ascii("isomiso2avc1mp41"))
   const media = box("mdat", ...tracks.flatMap((track) => track.samples))
-  // The length of the index does not depend on the offset, so it can be made twice.
+  // The length of the index does not depend on the offset, so the index can be built twice
   const mediaOffset = type.length + index(tracks, ticksPerSecond, 0).length + 8
   return concat([type, index(tracks, ticksPerSecond, mediaOffset), media])
 }

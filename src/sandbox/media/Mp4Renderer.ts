@@ -11,18 +11,18 @@ import type { Font } from "./Unifont.ts"
 export interface Film {
   readonly seconds: number
   readonly framesPerSecond: number
-  /** With a silent sound track (AAC, 48 kHz, mono), else without any. */
+  /** Whether there is a silent sound track (AAC, 48 kHz, mono). */
   readonly hasSound: boolean
 }
 
-/** A multiple of every usual frame rate, and the rate of the sound. */
+/** A multiple of every usual frame rate, and the sample rate of the sound track. */
 const ticksPerSecond = 48_000
 
-/** One packet of AAC-LC silence, mono, and how many ticks it lasts. */
+/** One packet of AAC-LC silence, mono, and its duration in ticks. */
 const silence = bytes(0x00, 0xc8, 0x00, 0x80, 0x23, 0x80)
 const silenceTicks = 1024
 
-/** Other fibers run after this many frames. */
+/** The renderer yields to other fibers after this many frames. */
 const framesPerYield = 60
 
 const lengthPrefixed = (unit: Uint8Array): Uint8Array => {
@@ -64,7 +64,7 @@ const soundEntry = (): Uint8Array =>
     "mp4a",
     u16(0, 0, 0, 1, 0, 0, 0, 0, 1, 16, 0, 0),
     u32(ticksPerSecond * 0x10000),
-    // ES descriptor: AAC-LC (0x40), 48 kHz, one channel (0x1188).
+    // ES descriptor: AAC-LC (0x40), 48 kHz, one channel (0x1188)
     box(
       "esds",
       u32(0),
@@ -74,7 +74,7 @@ const soundEntry = (): Uint8Array =>
     )
   )
 
-/** Exactly as long as the video: the last packet is played in part. */
+/** A track exactly as long as the video: the last packet is played only in part. */
 const soundTrack = (seconds: number): Track => {
   const whole = Math.floor((seconds * ticksPerSecond) / silenceTicks)
   const rest = seconds * ticksPerSecond - whole * silenceTicks
@@ -93,10 +93,9 @@ const soundTrack = (seconds: number): Track => {
 }
 
 /**
- * An MP4 of exactly the scene's size (even numbers), length and frame rate: lossless H.264, Constrained
- * Baseline, BT.709. The scene is still; a bar along the lower edge grows with the time. Equal scenes and
- * films give equal bytes on every runtime. About 30 ms and a few hundred kilobytes for five seconds of
- * 1280×720.
+ * An MP4 of exactly the scene's size (even numbers), length and frame rate: lossless H.264, Constrained Baseline,
+ * BT.709. The scene is still; a bar along the lower edge grows with time. Equal scenes and films give equal bytes on
+ * every runtime. Takes about 30 ms and a few hundred kilobytes for five seconds of 1280×720.
  */
 export const renderMp4 = Effect.fnUntraced(function* (scene: Scene, film: Film, font: Font) {
   const canvas = paint(scene, font)

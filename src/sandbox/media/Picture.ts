@@ -6,7 +6,7 @@ export interface Plane {
   readonly samples: Uint8Array
 }
 
-/** A picture in the format of H.264: whole macroblocks of 16×16, color at half the resolution. */
+/** A picture in the format of H.264: whole macroblocks of 16×16, chroma at half the resolution. */
 export interface Picture {
   readonly columns: number
   readonly rows: number
@@ -25,7 +25,7 @@ export const ycc = ([red, green, blue]: Color): readonly [number, number, number
   ]
 }
 
-/** The last pixel is repeated beyond the right and lower edge, which the decoder crops. */
+/** Repeats the last pixel beyond the right and lower edge, which the decoder crops. */
 const lumaPlane = (canvas: Canvas, levels: Uint8Array, columns: number, rows: number): Plane => {
   const stride = columns * 16
   const samples = new Uint8Array(stride * rows * 16)
@@ -99,7 +99,7 @@ export const blockSamples = (
   return samples
 }
 
-/** Every row of the block repeats the sample at its left. */
+/** Whether every row of the block repeats the sample to its left. */
 export const repeatsLeft = (plane: Plane, column: number, row: number, size: number): boolean => {
   if (column === 0) return false
   for (let y = 0; y < size; y += 1) {
@@ -111,7 +111,7 @@ export const repeatsLeft = (plane: Plane, column: number, row: number, size: num
   return true
 }
 
-/** Every column of the block repeats the sample above it. */
+/** Whether every column of the block repeats the sample above it. */
 export const repeatsAbove = (plane: Plane, column: number, row: number, size: number): boolean => {
   if (row === 0) return false
   for (let y = 0; y < size; y += 1) {

@@ -5,10 +5,10 @@ import type { Scene } from "./Scene.ts"
 import type { Font } from "./Unifont.ts"
 
 /**
- * A PNG of exactly the scene's size, with a palette and without a time stamp: equal scenes give equal bytes on every
- * runtime (`fast-png` compresses in plain JavaScript, a byte at a time, so two pixels share one). Compressing takes
- * about 10 ms for 1664×928. Yields between pictures and renders one at a time: many at once would all run in one turn
- * of the event loop and block it.
+ * A PNG of exactly the scene's size, with a palette and without a time stamp, so that equal scenes give equal bytes on
+ * every runtime. Two pixels share a byte, because `fast-png` compresses byte by byte in plain JavaScript. Compressing
+ * takes about 10 ms for 1664×928. Yields between pictures and renders one at a time, because many at once would run in
+ * one turn of the event loop and block it.
  */
 export const renderPng = (scene: Scene, font: Font) => oneAtATime.withPermit(render(scene, font))
 
@@ -32,7 +32,7 @@ const render = Effect.fnUntraced(function* (scene: Scene, font: Font) {
   return png
 })
 
-/** Rows of indices into a palette of at most 16 colors, two per byte; each row begins with its own byte. */
+/** Rows of indices into a palette of at most 16 colors, two per byte. Each row begins in a new byte. */
 const twoInAByte = (pixels: Uint8Array, width: number): Uint8Array => {
   const rows = pixels.length / width
   const bytesPerRow = Math.ceil(width / 2)

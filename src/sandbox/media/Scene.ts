@@ -3,12 +3,12 @@ import * as Canvas from "./Canvas.ts"
 import { wrap } from "./TextLayout.ts"
 import type { Font, Glyph } from "./Unifont.ts"
 
-/** Everything that a picture depends on: equal scenes give equal bytes. */
+/** Everything that determines a picture. Equal scenes give equal bytes. */
 export interface Scene {
   readonly width: number
   readonly height: number
   readonly prompt: string
-  /** Label of the model, shown in the last line. */
+  /** The label of the model, shown in the last line. */
   readonly model: string
   readonly seed: number
   /** Index of the result in the task, from 0. */
@@ -23,7 +23,7 @@ const block = 16
 const bands = 12
 const cellsPerSide = 5
 
-/** Indices in the palette, after the bands of the background. */
+/** Palette indices after the bands of the background. */
 const textColor = bands
 const captionColor = bands + 1
 const figureColor = bands + 2
@@ -35,7 +35,7 @@ const lineDots = 18
 
 const onBlocks = (pixels: number): number => Math.max(1, Math.round(pixels / block)) * block
 
-/** A gradient of dark colors, light text, and a figure between the two. */
+/** A gradient of dark colors, light text, and a figure color between the two. */
 const paletteOf = (random: () => number): ReadonlyArray<Canvas.Color> => {
   const hue = random()
   const hueShift = (random() - 0.5) * 0.4
@@ -60,7 +60,7 @@ const paintBackground = (canvas: Canvas.Canvas): void => {
   }
 }
 
-/** A mirrored figure in the lower right corner, different for each seed and prompt. */
+/** Paints a mirrored figure in the lower right corner, different for each seed and prompt. */
 const paintFigure = (canvas: Canvas.Canvas, random: () => number): void => {
   const cell = onBlocks(Math.min(canvas.width, canvas.height) / 20)
   const side = cell * cellsPerSide
@@ -103,7 +103,7 @@ const paintText = (
   }
 }
 
-/** Reads each glyph once, because a text is laid out for several sizes. */
+/** Caches glyphs, because a text is laid out at several sizes. */
 const memoized = (font: Font): Font => {
   const known = new Map<number, Glyph>()
   return {
@@ -121,7 +121,7 @@ const caption = (scene: Scene): string =>
 
 /**
  * Draws the prompt as large as it fits, a background and a figure derived from seed and prompt, and a last line with
- * model, size, seed and number. Text that does not fit at the smallest size is clipped.
+ * model, size, seed and number. Clips text that does not fit at the smallest size.
  */
 export const paint = (scene: Scene, fullFont: Font): Canvas.Canvas => {
   const font = memoized(fullFont)

@@ -1,13 +1,13 @@
-/** The sample rate of OpenAI's speech. Samples have 16 bits, one channel. */
+/** The sample rate of OpenAI's speech, which has 16 bits per sample and one channel. */
 export const hertz = 24_000
 const sampleBytes = 2
 
-/** As people speak; a longer text sounds no longer, so that a small request cannot cost much. */
+/** The usual speed of speech. The length of the audio is limited, so that a small request cannot cost much. */
 const charactersPerSecond = 15
 const secondsMin = 0.2
 const secondsMax = 10
 
-/** How long the simulated speech of a text is. */
+/** The duration of the simulated speech for a text. */
 export const secondsOf = (text: string): number =>
   Math.min(secondsMax, Math.max(secondsMin, text.length / charactersPerSecond))
 
@@ -15,7 +15,7 @@ const lowestHertz = 160
 const steps = 12
 const volume = 6000
 
-/** A tone for each word, as long as the word: deep for one that begins with an early letter. */
+/** One tone per word. The length of the word determines its duration, the first letter its pitch. */
 const tonesOf = (
   text: string
 ): ReadonlyArray<{ readonly hertz: number; readonly part: number }> => {
@@ -46,18 +46,18 @@ export const samplesOf = (text: string): Buffer => {
 }
 
 /**
- * A frame of MPEG-2 layer III, 24 kHz, 32 kilobits a second: 24 ms of a tone of 750 Hz, of which a frame has 18 whole
- * periods. So equal frames in a row are one tone. Made for this with LAME 3.
+ * A frame of MPEG-2 layer III at 24 kHz and 32 kilobits per second: 24 ms of a 750 Hz tone, exactly 18 periods, so that
+ * repeated frames form one continuous tone. Created for this purpose with LAME 3.
  */
 const beep = Buffer.from(
   "//NExM4IYx4UALgKzDCqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqr//4R6kQZCpf4wN/////+O/////9Q3/////1H/////+Fj6TEFNRTQu",
   "base64"
 )
 const frameSeconds = 0.024
-/** Frames whose sound refers to earlier ones that are not there: decoders leave them out. */
+/** Frames whose audio refers to earlier frames that do not exist; decoders skip them. */
 const silentFrames = 3
 
-/** An MP3 file: a tone without words, because the gateway has no encoder. */
+/** An MP3 file with a tone instead of words, because the gateway has no encoder. */
 export const mp3Of = (text: string): Buffer => {
   const frames = silentFrames + Math.ceil(secondsOf(text) / frameSeconds)
   return Buffer.concat(Array.from({ length: frames }, () => beep))

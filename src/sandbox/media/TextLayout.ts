@@ -12,7 +12,7 @@ export interface TextLayout {
   readonly lines: number
 }
 
-/** A line break, blanks, a word, or one ideograph: lines can break before and after each. */
+/** A line break, blanks, a word, or one ideograph. Lines can break before and after each. */
 const tokens = /\n|[^\S\n]+|[^\s\u2e80-\u{10ffff}]+|./gsu
 
 /** Breaks a text into lines of at most `width` dots, between words where possible. */

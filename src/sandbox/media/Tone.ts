@@ -2,11 +2,11 @@ import { wavOf } from "./WavFile.ts"
 
 const samplesPerSecond = 8000
 
-/** Of the lowest and the highest tone, in hertz. */
+/** The frequencies of the lowest and the highest tone, in hertz. */
 const lowest = 220
 const octave = 220
 
-/** A soft tone as a WAV file (PCM, 16 bits, mono); the seed decides its pitch. */
+/** A soft tone as a WAV file (PCM, 16 bits, mono). The seed determines its pitch. */
 export const renderTone = (plan: {
   readonly seconds: number
   readonly seed: number

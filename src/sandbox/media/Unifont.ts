@@ -5,14 +5,14 @@ import * as Woff from "./Woff.ts"
 
 /** A character on a grid of dots. */
 export interface Glyph {
-  /** Distance to the next character in dots: 8 for half width, 16 for full width. */
+  /** The distance to the next character in dots: 8 for half width, 16 for full width. */
   readonly advance: number
-  /** 16 rows from the top, none for a blank; the highest of 16 bits is the leftmost dot. */
+  /** 16 rows from the top, or none for a blank. The highest of 16 bits is the leftmost dot. */
   readonly rows: ReadonlyArray<number>
 }
 
 export interface Font {
-  /** A box for a character that the font does not have. */
+  /** Returns a box for a character that the font does not have. */
   readonly glyph: (codePoint: number) => Glyph
 }
 
@@ -22,7 +22,7 @@ const require = createRequire(import.meta.url)
 const unitsPerDot = 64
 const ascentDots = 14
 
-/** An empty frame of the given width, 12 rows high. */
+/** An empty box of the given width, 12 rows high. */
 const box = (advance: number): Glyph => {
   const edge = (0xffff << (17 - advance)) & 0x7fff
   const sides = 0x4000 | (1 << (17 - advance))
@@ -38,7 +38,7 @@ const box = (advance: number): Glyph => {
 const narrowBox = box(8)
 const wideBox = box(16)
 
-/** Every character is a box. */
+/** A font in which every character is a box. */
 export const boxes: Font = {
   glyph: (codePoint) => (codePoint >= 0x2e80 ? wideBox : narrowBox)
 }
@@ -63,7 +63,7 @@ const fillOutline = (rows: Array<number>, contour: ReadonlyArray<Point>): void =
   }
 }
 
-/** The flags of a simple TrueType outline, repetitions unrolled. */
+/** The flags of a simple TrueType outline, with repetitions expanded. */
 const readFlags = (glyf: DataView, start: number, count: number) => {
   const flags: Array<number> = []
   let at = start
@@ -101,7 +101,7 @@ const readAxis = (
   return { values, next: at }
 }
 
-/** The dots of a simple TrueType outline; a compound one has a negative count and gives an empty glyph. */
+/** The dots of a simple TrueType outline. A compound outline has a negative count and gives an empty glyph. */
 const readRows = (glyf: DataView, offset: number): ReadonlyArray<number> => {
   const rows = Array.from({ length: 16 }, () => 0)
   const contours = glyf.getInt16(offset)

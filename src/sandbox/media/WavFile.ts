@@ -1,7 +1,7 @@
 const headBytes = 44
 const sampleBytes = 2
 
-/** A WAV file of these samples: PCM, 16 bits, one channel. */
+/** A WAV file with these samples: PCM, 16 bits, one channel. */
 export const wavOf = (samples: Buffer, hertz: number): Buffer => {
   const header = Buffer.alloc(headBytes)
   header.write("RIFF", 0, "latin1")

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { inflate } from "node:zlib"
 
-/** The font file cannot be read; the renderers then draw boxes instead of letters. */
+/** The font file cannot be read. The renderers then draw boxes instead of letters. */
 export class FontUnreadable extends Schema.TaggedError<FontUnreadable>()("FontUnreadable", {
   message: Schema.String
 }) {}

@@ -3,8 +3,8 @@ import { Schema } from "effect"
 const account = { id: Schema.String }
 
 /**
- * What a response or a failure has changed about an account. Other processes apply it too, so that an account
- * is cut off, paused and used again everywhere. ADR 0178.
+ * A change to the state of an account that a response or a failure caused. All processes apply it, so that an account
+ * is paused, cut off and used again everywhere. ADR 0178.
  */
 export const AccountChange = Schema.Union([
   /** A failure that counts for the circuit of the model. */
@@ -22,7 +22,7 @@ export const AccountChange = Schema.Union([
     millis: Schema.Finite,
     isUsedUp: Schema.Boolean
   }),
-  /** The operator's check failed; traffic continues. `status` is null without a response. */
+  /** The operator's check failed; traffic continues. `status` is null if there was no response. */
   Schema.TaggedStruct("CheckFailed", {
     ...account,
     status: Schema.NullOr(Schema.Int),

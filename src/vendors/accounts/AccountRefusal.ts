@@ -3,13 +3,13 @@ import { at } from "../../domain/json/Json.ts"
 import type { UpstreamResponse } from "../upstream/UpstreamExchange.ts"
 
 /**
- * Messages of Google (wrong key, 400) and Anthropic (empty balance, 400) that refuse the account. Matched
- * at the beginning only: later text quotes the client, who must not be able to pause an account.
+ * The beginnings of messages from Google (wrong key, 400) and Anthropic (empty balance, 400) that refuse the account.
+ * Only the beginning is matched, because later text quotes the client, who must not be able to pause an account.
  */
 const refusalPrefix =
   /^(?:api key (?:not valid|expired|not found)|your credit balance is too low)/iu
 
-/** OpenAI, 401: the key is valid and lacks the scope of this one route. */
+/** OpenAI, 401: the key is valid but lacks the scope of this one route. */
 const missingScopePrefix = /^you have insufficient permissions for this operation/iu
 
 /** A longer body is not an error. */
@@ -17,7 +17,7 @@ const errorBytesMax = 16 * 1024
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The subject of a refusal: the account's key or payment, or the permissions of the key. */
+/** What was refused: the account (its key or payment), or a scope that the key lacks. */
 export type AccountRefusal = "account" | "scope"
 
 const none = { code: undefined, message: undefined }

@@ -12,8 +12,8 @@ import type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.
 export type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 
 /**
- * No account of a provider may be called now: the rate of the model is used up at all of them
- * (`rate`), or none is usable (`broken`: refused, or cut off by its circuit).
+ * No account of a provider may be called now. `rate`: all of them have used up the rate of the model. `broken`: none is
+ * usable, because it was refused or cut off by its circuit.
  */
 export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccountFree", {
   reason: Schema.Literals(["rate", "broken"]),
@@ -41,9 +41,9 @@ export class Accounts extends Context.Service<
     readonly setConfigured: (accounts: ReadonlyArray<AccountSetting>) => void
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
-     * The accounts to which a call may be sent, in order, `among` these or all. A draining account gets no new work:
-     * it is left out, unless `among` contains only draining ones. The first place rotates by weight. If all have
-     * reached the rate limit, returns the account that is free first.
+     * The accounts to which a call may be sent, in order of preference; `among` restricts the choice. A draining
+     * account gets no new work: it is left out unless `among` contains only draining accounts. The first place rotates
+     * by weight. If all accounts have reached the rate limit, returns the one that is free first.
      */
     readonly order: (
       provider: Provider,
@@ -72,7 +72,7 @@ export class Accounts extends Context.Service<
       fault: string | null,
       nowMillis: number
     ) => void
-    /** Records a failure; the circuit of the model counts different failed requests. */
+    /** Records a failure. The circuit of the model counts distinct failed requests. */
     readonly failed: (
       account: AccountSetting,
       source: CallSource,
@@ -90,7 +90,7 @@ export class Accounts extends Context.Service<
     readonly isDraining: (account: AccountSetting) => boolean
     /** Replaces the set of draining accounts. */
     readonly setDraining: (ids: ReadonlySet<string>) => void
-    /** Replaces the accounts that have left the configuration; their jobs are still finished. ADR 0186. */
+    /** Replaces the accounts that were removed from the configuration. Their jobs are still finished. ADR 0186. */
     readonly setDeparted: (accounts: ReadonlyArray<AccountSetting>) => void
   }
 >()("gateway/vendors/Accounts") {
@@ -151,7 +151,7 @@ const orderOf = (
   }
   const free = usable.filter((it) => it.pausedMillis(source.model, now) === 0)
   if (free.length > 0) return Result.succeed(nextOrder(free))
-  // The vendor decides about the last account, unless it has reported that nothing is left
+  // The last account is tried anyway and the vendor decides, unless the vendor has reported that nothing is left
   const paused = usable.map((it): Waiting => [it, it.pausedMillis(source.model, now)])
   const [last] = paused.filter(([it]) => it.model(source.model)?.isUsedUp !== true).toSorted(byWait)
   return last === undefined ? noneFree("rate", paused) : Result.succeed([last[0].account])
@@ -162,7 +162,7 @@ type Changes = Pick<
   "admits" | "observe" | "checked" | "failed" | "succeeded" | "onChange" | "apply"
 >
 
-/** The changes to accounts caused by calls. */
+/** Records the changes to accounts that calls cause. */
 const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
   const handlers: Array<(change: AccountChange) => void> = []
   const apply = (change: AccountChange, now: number) => {

@@ -3,7 +3,7 @@ export type Caller = string | null
 
 /** When failures open a circuit. ADR 0132. */
 export interface CircuitPolicy {
-  /** The number of different failed requests. */
+  /** The number of distinct failed requests. */
   readonly failures: number
   readonly openMillis: number
 }
@@ -13,7 +13,7 @@ interface Failure {
   readonly caller: Caller
 }
 
-/** The rest of a period of this length; 0 if the clock was set back since it began. */
+/** The rest of a period of this length; 0 if the clock was set back after the period began. */
 export const restMillis = (until: number, length: number, nowMillis: number): number => {
   const rest = until - nowMillis
   return rest > length ? 0 : Math.max(0, rest)
@@ -22,17 +22,17 @@ export const restMillis = (until: number, length: number, nowMillis: number): nu
 /** How long a failure counts. */
 const windowMillis = 60_000
 
-/** Most failures kept: enough for any policy and for a second caller among them. */
+/** The most failures that are kept: enough for every policy, including failures of a second caller. */
 const keptMax = 8
 
 /**
- * Opens when enough different requests have failed within a minute without a success. While only one caller's
- * requests have failed, it is open only for that caller; the first success closes it. After its period it is half
- * open: one request at a time tests whether it can close.
+ * Opens when enough distinct requests have failed within a minute without a success. While only one caller's requests
+ * have failed, it is open only for that caller. The first success closes it. After its period it is half open: one
+ * request at a time tests whether it can close.
  */
 export class Circuit {
   readonly #policy: CircuitPolicy
-  /** By digest of the request. */
+  /** Keyed by the digest of the request. */
   readonly #failures = new Map<string, Failure>()
   #openUntil = 0
 
@@ -59,7 +59,7 @@ export class Circuit {
     return this.remaining(nowMillis) > 0 && this.#concerns(caller)
   }
 
-  /** Whether this request may be sent now. A half open circuit opens again for all later requests. */
+  /** Whether this request may be sent now. A half-open circuit opens again for all later requests. */
   admits(caller: Caller, digest: () => string, nowMillis: number): boolean {
     if (this.#openUntil === 0) return true
     if (this.remaining(nowMillis) > 0) return !this.#concerns(caller)

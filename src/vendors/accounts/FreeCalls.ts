@@ -5,7 +5,7 @@ import { withVersion } from "../BaseUrl.ts"
 import type { NoResponse, VendorHttp, VendorResponse } from "../VendorHttp.ts"
 
 interface FreeCall {
-  /** Below the base of the account, with its version. */
+  /** The path below the account's base, with its version. */
   readonly path: string
   readonly version?: `/${string}`
   readonly authorization: (key: string) => string
@@ -13,7 +13,7 @@ interface FreeCall {
   readonly alsoOk?: ReadonlyArray<number>
 }
 
-/** No request has this id. */
+/** An id that no request has. */
 const nobody = "00000000-0000-0000-0000-000000000000"
 
 const bearer = (key: string) => `Bearer ${key}`

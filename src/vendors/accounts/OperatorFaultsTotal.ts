@@ -8,7 +8,7 @@ const total = Metric.counter("gateway_vendor_operator_faults_total", {
 /** The subject of a fault: the whole account, one model, or a model that the vendor withdrew. */
 export type OperatorFaultCause = "account" | "model" | "gone_model"
 
-/** The catalog with which a running job was bought cannot be read. ADR 0255 */
+/** The catalog under which a running job was bought cannot be read. ADR 0255 */
 type CatalogFaultCause = "catalog"
 
 /** Counts a fault that the operator has to repair. docs/operating.md#gatewayvendorrefuses */

@@ -1,6 +1,6 @@
 type ResponseHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** Pause after a 429 without a wait. */
+/** The pause after a 429 that names no wait. */
 const unknownWaitMillis = 1000
 
 /** A longer wait is shortened; the next call tests whether the account is free. */
@@ -13,7 +13,9 @@ const one = (headers: ResponseHeaders, name: string): string | undefined => {
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** `250ms`, `6m0s`, `1.5s`, seconds, or a date; `undefined` for anything else. An hour at most. */
+/**
+ * Parses `250ms`, `6m0s`, `1.5s`, seconds or a date into milliseconds, at most an hour; `undefined` for anything else.
+ */
 const waitOf = (text: string | undefined, nowMillis: number): number | undefined => {
   if (text === undefined || text === "") return undefined
   if (/^\d+(?:\.\d+)?$/u.test(text)) return bounded(Number(text) * 1000)
@@ -30,7 +32,7 @@ const waitOf = (text: string | undefined, nowMillis: number): number | undefined
 
 const bounded = (millis: number): number => Math.min(Math.max(millis, 0), waitMillisMax)
 
-/** Pairs of headers: the rest of the limit, and when it is reset. OpenAI, Anthropic. */
+/** Pairs of headers of OpenAI and Anthropic: what remains of a limit, and when it resets. */
 const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) => [
   [`x-ratelimit-remaining-${what}`, `x-ratelimit-reset-${what}`] as const,
   [`anthropic-ratelimit-${what}-remaining`, `anthropic-ratelimit-${what}-reset`] as const
@@ -40,8 +42,7 @@ const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap(
 export interface RatePause {
   readonly millis: number
   /**
-   * A 429 that reports that nothing is left. Otherwise only this request may have been too large for the rest of the
-   * limit.
+   * Whether a 429 reports that nothing is left. If false, this request alone may have been too large for what remains.
    */
   readonly isUsedUp: boolean
 }
@@ -62,7 +63,7 @@ export const ratePauseOf = (
   return { millis: named ?? unknownWaitMillis, isUsedUp: reset !== undefined && !!named }
 }
 
-/** `retry-after-ms`, else `retry-after` in seconds or as a date; an hour at most. */
+/** The wait in milliseconds from `retry-after-ms`, else from `retry-after` in seconds or as a date. At most an hour. */
 export const retryAfterMillis = (
   headers: ResponseHeaders,
   nowMillis: number
@@ -73,7 +74,7 @@ export const retryAfterMillis = (
     : waitOf(one(headers, "retry-after"), nowMillis)
 }
 
-/** Headers of the limit, the rest of it, and when it is reset. OpenAI, Anthropic. */
+/** Headers of OpenAI and Anthropic: the limit, what remains of it, and when it resets. */
 const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) =>
   [`x-ratelimit-%-${what}`, `anthropic-ratelimit-${what}-%`].map((name) => ({
     name: what.replace("-", "_"),
@@ -83,7 +84,7 @@ const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((
   }))
 )
 
-/** A rate of the account as reported by a response. */
+/** A rate of the account, as reported by a response. */
 export interface ToldRate {
   readonly name: string
   readonly limit: number
@@ -96,7 +97,7 @@ export const tellsRates = (headers: ResponseHeaders): boolean =>
   headers["anthropic-ratelimit-requests-limit"] !== undefined
 
 /**
- * The rates reported by the headers of a response at that time; a rate that was reset since then counts as unused.
+ * The rates in the headers of a response received at that time. A rate that has been reset since then counts as unused.
  */
 export const toldRates = (
   headers: ResponseHeaders,

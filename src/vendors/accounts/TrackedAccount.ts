@@ -11,14 +11,14 @@ export interface AccountState {
   readonly id: string
   readonly provider: Provider
   readonly circuit: "Closed" | "Open" | "HalfOpen"
-  /** The rest of a pause after a rate limit or a refused key. */
+  /** What remains of a pause after a rate limit or a refused key. */
   readonly pausedMillis: number
 }
 
 /** The account as shown to the operator. */
 export interface AccountDetails extends AccountState {
   readonly account: AccountSetting
-  /** False if it was removed from the configuration and has tasks to finish. */
+  /** False if it was removed from the configuration but still has tasks to finish. */
   readonly isConfigured: boolean
   readonly isDraining: boolean
   /** Models that had a pause or a failure. */
@@ -47,7 +47,7 @@ interface Refusal {
   readonly atMillis: number
   readonly model: string
   readonly status: number
-  /** The key or bill, or the permissions of the key. */
+  /** What was refused: the key or payment, or a scope of the key. */
   readonly concerns: AccountRefusal
 }
 
@@ -58,7 +58,7 @@ export interface CallSource {
   readonly user: Caller
 }
 
-/** Unreachable, timeout, 5xx. */
+/** Connection errors, timeouts and 5xx. */
 const failurePolicy = { failures: 5, openMillis: 10_000 }
 
 /** An account that is unpaid or whose key is refused, until the operator acts. */
@@ -67,7 +67,7 @@ const refusalPolicy = { failures: 1, openMillis: 60_000 }
 /** Providers that count all submits of an account together. docs/reference/vendors.md#accounts */
 const countsByAccount: ReadonlySet<Provider> = new Set(["fal", "replicate"])
 
-/** Most models remembered per account, because clients may name any model on free routes. */
+/** The most models remembered per account. Limited because clients may name any model on free routes. */
 const modelsMax = 1000
 
 class ModelState {
@@ -86,13 +86,13 @@ class ModelState {
   }
 }
 
-/** Headers of a response, and its time. */
+/** The headers of a response, and when it arrived. */
 interface Told {
   readonly headers: Parameters<typeof toldRates>[0]
   readonly atMillis: number
 }
 
-/** Most models per account whose rates are remembered. */
+/** The most models per account whose rates are remembered. */
 const toldMax = 100
 
 /** The known state of an account: its circuits and pauses. */
@@ -136,7 +136,7 @@ export class TrackedAccount {
     this.told.set(model, told)
   }
 
-  /** 0 if it may be called. */
+  /** Milliseconds until the account may be called; 0 if it may be called now. */
   brokenMillis({ model, user }: CallSource, nowMillis: number): number {
     const circuit = this.model(model)?.circuit
     return Math.max(

@@ -28,7 +28,7 @@ import { marked, markOf } from "./BatchMark.ts"
 const readBody = bodyFields(BatchBody)
 const decodeBody = Schema.decodeUnknownOption(BatchBody)
 
-/** The requests are in the submit, 256 MB of them at most. */
+/** The submit contains all requests, up to 256 MB. */
 const submitTimeout = Duration.minutes(30)
 
 const Batch = Schema.Struct({
@@ -54,20 +54,21 @@ const Page = Schema.Struct({
   last_id: optionalField(Schema.String)
 })
 
-/** Pages of 100, newest first. */
+/** The most pages of the list that are read, 100 batches each, newest first. */
 const pagesMax = 20
 
 const Job = Schema.Struct({
   id: Schema.NonEmptyString,
   submittedAtMillis: Schema.Finite,
-  /** Absent: the names had no room for one. */
+  /** Absent if a `custom_id` was too long to be prefixed. */
   mark: Schema.optionalKey(Schema.String)
 })
 const decodeJob = Schema.decodeUnknownOption(Job)
 
 /**
- * A batch of messages at Anthropic: its requests are in the submit itself, and their names have a mark by which the
- * batch of a lost response is known. docs/reference/vendors.md#anthropic-batches
+ * A batch of messages at Anthropic. The submit contains the requests themselves, and each `custom_id` is prefixed with
+ * a mark, by which the batch is found if the response to its submit is lost.
+ * docs/reference/vendors.md#anthropic-batches
  */
 export const make = (context: AdapterContext): VendorAccount => {
   const api = apiOf(context)
@@ -118,7 +119,7 @@ const jobOf = (handle: Handle) =>
     () => new VendorError({ class: "LOST", message: "The job's handle is not Anthropic's" })
   )
 
-/** The mark of a request, if every name had room for it. */
+/** The mark of a request, if every `custom_id` had room for it. */
 const markIn = ({ body, taskId }: SubmitRequest): { readonly mark?: string } =>
   Option.exists(decodeBody(body), (it) => it.marked === true) ? { mark: markOf(taskId) } : {}
 
@@ -150,7 +151,7 @@ const sent = Effect.fnUntraced(function* (
     Stream.concat(Stream.succeed(tail))
   )
   const readable = yield* NodeStream.toReadable(stream)
-  // Each line of the file ends with a line feed, whose place the commas take, except for the last
+  // Each line of the file ends with a line feed; commas replace all of them but the last
   const marks = mark === undefined ? 0 : body.requests * batchMarkCharacters
   const length = head.length + file.bytes - 1 + marks + tail.length
   const submitted = callVendor(api, {
@@ -167,7 +168,7 @@ const sent = Effect.fnUntraced(function* (
     schema: Started
   })
   const { id } = yield* submitted.pipe(
-    // The vendor got a part of the requests, of which it makes no batch
+    // The vendor received only part of the requests, and creates no batch from them
     Effect.mapError((error) => broken ?? error),
     Effect.ensuring(Effect.sync(() => readable.destroy()))
   )
@@ -255,7 +256,7 @@ const makeList = (api: VendorApi, url: string) =>
 const sizeOf = ({ request_counts: counts }: Batch): number =>
   counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
 
-/** The list shows how many requests a batch has; its results, once it has ended, show the mark. */
+/** The list shows only how many requests a batch has. Once the batch has ended, its results show the mark. */
 const listedOf = (api: VendorApi, url: string, batch: Batch): ListedJob => {
   const createdAtMillis = Date.parse(batch.created_at)
   const job = {
@@ -292,7 +293,7 @@ const listedOf = (api: VendorApi, url: string, batch: Batch): ListedJob => {
 
 const customId = /"custom_id"\s*:\s*"([\w-]+)"/u
 
-/** The name in the first result of a batch. */
+/** The `custom_id` in the first result of a batch. */
 const firstNameOf = (api: VendorApi, url: string): Effect.Effect<string | undefined, VendorError> =>
   Effect.map(
     send(api, { purpose: "query", url, until: customId, schema: Started }),

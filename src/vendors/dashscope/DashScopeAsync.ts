@@ -46,7 +46,7 @@ type Task = typeof Task.Type
 const Job = Schema.Struct({ taskId: Schema.String, submittedAtMillis: Schema.Finite })
 const decodeJob = Schema.decodeUnknownOption(Job)
 
-/** A new task may be unknown to some servers of the vendor for this long (unverified). */
+/** Some of the vendor's servers may not know a new task for this long (unverified). */
 const unknownToleratedMillis = 30_000
 
 /** Keyframes, sound and the media of `video-edit-plus` are accepted as URLs only. */
@@ -158,7 +158,7 @@ const unknownJob = new VendorError({
   message: "The upstream no longer knows the job"
 })
 
-/** Some of several images may fail; the others are the result. */
+/** If some of several images failed, the others are the result. */
 const resultOf = (
   output: Task["output"],
   requestId: string | undefined

@@ -21,7 +21,7 @@ const sound = ({ audio }: Fields, at: MediaAt) => (at("#/audio_url") === undefin
 
 const imagesOf = (fields: Fields, at: MediaAt) => listOf(at, "images", fields.images?.length ?? 0)
 
-/** Up to wan2.6. */
+/** Models up to wan2.6. */
 const asynchronous: Readonly<Record<string, Shape>> = {
   "text-to-video-spark": {
     path: "/video-generation/video-synthesis",
@@ -123,7 +123,7 @@ const blocking: Shape = {
 }
 
 export interface UpstreamBody {
-  /** Below `/api/v1`. */
+  /** The path below `/api/v1`. */
   readonly path: string
   readonly body: unknown
 }

@@ -9,7 +9,7 @@ import type { VendorResponse } from "../VendorHttp.ts"
  * docs/reference/vendors.md#dashscope-errors
  */
 export const rules: ReadonlyArray<FaultRule> = [
-  // Media that the upstream could not fetch; not moderation, despite the name of the first code
+  // The upstream could not fetch the media. Despite its name, the first code is not about moderation
   {
     codes: [
       "InvalidParameter.DataInspection",

@@ -6,7 +6,7 @@ const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Number = Schema.optionalKey(Schema.NullOr(Schema.Finite))
 const Flag = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
-/** The fields of all bodies that are sent unchanged. */
+/** All fields that are sent unchanged, of all bodies. */
 export const Fields = Schema.Struct({
   prompt: Schema.String,
   negative_prompt: Text,

@@ -22,7 +22,7 @@ const Page = Schema.Struct({
 
 const Prompt = Schema.Struct({ orig_prompt: optionalField(Schema.String) })
 
-/** The prompt in the record of a succeeded job: next to its video, or in each of its pictures. */
+/** A job's record. A succeeded job shows its prompt next to its video, or in each of its images. */
 const Task = Schema.Struct({
   output: Schema.Struct({
     task_status: Schema.String,
@@ -31,19 +31,21 @@ const Task = Schema.Struct({
   })
 })
 
-/** Times of the list are UTC+8 without an offset. docs/reference/vendors.md#dashscope-lists */
+/** Formats a time for the list, which uses UTC+8 without an offset. docs/reference/vendors.md#dashscope-lists */
 const listTime = (millis: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(millis + Duration.toMillis("8 hours")))
     .slice(0, 19)
     .replaceAll(/\D/gu, "")
 
-/** Pages of 100 jobs. */
+/** The most pages that are read, 100 jobs each. */
 const pagesMax = 20
 
-/** The vendor forgets a job after a day; these are enough to read each one once. */
+/**
+ * The most prompts that are cached. The vendor forgets a job after a day, so this is enough to read each record once.
+ */
 const promptsMax = 1000
 
-/** The list has no prompts; the record of a job has one when the job has succeeded. */
+/** The list has no prompts. A job's own record has one once the job has succeeded. */
 export const makeList = (account: AccountSetting, calls: Calls) => {
   const prompts = new Map<string, string>()
 
@@ -75,7 +77,7 @@ export const makeList = (account: AccountSetting, calls: Calls) => {
       if (oldest !== undefined && prompts.size >= promptsMax) prompts.delete(oldest)
       prompts.set(listed.task_id, prompt)
     }
-    // A succeeded job without a prompt never shows one
+    // A succeeded job without a prompt will never show one
     const isOver = output.task_status === "SUCCEEDED" || hasEndedBadly(output.task_status)
     const { read, ...job } = jobOf({ ...listed, status: output.task_status })
     return isOver || read === undefined ? job : { ...job, read }

@@ -1,12 +1,12 @@
 import type { AccountSetting, Region } from "../../domain/Provider.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
 
-/** The vendor's limits of an account for one model. */
+/** The vendor's limits for one model of an account. */
 export interface ModelLimit {
-  /** Submits within `perMillis`. */
+  /** The most submits within `perMillis`. */
   readonly calls: number
   readonly perMillis: number
-  /** Jobs at once; absent for blocking calls. */
+  /** The most concurrent jobs. Absent for blocking calls. */
   readonly concurrent?: number
 }
 
@@ -50,7 +50,7 @@ const rows: ReadonlyArray<ModelRow> = [
   { models: /^wanx?2\.1-/u, at: asia(perSecond(2, 2)) }
 ]
 
-/** The regions in the rows; for other regions, no model is known to be missing. */
+/** The regions in the rows. In other regions no model is known to be missing. */
 const listed = new Set<Region | undefined>([
   "cn-beijing",
   "ap-southeast-1",
@@ -74,7 +74,7 @@ const hosts: ReadonlyArray<readonly [RegExp, Region]> = [
 export const regionOf = ({ baseUrl, region }: AccountSetting): Region | undefined =>
   region ?? hosts.find(([host]) => host.test(new URL(baseUrl).hostname))?.[1]
 
-/** Whether the account's region has the model, as far as the vendor's page says. ADR 0070. */
+/** Whether the account's region has the model, according to the vendor's documentation. ADR 0070. */
 export const hasModel = (account: AccountSetting, upstreamModel: string): boolean => {
   const region = regionOf(account)
   const row = rows.find(({ models }) => models.test(upstreamModel))

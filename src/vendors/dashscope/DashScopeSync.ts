@@ -35,7 +35,7 @@ export const taken: ReadonlySet<string> = new Set([
   "seed"
 ])
 
-/** Blocking models; the async header must be absent. docs/reference/vendors.md#dashscope-wire-protocol */
+/** Blocking models. Their requests must not have the async header. docs/reference/vendors.md#dashscope-wire-protocol */
 export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId } = context
   const calls = Calls.make(context)

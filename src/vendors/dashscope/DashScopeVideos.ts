@@ -58,7 +58,7 @@ const tier = (fields: Fields) => ({
 })
 
 const shapes: Readonly<Record<VideoFamily, Readonly<Record<string, Shape>>>> = {
-  // Always with sound, so there is no `audio`
+  // These videos always have sound, so there is no `audio`
   "wan2.7": {
     "text-to-video-spark": {
       path,
@@ -79,7 +79,7 @@ const shapes: Readonly<Record<VideoFamily, Readonly<Record<string, Shape>>>> = {
       parameters: tier
     }
   },
-  // One id for all modes; the media decide the mode. There is no `negative_prompt`
+  // One id serves all modes, and the media determine the mode. There is no `negative_prompt`
   wan3: {
     "text-to-video-spark": {
       path,
@@ -109,7 +109,7 @@ export const takesVideoField = (upstreamModel: string, field: string): boolean =
   return family === undefined || !lacking[family].has(field)
 }
 
-/** wan2.7 cannot be silent, and has no tier of 480P. */
+/** wan2.7 cannot be silent and has no 480P tier. */
 export const videoValueFault = (
   upstreamModel: string,
   field: string,

@@ -29,7 +29,7 @@ import type { JobSend } from "./JobRequests.ts"
 import { itemsIn, itemsOf, usageIn } from "./JobResults.ts"
 import { urlOf, withParameter } from "./JobUrl.ts"
 
-/** A handle, with the values of the description beside these. */
+/** A handle: these members, and the values that the description names. */
 const Job = Schema.StructWithRest(
   Schema.Struct({
     id: Schema.NonEmptyString,
@@ -49,8 +49,8 @@ const jobOf = (handle: Handle) =>
   )
 
 /**
- * The adapter of a vendor whose jobs are described. The description in force is used for each request, so that a
- * corrected one serves jobs that run. docs/vendors-as-files.md#job-vendors, ADR 0298
+ * The adapter of a vendor whose jobs are described. Every request uses the description in force, so that a corrected
+ * description also serves running jobs. docs/vendors-as-files.md#job-vendors, ADR 0298
  */
 export const describedAdapter = (provider: string, protocol: JobProtocol): Adapter => ({
   provider,
@@ -96,7 +96,7 @@ const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => 
 const intervalOf = ({ poll: { seconds = 0 } }: Polled, ageMillis: number) =>
   Duration.max(Duration.seconds(seconds), pollIntervalAtAge(ageMillis))
 
-/** Of a call that makes its results while it lasts. */
+/** The timeout of a call that returns its results at once. */
 const blockingTimeout = Duration.minutes(10)
 
 const submitWith = (
@@ -139,7 +139,7 @@ const submitWith = (
   })
 }
 
-/** Of a call that returns its results at once: without any it may have been paid. */
+/** The result of a call that returns its results at once. A response without results may have been paid for. */
 const resultOf = Effect.fnUntraced(function* (
   protocol: JobProtocol,
   own: OwnResults,
@@ -152,7 +152,7 @@ const resultOf = Effect.fnUntraced(function* (
     : { _tag: "Done", result: { items, usage: usageIn(protocol.usage ?? {}, json) } }
 })
 
-/** The values that the polls need; `undefined` without an id. */
+/** The values that later requests need; `undefined` if the response has no id. */
 const handleIn = ({ handle: paths }: Polled, response: VendorResponse) => {
   const json = jsonIn(response)
   const values = Object.entries(paths).flatMap(([name, path]) => {
@@ -163,7 +163,7 @@ const handleIn = ({ handle: paths }: Polled, response: VendorResponse) => {
   return handle["id"] === undefined ? undefined : handle
 }
 
-/** The URL of a request about a job: a handle that does not have it is not of this description. */
+/** The URL of a request about a job. A handle without the values of the path does not belong to this description. */
 const jobUrl = (base: string, path: string, job: Job) => {
   const url = urlOf(base, path, job)
   return url === undefined
@@ -202,7 +202,7 @@ const doneWith = Effect.fnUntraced(function* (
   const shown =
     results.path === undefined ? json : yield* resultsOf(protocol, base, send, job, results.path)
   const items = itemsIn(results, shown)
-  // A vendor may say only beside its results that there are none, and why
+  // The state response, not the results, may say why there are none
   if (items.length === 0) {
     return yield* hasReason(protocol, json)
       ? jobFailure(protocol, json, job.id)
@@ -217,7 +217,7 @@ const doneWith = Effect.fnUntraced(function* (
   }
 })
 
-/** The numbers of a handle: a vendor may name the cost of a job in the response of its submit only. */
+/** The numbers in a handle. Some vendors report the cost of a job only in the response to its submit. */
 const figuresIn = ({ id: _id, model: _model, submittedAtMillis: _at, ...values }: Job) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => isFigure(String(value))))
 

@@ -1,20 +1,20 @@
 import { createHmac } from "node:crypto"
 import type { JobAuth } from "../../catalog/jobs/JobProtocol.ts"
 
-/** What carries the key in one request. */
+/** The credentials of one request. */
 export interface Credential {
   readonly headers: Readonly<Record<string, string>>
-  /** Added to the URL when it is sent, and in no handle. */
+  /** Added to the URL only when it is sent, and never stored in a handle. */
   readonly query?: readonly [name: string, value: string]
 }
 
-/** Seconds for which a signed token is accepted, from a little before now: clocks differ. */
+/** The lifetime of a signed token, in seconds. It starts slightly in the past, because clocks differ. */
 const tokenSeconds = 1800
 const tokenSkewSeconds = 5
 
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-/** HS256. RFC 7519 */
+/** Signs a JWT with HS256. RFC 7519 */
 const tokenOf = (issuer: string, secret: string, nowMillis: number): string => {
   const now = Math.floor(nowMillis / 1000)
   const claims = { iss: issuer, exp: now + tokenSeconds, nbf: now - tokenSkewSeconds }
@@ -22,7 +22,7 @@ const tokenOf = (issuer: string, secret: string, nowMillis: number): string => {
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`
 }
 
-/** docs/vendors-as-files.md#authentication */
+/** The credentials that a description's `auth` defines. docs/vendors-as-files.md#authentication */
 export const credentialOf = (auth: JobAuth, key: string, nowMillis: number): Credential => {
   switch (auth.scheme) {
     case "bearer":

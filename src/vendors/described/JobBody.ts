@@ -12,7 +12,7 @@ import type { FormFile } from "../Multipart.ts"
 import type { SubmitMedium, SubmitRequest } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
 
-/** What a submit sends. */
+/** The content of a submit. */
 export type SubmitContent =
   | { readonly json: unknown }
   | { readonly raw: { readonly contentType: string; readonly body: Uint8Array } }
@@ -24,7 +24,7 @@ const forms: Readonly<Record<string, MediumText>> = {
     Effect.succeed(sourceUrl?.startsWith("https://") === true ? sourceUrl : artifactUrl)
 }
 
-/** A medium of `#/images/0` is of the field `images`. */
+/** The body field of a medium: `images` for `#/images/0`. */
 const fieldOf = ({ pointer }: SubmitMedium): string =>
   decodeURIComponent(pointer.split("/")[1] ?? "")
     .replaceAll("~1", "/")
@@ -39,7 +39,7 @@ const textOf =
 
 const decodeBody = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
-/** What templates read, without media. */
+/** The values that templates can read, without media. */
 export const plainScope = ({
   body,
   callbackUrl,
@@ -52,7 +52,10 @@ export const plainScope = ({
   ...(callbackUrl === undefined ? {} : { callback: callbackUrl })
 })
 
-/** What templates read, with media as their fields say; `inline` writes those that have no public URL. */
+/**
+ * The values that templates can read. Media are written as their fields require; `inline` writes those without a public
+ * URL.
+ */
 export const withMedia = Effect.fnUntraced(function* (
   request: SubmitRequest,
   described: Described,
@@ -69,7 +72,7 @@ export const withMedia = Effect.fnUntraced(function* (
   return { ...scope, body: Object.fromEntries(fields) }
 })
 
-/** The request is the client's own, and nothing was sent. */
+/** The client's request is at fault; nothing was sent. */
 const unwritable = (why: string) =>
   new VendorError({
     class: "FATAL_CLIENT",
@@ -84,7 +87,7 @@ const fileAt = (template: unknown): string | undefined =>
     ? String(template.$file)
     : undefined
 
-/** `$.body.image` is the medium at `#/image`. */
+/** The medium at a template path: `$.body.image` is the medium at `#/image`. */
 const mediumAt = ({ media }: SubmitRequest, path: string): SubmitMedium | undefined => {
   const pointer = pointerOf(keysOf(path).slice(1))
   return media.find((it) => it.pointer === pointer)
@@ -115,7 +118,7 @@ const formOf = Effect.fnUntraced(function* (
   return { raw: yield* multipart(fields) }
 })
 
-/** The body of a submit by the templates of the model, or else of its vendor. */
+/** The body of a submit, from the templates of the model or else of its vendor. */
 export const contentOf = Effect.fnUntraced(function* (
   { submit }: JobProtocol,
   described: Described,
@@ -129,7 +132,9 @@ export const contentOf = Effect.fnUntraced(function* (
   return { json: (yield* rendered(json ?? {}, yield* withMedia(request, described))) ?? {} }
 })
 
-/** Whether a value that a vendor shows is that of the request; `undefined`: it shows none, or none was sent. */
+/**
+ * Whether a value that the vendor shows equals the one that was sent; `undefined` if it shows none, or none was sent.
+ */
 export const isShown = (shown: unknown, sent: unknown): boolean | undefined =>
   shown === undefined || shown === null || sent === undefined
     ? undefined

@@ -11,7 +11,7 @@ import { jsonIn } from "./JobRequests.ts"
 
 type Report = JobProtocol["error"]
 
-/** What the vendor reports at these places; `undefined` when the body is not the vendor's. */
+/** The error at these paths; `undefined` if the body is not the vendor's. */
 const reportIn = ({ code: codes, message: messages }: Report, json: unknown) => {
   const code = textAt(codes ?? [], json)
   const message = textAt(messages, json)
@@ -24,7 +24,7 @@ const faultRule = ({ class: kind, codes, status }: FailureRule): FaultRule => ({
   ...(status === undefined ? {} : { status })
 })
 
-/** The rules whose conditions hold of a response. `status` 0: a job that has failed. */
+/** The rules whose conditions a response meets. `status` is 0 for a failed job. */
 const rulesOf = (
   failures: ReadonlyArray<FailureRule>,
   status: number,
@@ -39,15 +39,15 @@ const rulesOf = (
     )
     .map(faultRule)
 
-/** These say what became of a job, and not that there is none. */
+/** Classes that describe the outcome of a job, so they do not prove that no job exists. */
 const ofJobs: ReadonlySet<string> = new Set(["FAILED", "TIMEOUT"])
 
 const ofSubmit = (rule: FaultRule): FaultRule =>
   ofJobs.has(rule.class) ? { ...rule, class: "AMBIGUOUS" } : rule
 
 /**
- * The failure of a submit. It has bought nothing only if the description says so of this very response; in any other
- * case it is in doubt, and never submitted again. ADR 0298
+ * The failure of a submit. Unless the description says that this very response means that nothing was bought, the
+ * submit is ambiguous and is never repeated. ADR 0298
  */
 export const submitFailure = Effect.fnUntraced(function* (
   { error, failures }: JobProtocol,
@@ -83,14 +83,14 @@ export const queryFailure = Effect.fnUntraced(function* (
   )
 })
 
-/** With these the vendor refuses the request about a job, not the job. */
+/** With these statuses the vendor refuses the request about the job, not the job itself. */
 const notOfJobs: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
 /** Whether a poll says why the job has no results. */
 export const hasReason = ({ error, jobError = error }: JobProtocol, json: unknown): boolean =>
   reportIn(jobError, json) !== undefined
 
-/** The failure of a job in its poll, or in the request for its results. */
+/** The failure of a job, reported by a poll or by the request for its results. */
 export const jobFailure = (
   { error, failures, jobError = error }: JobProtocol,
   json: unknown,
@@ -104,7 +104,7 @@ export const jobFailure = (
   )
 }
 
-/** The request for the results of a job that has ended was refused: mostly that is the failure of the job. */
+/** The request for the results of an ended job was refused. Usually this reports the failure of the job. */
 export const resultFailure = (
   protocol: JobProtocol,
   response: VendorResponse,

@@ -13,10 +13,10 @@ import { urlOf, withParameter } from "./JobUrl.ts"
 
 type List = NonNullable<JobProtocol["list"]>
 
-/** Pages that are read, newest first. */
+/** The most pages that are read, newest first. */
 const pagesMax = 20
 
-/** Below this a number of Unix time is in seconds: as milliseconds it would be a day of 1973. */
+/** A smaller Unix time is in seconds, because in milliseconds it would be a date in 1973 or earlier. */
 const secondsMax = 100_000_000_000
 
 const millisOf = (text: string | undefined): number => {
@@ -26,7 +26,7 @@ const millisOf = (text: string | undefined): number => {
   return number < secondsMax ? number * 1000 : number
 }
 
-/** A list may show whole seconds only. */
+/** A list may have times in whole seconds. */
 const graceMillis = 1000
 
 const likeness = ({ shows }: List, request: SubmitRequest, job: unknown): Likeness => {

@@ -7,13 +7,16 @@ import type {
 import { written } from "../../catalog/jobs/JsonPath.ts"
 import type { VendorErrorClass } from "../VendorError.ts"
 
-/** What a vendor would respond, as its description says. */
+/** A simulated vendor response, built from the vendor's description. */
 export interface Played {
   readonly status: number
   readonly json: unknown
 }
 
-/** The handle of a job, with URLs of the vendor's own origin where a path is one of its values. */
+/**
+ * The response to a submit, with the values of the handle. Values other than the id are URLs of the vendor's own
+ * origin.
+ */
 export const playHandle = ({ handle }: Polled, id: string, base: string): Played => ({
   status: 200,
   json: Object.entries(handle).reduce<unknown>(
@@ -23,22 +26,22 @@ export const playHandle = ({ handle }: Polled, id: string, base: string): Played
   )
 })
 
-/** A job that runs. */
+/** The poll response of a running job. */
 export const playRunning = ({ state }: Polled): Played => ({
   status: 200,
   json: written({}, state.at, [state.running[0]])
 })
 
-/** What a played vendor has made. */
+/** The simulated results, in each form that a description can name. */
 export interface PlayedResults {
   readonly urls: ReadonlyArray<string>
-  /** Their bytes in Base64. */
+  /** The bytes of the results, as Base64. */
   readonly encoded: () => ReadonlyArray<string>
-  /** Their values, of JSON. */
+  /** The JSON values of the results. */
   readonly documents: () => ReadonlyArray<unknown>
 }
 
-/** Results where the description finds them: a path without wildcard has the first one. */
+/** Writes the results where the description reads them. A path without a wildcard gets only the first result. */
 export const playResults = (
   { base64, json: documents, urls }: OwnResults,
   made: PlayedResults,
@@ -49,14 +52,14 @@ export const playResults = (
   return documents === undefined ? json : written(json, documents[0], made.documents())
 }
 
-/** Of the figures of a vendor, those that are measured of its results. */
+/** The measured figures that the vendor's description reads. */
 export const playFigures = (
   usage: NonNullable<JobProtocol["usage"]>,
   measured: Readonly<Record<string, number>>
 ): Readonly<Record<string, number>> =>
   Object.fromEntries(Object.entries(measured).filter(([name]) => Object.hasOwn(usage, name)))
 
-/** A job that has ended, with its results and figures. */
+/** The poll response of a job that has ended, with its results and figures. */
 export const playDone = (
   { results, state }: Polled,
   made: PlayedResults,
@@ -85,7 +88,10 @@ const reported = (
     : written(withMessage, code[0], [word])
 }
 
-/** Rules with a condition are not played: what satisfies it is not known. Nor is a code that is read nowhere. */
+/**
+ * The rule for a simulated failure. Skips rules with a condition, because the simulator cannot tell what would meet it,
+ * and rules with a code that the description does not read.
+ */
 const ruleOf = (
   failures: ReadonlyArray<FailureRule>,
   kind: VendorErrorClass,
@@ -100,7 +106,7 @@ const ruleOf = (
       !(isOfJob && rule.status !== undefined)
   )
 
-/** A job that has failed for this reason, if the description knows it, else for none. */
+/** The poll response of a failed job. Gives this reason if the description has a rule for it, else no code. */
 export const playFailed = (
   { error, failures, jobError = error }: JobProtocol,
   { state }: Polled,
@@ -116,7 +122,7 @@ export const playFailed = (
   )
 })
 
-/** The refusal of a request; `undefined` if the description has none of this class. */
+/** The refusal of a request; `undefined` if the description has no rule for this class. */
 export const playRefusal = (
   { error, failures }: JobProtocol,
   kind: VendorErrorClass,
@@ -128,7 +134,7 @@ export const playRefusal = (
     : { status: rule.status ?? 400, json: reported({}, error, rule, message) }
 }
 
-/** A job that the vendor does not know. */
+/** The response for a job that the vendor does not know. */
 export const playUnknown = ({ error }: JobProtocol): Played => ({
   status: 404,
   json: reported({}, error, undefined, "There is no such job")

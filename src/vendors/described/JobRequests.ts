@@ -13,7 +13,7 @@ import { withParameter } from "./JobUrl.ts"
 
 /**
  * Sends one request of a description, with its headers and the key. A URL that the vendor named at another origin gets
- * neither, and goes through the egress guard.
+ * neither headers nor key, and goes through the egress guard.
  */
 export type JobSend = (
   call: Omit<VendorCall<unknown>, "schema">
@@ -44,7 +44,7 @@ export const makeSend = (
 
 const readAnything = readAs(Schema.Unknown)
 
-/** The JSON of a response; `undefined` if it is none. */
+/** The JSON of a response; `undefined` if it is not valid JSON. */
 export const jsonIn = (response: VendorResponse): unknown =>
   Option.getOrUndefined(readAnything(response))
 

@@ -7,7 +7,7 @@ import type { VendorResponse } from "../VendorHttp.ts"
 
 const unknownMime = "application/octet-stream"
 
-/** The nodes of the first path that selects any. */
+/** The nodes of the first path that selects any nodes. */
 const nodesAt = (paths: ReadonlyArray<string>, json: unknown): ReadonlyArray<unknown> => {
   for (const path of paths) {
     const nodes = select(path, json).filter((node) => node !== null)
@@ -30,7 +30,7 @@ const encodedBytes = (node: unknown, mime: string | undefined): ReadonlyArray<Re
 const withMime = (item: UrlItem, mime = unknownMime): UrlItem =>
   item.mime === unknownMime ? { ...item, mime } : item
 
-/** The results in the JSON of a response, in their order. */
+/** The results in the JSON of a response, in order. */
 export const itemsIn = (
   { base64, json: documents, mime, shortLived = false, urls, withKey = false }: OwnResults,
   json: unknown
@@ -58,7 +58,7 @@ export const itemsOf = (
     : [{ _tag: "Bytes", bytes: body, mime: known ?? results.mime ?? declared ?? unknownMime }]
 }
 
-/** The figures for the price of a job, by name; one that the vendor does not report is left out. */
+/** The figures for the price of a job, by name. Omits figures that the vendor did not report. */
 export const usageIn = (
   usage: NonNullable<JobProtocol["usage"]>,
   json: unknown

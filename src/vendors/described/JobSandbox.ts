@@ -20,7 +20,7 @@ import {
 } from "./JobPlayer.ts"
 import type { Played, PlayedResults } from "./JobPlayer.ts"
 
-/** Where a played vendor would be. */
+/** The base URL of simulated vendors. */
 const base = "https://sandbox.invalid"
 
 const responseOf = ({ json, status }: Played): VendorResponse => ({
@@ -38,7 +38,7 @@ const madeOf = (items: ReadonlyArray<ResultItem>): PlayedResults => {
   }
 }
 
-/** One of each kind, for a request whose results are not rendered yet. */
+/** Stands in for results that are not rendered yet. */
 const sample: ReadonlyArray<ResultItem> = [
   { _tag: "Bytes", bytes: new Uint8Array(1), mime: "application/octet-stream" }
 ]
@@ -48,10 +48,10 @@ const always =
   () =>
     Effect.succeed(responseOf(played))
 
-/** The id of a played job is the simulator's handle: polls work after a restart of the process. */
+/** The id of a simulated job encodes the simulator's handle, so polls work after the process restarts. */
 const idOf = (handle: Handle): string => Buffer.from(JSON.stringify(handle)).toString("base64url")
 
-/** Of a call without a job: the simulator's handle as it is. */
+/** The handle member of a call without a job: the simulator's handle as JSON. */
 const simulatedMember = "simulated"
 
 const directIn = (handle: Handle): Option.Option<Handle> =>
@@ -68,9 +68,9 @@ const lost = new VendorError({
 })
 
 /**
- * The account of a described vendor without a key: the simulator decides what becomes of a job and renders it, and the
- * vendor's own description carries every request and response between, so that it is tried without a key.
- * docs/vendors-as-files.md#try-it-without-a-key
+ * The account of a described vendor without a key, so that a description can be tried without one. The simulator
+ * decides the outcome of a job and renders its results; every request and response in between is built and read by the
+ * vendor's own description. docs/vendors-as-files.md#try-it-without-a-key
  */
 export const sandboxAccount = (
   adapter: Adapter,
@@ -84,8 +84,8 @@ export const sandboxAccount = (
   const polled = polledOf(protocol)
 
   /**
-   * A call that returns its results at once is written and read by the description, too. The simulator renders its
-   * results later, so that a create never waits for them.
+   * Runs a call that returns its results at once through the description too. The simulator renders the real results
+   * later, so that a create never waits for them.
    */
   const atOnce = Effect.fnUntraced(function* (request: SubmitRequest, made: Handle) {
     const own = request.described?.submit?.results ?? protocol.submit.results
@@ -152,7 +152,7 @@ export const sandboxAccount = (
   }
 }
 
-/** The media that the simulator rendered replace the URLs that the description found. */
+/** Replaces the URLs that the description found with the media that the simulator rendered. */
 const withItems = (progress: Progress, items: ReadonlyArray<ResultItem>): Progress =>
   progress._tag === "Done"
     ? {

@@ -1,17 +1,20 @@
 import { isSameOrigin } from "../BaseUrl.ts"
 
-/** Neither empty nor a step to another folder: the vendor chose it, and the key goes to the URL. */
+/** Rejects empty segments, `.` and `..`, because the vendor chose the value and the key is sent to the URL. */
 const isSegment = (text: string): boolean => text !== "" && text !== "." && text !== ".."
 
 const segmentsOf = (name: string, value: string): ReadonlyArray<string> =>
   name === "model" ? value.split("/") : [value]
 
-/** Whether a URL that a vendor named may be called at another origin than its own: without the key, see `makeSend`. */
+/**
+ * Whether a URL that the vendor named at another origin may be called. Such a call is sent without the key, see
+ * `makeSend`.
+ */
 const isCallable = (url: string): boolean => URL.parse(url)?.protocol === "https:"
 
 /**
- * The URL of a path with the values of a handle in its braces, each as one segment (a model as several); or the URL
- * that the vendor named. `undefined` if a value is missing or may not be there.
+ * The URL of a path whose placeholders are filled from a handle, each with one segment (a model with several), or the
+ * URL that the vendor named. `undefined` if a value is missing or not allowed.
  */
 export const urlOf = (
   base: string,
@@ -30,6 +33,6 @@ export const urlOf = (
   return isSameOrigin(base, filled) || isCallable(filled) ? filled : undefined
 }
 
-/** With another parameter. */
+/** Adds a query parameter to a URL. */
 export const withParameter = (url: string, name: string, value: string): string =>
   `${url}${url.includes("?") ? "&" : "?"}${new URLSearchParams({ [name]: value }).toString()}`

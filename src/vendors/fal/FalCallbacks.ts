@@ -5,7 +5,7 @@ import type { InboundCallback } from "../../domain/Callback.ts"
 import { secondsIn } from "../CallbackScheme.ts"
 import type { CallbackScheme, CallbackSignature } from "../CallbackScheme.ts"
 
-/** fal signs the callbacks of all its customers with these keys. */
+/** The keys with which fal signs the callbacks of all its customers. */
 const published = "https://rest.fal.ai/.well-known/jwks.json"
 
 /** Ed25519 over headers and the hash of the body. docs/reference/vendors.md#fal-callbacks */

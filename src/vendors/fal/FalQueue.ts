@@ -187,7 +187,9 @@ const Flags = Schema.Struct({
 })
 const decodeFlags = Schema.decodeUnknownOption(Flags)
 
-/** One flag for each file, or one for all. A flagged file is blank: its content was refused. */
+/**
+ * The safety flag of each file, or one flag for all files. A flagged file is blank, because its content was refused.
+ */
 const flagsIn = (output: unknown): ((index: number) => boolean) => {
   const flags = Option.getOrUndefined(decodeFlags(output))?.has_nsfw_concepts
   return (index) => (typeof flags === "object" ? flags[index] === true : flags === true)
@@ -210,7 +212,7 @@ const resultOf = (output: unknown, job: Job): Effect.Effect<Progress, VendorErro
   return Effect.fail(isFlagged(0) ? jobFailed(rules, flagged) : emptyResult({ requestId }))
 }
 
-/** The response URL of a completed job reports a failure of the job, if the error is the vendor's. */
+/** The error at the response URL of a completed job: a failure of the job if the vendor reports it. */
 const failureIn = Effect.fnUntraced(function* (
   api: VendorApi,
   response: VendorResponse,

@@ -25,7 +25,7 @@ const fieldsOf = bodyFields(
   })
 )
 
-/** The fields of a body that are sent, and `n`. */
+/** The fields of a body that are sent, in addition to `n`. */
 export const taken: ReadonlySet<string> = new Set([
   "prompt",
   "images",
@@ -35,7 +35,7 @@ export const taken: ReadonlySet<string> = new Set([
   "n"
 ])
 
-/** A call returns one image. */
+/** One call returns one image. */
 export const valueFault = (_model: string, field: string, value: unknown): string | undefined =>
   field === "n" ? unlessOneOf([1], value) : undefined
 
@@ -97,7 +97,7 @@ const Failure = Schema.Struct({
 })
 const read = readAs(Failure)
 
-/** "46s" of RetryInfo, or "Please retry in 46.2s" of the message; milliseconds. */
+/** The wait in milliseconds: `46s` from RetryInfo, or "Please retry in 46.2s" from the message. */
 const waitOf = (delay: string | undefined, message: string | undefined): number | undefined => {
   const match =
     /^([\d.]+)s$/u.exec(delay ?? "") ?? /retry in ([\d.]+)s/iu.exec(message ?? "") ?? undefined
@@ -164,9 +164,9 @@ const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
 })
 
 /**
- * Failures are reported inside a 200. A call without an image (other than thoughts) has failed. Of several images the
- * last is the final one and comes first here: a call pays for one image, and the rest is surplus.
- * docs/reference/vendors.md#gemini-images
+ * The images of a response. Failures are reported inside a 200. A response without an image (other than thoughts) is a
+ * failure. The last of several images is the final one and is returned first: the call pays for one image, and the
+ * others are surplus. docs/reference/vendors.md#gemini-images
  */
 const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>, VendorError> => {
   const [candidate] = generated.candidates ?? []
@@ -192,7 +192,7 @@ const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>,
   const message = reason ?? `No image was generated: ${code ?? "no reason given"}`
   const isPrompt = candidate === undefined && blocked?.blockReason !== undefined
   return Effect.fail(
-    // `OTHER` fails an image, but as a reason for a blocked prompt it refuses the content
+    // `OTHER` as a finish reason fails an image; as the reason for a blocked prompt it refuses the content
     jobFailed(isPrompt ? blockedPrompt : rules, { code, message, requestId })
   )
 }

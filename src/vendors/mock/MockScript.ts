@@ -19,15 +19,15 @@ export interface MockRefusal {
   readonly error: VendorError
 }
 
-/** One step for each submit; the last one repeats. */
+/** One step per submit; the last step repeats. */
 export type MockSteps = readonly [MockStep, ...Array<MockStep>]
 
-/** Steps for all models, or by the model's label; `default` applies to other labels. Default: one image. */
+/** Steps for all models, or by model label. `default` applies to the other labels, and is one image if absent. */
 export type MockScript = MockSteps | Readonly<Record<string, MockSteps>>
 
 const isSteps = (script: MockScript): script is MockSteps => Array.isArray(script)
 
-/** The position of the submits in a script. Models that share steps count together. */
+/** The position in a script. Models that share steps share a count. */
 export class ScriptRun {
   readonly #byModel: Readonly<Record<string, MockSteps>>
   readonly #taken = new Map<MockSteps, number>()

@@ -93,7 +93,7 @@ const accountOf = (script: MockScript, submits: Array<SubmitRequest>): VendorAcc
       const step = stepAt(model, index)
       const after = Duration.fromInputUnsafe(step.after)
       if (step._tag === "Refused") {
-        // Callers make submits uninterruptible; this one buys nothing, and the test may end before it does
+        // Callers make submits uninterruptible. This one buys nothing, and the test may end before it does
         yield* Effect.interruptible(Effect.sleep(after))
         return yield* step.error
       }

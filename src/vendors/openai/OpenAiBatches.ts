@@ -26,10 +26,12 @@ import { apiOf, baseOf, rules } from "./OpenAiCalls.ts"
 
 const readBody = bodyFields(BatchBody)
 
-/** Names the task in the metadata of a batch, so that a batch whose submit got no response is found in the list. */
+/**
+ * The metadata key that names the task of a batch, so that a batch whose submit got no response is found in the list.
+ */
 export const taskKey = "gateway_task"
 
-/** The files at the vendor, which has no other use of them, expire by themselves: three days. */
+/** Uploaded files expire at the vendor after three days. Nothing else there uses them. */
 const keptSeconds = 259_200
 
 const uploadTimeout = Duration.minutes(30)
@@ -63,14 +65,14 @@ type Batch = typeof Batch.Type
 
 const Page = Schema.Struct({ data: Schema.Array(Batch), has_more: optionalField(Schema.Boolean) })
 
-/** Pages of 100, newest first. */
+/** The most pages of the list that are read, 100 batches each, newest first. */
 const pagesMax = 20
 
 const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
 const decodeJob = Schema.decodeUnknownOption(Job)
 
 /**
- * A batch at OpenAI: its file is uploaded first, which costs nothing, and the batch names the task in its metadata.
+ * A batch at OpenAI. Its file is uploaded first, at no cost. The batch names the task in its metadata.
  * docs/reference/vendors.md#openai-batches
  */
 export const make = (context: AdapterContext): VendorAccount => {
@@ -126,7 +128,7 @@ export const make = (context: AdapterContext): VendorAccount => {
   }
 }
 
-/** Sends the file as it is read. Returns the vendor's id of it. */
+/** Sends the file as it is read. Returns the vendor's file id. */
 const makeUpload = (api: VendorApi, url: string) =>
   Effect.fn("OpenAiBatches.prepare")(function* (
     request: SubmitRequest
@@ -223,7 +225,7 @@ const progressOf = (
   }
 }
 
-/** The list shows the metadata of each batch. */
+/** Lists batches. The list shows the metadata of each batch. */
 const makeList = (api: VendorApi, base: string) =>
   Effect.fn("OpenAiBatches.list")(function* ({ from, until }: ListQuery) {
     const found: Array<ListedJob> = []
@@ -236,7 +238,7 @@ const makeList = (api: VendorApi, base: string) =>
       })
       for (const batch of data) {
         const at = (batch.created_at ?? 0) * 1000
-        // The vendor writes whole seconds
+        // The vendor's times are whole seconds
         if (at >= from - 1000 && at <= until) found.push(listedOf(batch, at))
       }
       const last = data.at(-1)

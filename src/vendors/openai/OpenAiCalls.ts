@@ -48,7 +48,7 @@ export const apiOf = ({ auth, observeResponse, http }: AdapterContext): VendorAp
   observeResponse
 })
 
-/** The orientation of a size `W*H`; square without a size. */
+/** The orientation of a size `W*H`; square if there is no size. */
 export const orientationOf = (size: string | null | undefined): "wide" | "tall" | "square" => {
   const [width = 1, height = 1] = (size ?? "").split("*").map(Number)
   if (!(width > 0 && height > 0) || width === height) return "square"

@@ -30,13 +30,15 @@ const readBody = bodyFields(ResponseBody)
 const Started = Schema.Struct({ id: Schema.NonEmptyString })
 const decodeStarted = Schema.decodeUnknownOption(Started)
 
-/** A response at the vendor, with the gateway's ids, which replace the vendor's in the stored result. */
+/**
+ * The handle of a response at the vendor, with the gateway's ids, which replace the vendor's ids in the stored result.
+ */
 const Job = Schema.Struct({
   id: Schema.NonEmptyString,
   as: Schema.String,
   previous: Schema.optionalKey(Schema.String),
   stream: Schema.Boolean,
-  /** Size of the request. */
+  /** The size of the request in bytes. */
   bytes: Schema.Finite,
   submittedAtMillis: Schema.Finite
 })
@@ -113,7 +115,9 @@ const jobOf = (handle: Handle) =>
     () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
   )
 
-/** The vendor's id of a new response. A stream has it in its first event; the response continues without a reader. */
+/**
+ * The vendor's id of a new response. In a stream, the first event has it, and the response continues without a reader.
+ */
 const started = Effect.fnUntraced(function* (
   api: VendorApi,
   url: string,
@@ -201,7 +205,7 @@ const renamed = ({ as, previous }: Job, bytes: Uint8Array): Uint8Array => {
   return previous === undefined ? own : withMember(own, "previous_response_id", previous)
 }
 
-/** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
+/** The vendors' usual estimate. docs/reference/passthrough.md#metering */
 const bytesPerToken = 4
 
 const tokensOf = (

@@ -1,18 +1,18 @@
 import { unlessOneOf } from "../BodyFields.ts"
 
-/** `WxH` of the text `W*H`, which the body's schema checked. */
+/** The width and height in `W*H`. The body's schema has checked the text. */
 const sidesOf = (size: string): readonly [number, number] => {
   const [width = 0, height = 0] = size.split("*").map(Number)
   return [width, height]
 }
 
-/** Models that support only three sizes. Models of other vendors get any size. */
+/** Whether an OpenAI model supports only three sizes. Other models, including those of other vendors, get any size. */
 const isClassic = (upstreamModel: string): boolean =>
   /^(?:gpt-image-1|chatgpt-image)/u.test(upstreamModel)
 
 const isFree = (upstreamModel: string): boolean => upstreamModel.startsWith("gpt-image-2")
 
-/** The values that they accept, by field of the body. */
+/** The values that these models accept, by body field. */
 const classic: Readonly<Record<string, ReadonlyArray<string>>> = {
   size: ["1024*1024", "1536*1024", "1024*1536"],
   aspect_ratio: ["1:1", "3:2", "2:3"],
@@ -51,7 +51,7 @@ export const sizeFault = (
     : undefined
 }
 
-/** The size for the orientation, for a default that is not one of the three sizes. */
+/** The supported size for the orientation. Used for a default that is not one of the three sizes. */
 const classicSize = (width: number, height: number): string => {
   if (width === height) return "1024x1024"
   return width > height ? "1536x1024" : "1024x1536"

@@ -24,7 +24,7 @@ const tierOf = ({ resolution, size }: Sized) => {
   return sizes[resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"]
 }
 
-/** The size of the video: that of its picture if there is one, else by tier and orientation. */
+/** The size of the video: that of the input image if there is one, else by tier and orientation. */
 export const sizeOf = (body: Sized, picture: Pixels | undefined): string =>
   tierOf(body)[
     orientationOf(
@@ -32,7 +32,10 @@ export const sizeOf = (body: Sized, picture: Pixels | undefined): string =>
     )
   ]
 
-/** The vendor requires a picture of exactly the video's size. docs/reference/vendors.md#openai-videos */
+/**
+ * Why the vendor would refuse the input image: it must have exactly the size of the video.
+ * docs/reference/vendors.md#openai-videos
+ */
 export const pictureFault = (body: unknown, { height, width }: Pixels): string | undefined => {
   const { tall, wide } = tierOf(Option.getOrElse(decodeSized(body), () => ({})))
   const expected = [wide, tall].map((it) => it.replace("x", "*"))

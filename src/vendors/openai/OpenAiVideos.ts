@@ -42,7 +42,10 @@ export const taken: ReadonlySet<string> = new Set([
   "image"
 ])
 
-/** OpenAI itself closed the API. docs/reference/vendors.md#openai-videos */
+/**
+ * OpenAI has shut down this API. Other bases that are compatible with it may still have it.
+ * docs/reference/vendors.md#openai-videos
+ */
 export const hasModel = ({ baseUrl }: AccountSetting): boolean =>
   new URL(baseUrl).hostname !== "api.openai.com"
 
@@ -64,7 +67,7 @@ const Page = Schema.Struct({
   has_more: optionalField(Schema.Boolean)
 })
 
-/** Pages of 100, newest first. */
+/** The most pages of the list that are read, 100 videos each, newest first. */
 const pagesMax = 20
 
 const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
@@ -116,7 +119,7 @@ export const make = (context: AdapterContext): VendorAccount => {
   }
 }
 
-/** The list shows prompt, model and length of each video. */
+/** Lists videos. The list shows the prompt, model and length of each video. */
 const makeList = (api: VendorApi, base: string) =>
   Effect.fn("OpenAiVideos.list")(function* ({ from, until }: ListQuery) {
     const found: Array<ListedJob> = []
@@ -162,7 +165,7 @@ const jobOf = (handle: Handle) =>
     () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
   )
 
-/** The lengths that the upstream offers; the next longer one is used. */
+/** The lengths that the upstream offers, in seconds. A request gets the next longer one. */
 const lengths = [4, 8, 12]
 
 const secondsOf = (duration = 5): string => String(lengths.find((it) => it >= duration) ?? 12)
@@ -185,7 +188,7 @@ const anyPicture: ImageRules = {
   pngTransparency: "allowed"
 }
 
-/** The picture was inspected before; an unreadable one is left to the vendor. */
+/** The gateway has inspected the image already. An unreadable one is left to the vendor. */
 const pixelsOf = (picture: Uint8Array) =>
   Effect.orElseSucceed(inspectImage(picture, anyPicture), () => undefined)
 

@@ -34,13 +34,13 @@ import { scheme } from "./ReplicateCallbacks.ts"
 import { inlineOrUpload } from "./ReplicateFiles.ts"
 import { deploymentOf, likeness, listed } from "./ReplicateList.ts"
 
-/** There are no codes, so the message decides. docs/reference/vendors.md#replicate-errors */
+/** The vendor has no error codes, so the message decides. docs/reference/vendors.md#replicate-errors */
 export const rules: ReadonlyArray<FaultRule> = [
   { message: /nsfw|flagged as sensitive|safety (?:checker|filter)|E005/iu, class: "CONTENT" },
   { message: /^the specified version does not exist/iu, class: "GONE" },
   { message: /failed to (?:download|fetch)/iu, class: "MEDIA" },
   { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" },
-  // The refusal of an input may quote the client
+  // This message may quote the client
   { status: 400, class: "FATAL_CLIENT" },
   { status: 422, class: "FATAL_CLIENT" },
   { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" }
@@ -78,8 +78,8 @@ type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, getUrl }) => [getUrl, cancelUrl])
 
 /**
- * `owner/name` runs an official model, `owner/name:version` or a bare version that version of any model,
- * `deployments/owner/name` a deployment.
+ * The endpoint and version of an upstream model. `owner/name` is an official model, `owner/name:version` or a bare
+ * version is that version of a model, `deployments/owner/name` is a deployment.
  */
 const target = (upstreamModel: string) => {
   const [model = "", version] = upstreamModel.split(":")
@@ -90,7 +90,10 @@ const target = (upstreamModel: string) => {
     : { path: "/predictions", fields: { version: model } }
 }
 
-/** Results are deleted after an hour, so they are copied. docs/reference/vendors.md#replicate-predictions */
+/**
+ * Jobs that are polled. The vendor deletes results after an hour, so they are always copied.
+ * docs/reference/vendors.md#replicate-predictions
+ */
 export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId, auth, observeResponse, http } = context
   const base = withVersion(account.baseUrl, "/v1")
@@ -148,7 +151,7 @@ export const make = (context: AdapterContext): VendorAccount => {
   }
 }
 
-/** One callback, when the job has ended. */
+/** Requests one callback, when the job has ended. */
 const callbackIn = ({ callbackUrl: webhook }: SubmitRequest) =>
   webhook === undefined ? {} : { webhook, webhook_events_filter: ["completed"] }
 
@@ -161,7 +164,7 @@ const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => 
   }
 }
 
-/** The output of most models is the result itself; for the others the catalog names the fields. */
+/** For most models the whole output is the result; for the others, the catalog names the fields. */
 const outputOf = (request: SubmitRequest) => ({
   ...(request.output === undefined ? {} : { output: request.output }),
   ...resultFormOf(request)

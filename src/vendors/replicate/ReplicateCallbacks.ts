@@ -11,10 +11,10 @@ import type { VendorError } from "../VendorError.ts"
 
 const Secret = Schema.Struct({ key: Schema.String.check(Schema.isPattern(/^whsec_/u)) })
 
-/** A secret of Standard Webhooks, as they are written. */
+/** Whether a text has the form of a Standard Webhooks secret. */
 export const isSecret = (text: string): boolean => /^whsec_[A-Za-z0-9+/=_-]{16,200}$/u.test(text)
 
-/** The signature of Standard Webhooks: HMAC-SHA256 with a secret that the account can read. */
+/** Standard Webhooks signatures: HMAC-SHA256 with a secret that the account can read. */
 export const standardScheme = (
   secrets: Effect.Effect<ReadonlyArray<string>, VendorError>
 ): CallbackScheme => ({
@@ -36,7 +36,7 @@ export const scheme = (api: VendorApi, base: string): CallbackScheme =>
     )
   )
 
-/** A vendor that replaces its secret sends two; this bounds the work for a forged header. */
+/** A vendor that rotates its secret sends two signatures. The limit bounds the work that a forged header can cause. */
 const signaturesMax = 8
 
 const readSignature = ({ body, headers }: InboundCallback): CallbackSignature | undefined => {

@@ -12,7 +12,7 @@ const uploadTimeout = Duration.seconds(120)
 
 const Uploaded = Schema.Struct({ urls: Schema.Struct({ get: Schema.NonEmptyString }) })
 
-/** A data URI, or for a larger medium the URL of an upload. */
+/** A data URI or, for a larger medium, the URL of an uploaded file. */
 export const inlineOrUpload =
   (api: VendorApi, base: string): MediumText =>
   (medium) =>

@@ -24,7 +24,7 @@ const Page = Schema.Struct({
   next: optionalField(Schema.String)
 })
 
-/** Pages of 100, newest first. */
+/** The most pages that are read, 100 predictions each, newest first. */
 const pagesMax = 20
 
 /**
@@ -71,13 +71,13 @@ export const likeness = (request: SubmitRequest, it: Listed): Likeness => {
   return sent.some(([, value]) => value === prompt) ? "same" : "open"
 }
 
-/** `owner/name` of an upstream model `deployments/owner/name`. */
+/** `owner/name` of the upstream model `deployments/owner/name`. */
 export const deploymentOf = (upstreamModel: string): string | undefined =>
   /^deployments\/([^/]+\/[^/]+)$/u.exec(upstreamModel)?.[1]
 
 const isTarget = ({ upstreamModel }: SubmitRequest, it: Listed): boolean => {
   const deployment = deploymentOf(upstreamModel)
-  // A deployment hides its model, and its jobs belong only to submits to it
+  // A deployment's prediction does not show its model, and belongs only to a submit to that deployment
   if (deployment !== it.deployment) return false
   if (deployment !== undefined) return true
   const [name = "", version = name] = upstreamModel.split(":")

@@ -6,10 +6,10 @@ import { promisify } from "node:util"
 /** A lookup by the operating system: the hosts file, search domains, name servers. */
 export type SystemLookup = (host: string) => Promise<ReadonlyArray<LookupAddress>>
 
-/** Shorter than the TTL of vendors' DNS records, so that a host that moves is still found promptly. */
+/** Shorter than the TTL of vendors' DNS records, so that a host that changes its address is soon found again. */
 const keptMillis = 10_000
 
-/** Far more than an operator has vendors. */
+/** The most cached names: far more than the vendors of one operator. */
 const namesMax = 100
 
 interface Found {
@@ -48,7 +48,7 @@ export class NameCache {
     )
   }
 
-  /** Makes the next call look up the name again, because no address accepted a connection. */
+  /** Looks up the name again on the next call, because no address accepted a connection. */
   forget(host: string): void {
     this.#found.delete(host)
   }

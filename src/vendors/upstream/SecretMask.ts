@@ -3,13 +3,14 @@ import type { AccountSetting } from "../../domain/Provider.ts"
 import type { UpstreamHeaders } from "./UpstreamExchange.ts"
 
 /**
- * A shorter key is the placeholder of a server without keys (`none`, `EMPTY`), a word that may occur in responses.
+ * A shorter key is not masked: it is the placeholder of a server without keys (`none`, `EMPTY`), a word that may occur
+ * in responses.
  */
 const secretBytesMin = 8
 
 /**
- * A text this short is searched by its first byte, which is rare if it is a capital or a digit: ten times as fast as
- * searching for a whole key.
+ * A text this short is searched by its first byte, which is rare if it is a capital or a digit. This is ten times as
+ * fast as searching for a whole key.
  */
 const markBytes = 6
 
@@ -18,12 +19,12 @@ const newline = "\n".charCodeAt(0)
 const empty = Buffer.alloc(0)
 
 /**
- * Overwrites the key of an account in its vendor's responses with as many asterisks, so that lengths and JSON stay
- * intact. Changes nothing else. docs/reference/passthrough.md#what-is-relayed
+ * Overwrites an account's key in its vendor's responses with asterisks of the same length, so that lengths and JSON
+ * stay intact. Changes nothing else. docs/reference/passthrough.md#what-is-relayed
  */
 export class SecretMask {
   readonly #secret: Buffer | undefined
-  /** A part of the key that is found fast. */
+  /** The part of the key that is fastest to search for. */
   readonly #mark: Buffer
   readonly #text: string
 
@@ -80,7 +81,7 @@ export class SecretMask {
     return value.replaceAll(this.#text, "*".repeat(this.#text.length))
   }
 
-  /** How many bytes at the end may be the beginning of a secret. */
+  /** The number of bytes at the end that may be the beginning of the secret. */
   openEnd(data: Buffer): number {
     const secret = this.#secret
     // A key contains no line break, and most chunks of a stream end with one
@@ -96,7 +97,7 @@ export class SecretMask {
 /** Masks a body that arrives in chunks; a secret may be split across two. */
 export class MaskedStream {
   readonly #mask: SecretMask
-  /** A possible beginning of a secret. */
+  /** Bytes that may be the beginning of a secret. */
   #rest: Buffer = empty
 
   constructor(mask: SecretMask) {
@@ -112,7 +113,7 @@ export class MaskedStream {
     return open === 0 ? data : data.subarray(0, data.length - open)
   }
 
-  /** The rest that was held back, at the end of the body. */
+  /** Returns the bytes that were held back, at the end of the body. */
   flush(): Buffer {
     const rest = this.#rest
     this.#rest = empty

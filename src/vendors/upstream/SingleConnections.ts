@@ -17,19 +17,19 @@ export interface SingleConnectionsOptions {
 interface Origin {
   readonly hostname: string
   connect: buildConnector.connector
-  /** The next handshake resumes it. */
+  /** The TLS session that the next handshake resumes. */
   session: Buffer | undefined
 }
 
-/** Far more than an operator has vendors. */
+/** The most origins: far more than the vendors of one operator. */
 const originsMax = 100
 
 /** Shared by all connections: undici would create an error with a stack for each connection that it closes. */
 const ended = new errors.InformationalError("The exchange has ended")
 
 /**
- * Connections for one request each. They share names, trusted certificates and TLS sessions, which undici itself
- * references so weakly that a garbage collection loses them. ADR 0080.
+ * Connections for one request each. They share resolved names, trusted certificates and TLS sessions. undici references
+ * sessions so weakly that a garbage collection loses them. ADR 0080.
  */
 export class SingleConnections {
   readonly #options: SingleConnectionsOptions
@@ -43,7 +43,7 @@ export class SingleConnections {
     this.#names = options.names ?? new NameCache()
   }
 
-  /** A connection that no request has used; `close` ends it. */
+  /** Opens a connection for one request; `close` ends it. */
   open(url: URL): Client {
     const origin = this.#originOf(url)
     const client = new Client(url.origin, {
@@ -61,7 +61,7 @@ export class SingleConnections {
     client.destroy(ended, () => {})
   }
 
-  /** Running exchanges fail. */
+  /** Closes all connections. Running exchanges fail. */
   closeAll(): void {
     for (const client of this.#open) this.close(client)
   }
@@ -85,7 +85,7 @@ export class SingleConnections {
       lookup: this.#names.lookup,
       maxCachedSessions: 0,
       ...(session === undefined ? {} : { session }),
-      // Creating it costs more than a handshake. Deno reads `ca`
+      // Created once, because creating it costs more than a handshake. Deno reads `ca` instead
       secureContext: (this.#secureContext ??= createSecureContext({ ca })),
       ...(ca === undefined ? {} : { ca })
     })
@@ -108,7 +108,7 @@ export class SingleConnections {
 
   #keepSessions(origin: Origin, socket: Socket): void {
     if (!(socket instanceof TLSSocket)) return
-    // A session of TLS 1.2 is complete after the handshake; those of 1.3 are sent later
+    // A TLS 1.2 session is complete after the handshake; TLS 1.3 sessions arrive later
     if (socket.getProtocol() !== "TLSv1.3") this.#setSession(origin, socket.getSession())
     socket.on("session", (session) => this.#setSession(origin, session))
   }

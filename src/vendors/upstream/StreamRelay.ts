@@ -8,21 +8,21 @@ export interface StreamWatch {
   readonly sent: () => void
   /** The call was refused or failed: nothing is charged for it. */
   readonly refused: () => void
-  /** Whether the next chunk may be relayed at once: the hold of the call is certainly there and covers it. Cheap. */
+  /** Whether the next chunk may be relayed at once, because the call's hold certainly exists and covers it. Cheap. */
   readonly isHeld: () => boolean
-  /** Takes the hold again, or more of it. Calls `done` once. */
+  /** Takes the hold again, or raises it. Calls `done` once. */
   readonly retake: (done: (isHeld: boolean) => void) => void
   /**
-   * Called when the hold is lost or cannot grow: charges for the relayed part and returns the event that ends the
-   * stream. If it is empty, the stream breaks off.
+   * Called when the hold is lost or cannot grow. Charges for the relayed part and returns the event that ends the
+   * stream. If that is empty, the stream is cut off.
    */
   readonly lose: () => Buffer
   /**
-   * Receives a chunk, returns what is relayed. What the hold does not cover stays with the watch, which `isHeld` tells;
-   * the next push has it too.
+   * Receives a chunk and returns what is relayed. The watch keeps what the hold does not cover (`isHeld` is then false)
+   * and adds it to the next push.
    */
   readonly push: (chunk: Buffer) => Buffer
-  /** Returns the rest at the regular end. */
+  /** Returns what is left at the regular end. */
   readonly flush: () => Buffer
   /**
    * The client left before the end. `true`: the watch still receives chunks until the upstream ends or the watch
@@ -33,7 +33,7 @@ export interface StreamWatch {
   readonly ended: (how: "complete" | "broken" | "abandoned") => void
 }
 
-/** Buffered for a slow client before the upstream is paused. */
+/** Bytes buffered for a slow client before the upstream is paused. */
 const streamBufferBytes = 64 * 1024
 
 const noBytes = Buffer.alloc(0)
@@ -62,13 +62,13 @@ class RelayedBody extends Readable {
 }
 
 /**
- * A running stream: undici pushes, the client pulls, back pressure pauses the upstream. After the client has left,
- * the relay forgets it: reading on for the watch keeps neither request nor response in memory.
+ * A running stream. undici pushes, the client pulls, and back pressure pauses the upstream. Once the client has left,
+ * the relay drops it, so that a stream that is still read for the watch keeps neither request nor response in memory.
  */
 export class StreamRelay {
   readonly #watch: StreamWatch
   #controller: Dispatcher.DispatchController | undefined
-  /** Until the client leaves. */
+  /** Present until the client leaves. */
   #body: RelayedBody | undefined
   #isOver = false
   /** Chunks that wait until the hold of the call is taken again. */
@@ -102,7 +102,7 @@ export class StreamRelay {
     return this.#relay(chunk)
   }
 
-  /** What is covered flows on; the upstream pauses for the rest. */
+  /** Relays what the hold covers, and pauses the upstream until the rest is covered. */
   #relay(chunk: Buffer): boolean {
     const relayed = this.#watch.push(chunk)
     const mayContinue = relayed.length === 0 || this.#body === undefined || this.#body.push(relayed)
@@ -132,7 +132,7 @@ export class StreamRelay {
     this.#controller?.resume()
   }
 
-  /** The client needs no more data, because it left or has everything. */
+  /** The client needs no more data: it left, or it has everything. */
   leave(): void {
     this.#body = undefined
     if (this.#isOver || !this.#watch.readsOn(() => this.#stop())) return this.#stop()

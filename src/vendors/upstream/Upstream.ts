@@ -10,10 +10,10 @@ import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
 import type { FailureKind, UpstreamResponse, UpstreamRequest } from "./UpstreamExchange.ts"
 
-/** There was no response. `unsent`: certainly no byte was sent. */
+/** There was no response. `unsent`: certainly no byte of the request was sent. */
 export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {
   kind: Schema.Literals(["unsent", "timeout", "broken", "page"]),
-  /** For the log, without key and body. */
+  /** For the log. Contains neither key nor body. */
   detail: Schema.String
 }) {}
 
@@ -37,10 +37,10 @@ export class Upstream extends Context.Service<
     )
 }
 
-/** Time to connect; nothing was sent before that. */
+/** The time to connect. Nothing is sent before that. */
 const connectMillis = 10_000
 
-/** Shorter than the keep-alive of most servers, so that none closes a connection during a call. */
+/** Shorter than the keep-alive of most servers, so that no server closes a connection during a call. */
 const keepAliveMillis = 4000
 
 type Origins = (origin: string, isGuarded: boolean) => UpstreamConnections
@@ -101,10 +101,10 @@ const sendWith =
       return Effect.sync(() => exchange.abort())
     })
 
-/** A larger body is sent in parts. */
+/** A larger body is sent in parts of this size. */
 const partBytes = sliceBytes
 
-/** The header with the length of an upload, or of a body sent in parts. */
+/** The `content-length` header of an upload, or of a body sent in parts. */
 const lengthOf = ({ body, upload }: UpstreamRequest): ReadonlyArray<string> => {
   const length = upload === undefined ? body.length : upload.length
   return length !== undefined && (upload !== undefined || length > partBytes)
@@ -113,8 +113,8 @@ const lengthOf = ({ body, upload }: UpstreamRequest): ReadonlyArray<string> => {
 }
 
 /**
- * Undici keeps the given body until the response has ended. A large body is given as a stream, of which only the
- * ended stream stays in memory.
+ * undici keeps the body that it is given until the response has ended. A large body is therefore given as a stream, so
+ * that only the ended stream stays in memory.
  */
 const sentBody = (body: Uint8Array): Uint8Array | Readable | null => {
   if (body.length === 0) return null
@@ -143,7 +143,7 @@ class BodyParts extends Readable {
 
 const noBytes = new Uint8Array()
 
-/** The header of the key. docs/reference/vendors.md#accounts */
+/** The header with the key. docs/reference/vendors.md#accounts */
 const credentials = ({ auth = "bearer", key }: AccountSetting): ReadonlyArray<string> => {
   const value = Redacted.value(key)
   switch (auth) {
@@ -186,6 +186,6 @@ const targetOf = (baseUrl: string, path: string): Target => {
 const detailOf = (kind: FailureKind, error: Error): string =>
   kind === "page" ? "responded with a page instead of data" : describe(error)
 
-/** Only name and code, because messages of the transport quote addresses. */
+/** Returns only name and code, because transport errors quote addresses. */
 const describe = (error: Error): string =>
   "code" in error && typeof error.code === "string" ? `${error.name} ${error.code}` : error.name

@@ -17,7 +17,7 @@ export class UpstreamConnections {
     this.#options = options
   }
 
-  /** For one call; `giveBack` returns it afterwards. */
+  /** Takes a client for one call; `giveBack` returns it afterwards. */
   take(): Client {
     return this.#idle.pop() ?? this.#open()
   }
@@ -26,7 +26,7 @@ export class UpstreamConnections {
     this.#idle.push(client)
   }
 
-  /** Running calls fail. */
+  /** Closes all connections. Running calls fail. */
   async destroy(): Promise<void> {
     await Promise.all(Array.from(this.#clients, (client) => client.destroy()))
   }
@@ -35,7 +35,7 @@ export class UpstreamConnections {
     const client = new Client(this.#origin, this.#options)
     this.#clients.add(client)
     const closed = () => this.#forget(client)
-    // These events come after the end of the call, which gives the client back
+    // These events come after the end of the call, which has given the client back
     client.on("disconnect", closed)
     client.on("connectionError", closed)
     return client

@@ -15,13 +15,13 @@ export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | u
 
 /** A body that is sent as it arrives from the client. */
 export interface SentUpload {
-  /** `undefined`: it is not known before the end. */
+  /** `undefined` if the length is not known in advance. */
   readonly length: number | undefined
-  /** Some of it was sent: it cannot be sent again. */
+  /** Part of it was sent, so it cannot be sent again. */
   readonly isSpent: boolean
-  /** All of it has arrived. */
+  /** All of it has arrived from the client. */
   readonly isComplete: boolean
-  /** Why it ended before its end, if that is not the vendor's fault. */
+  /** Why it ended early, if that is not the vendor's fault. */
   readonly problem: Problem | undefined
   readonly open: () => Readable
 }
@@ -35,9 +35,9 @@ export interface UpstreamRequest {
   readonly query: string
   /** Names and values alternate. */
   readonly headers: ReadonlyArray<string>
-  /** Dropped when the response begins: a stream may last for minutes. */
+  /** Dropped when the response begins, because a stream may last for minutes. */
   body: Uint8Array
-  /** Sent instead of the body. */
+  /** If present, sent instead of `body`. */
   readonly upload?: SentUpload
   /** The name by which the vendor counts rates: the model of a metered call, else the route. */
   readonly model: string
@@ -46,13 +46,13 @@ export interface UpstreamRequest {
   readonly key: string
   /** The open route of the call. */
   readonly route: OpenRoute
-  /** The only account that may serve the call, because it has the response that the call continues. */
+  /** The only account that may serve the call, because it stores the response that the call continues. */
   readonly account?: string
   /** If present, a stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }
 
-/** The upstream's response: events and sound as a `Readable`, any other body whole. */
+/** The upstream's response. Events and audio come as a `Readable`, any other body as a whole. */
 export interface UpstreamResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
@@ -61,19 +61,19 @@ export interface UpstreamResponse {
 
 /**
  * - `unsent`: no byte of the request was sent, so another account can be tried
- * - `timeout`: sent, and no response in time
- * - `broken`: sent, and the connection broke
- * - `page`: a success with a page for a browser, so not the vendor's response
+ * - `timeout`: the request was sent, and no response came in time
+ * - `broken`: the request was sent, and the connection broke
+ * - `page`: a success with an HTML page, so it is not the vendor's response
  */
 export type FailureKind = "unsent" | "timeout" | "broken" | "page"
 
-/** One of the two is called, once. */
+/** Exactly one of the two is called, once. */
 export interface ExchangeHandlers {
   readonly onResponse: (response: UpstreamResponse) => void
   readonly onFailure: (kind: FailureKind, error: Error) => void
 }
 
-/** Bodies that are read whole are JSON; a larger one counts as broken. */
+/** Bodies that are read as a whole are JSON. A larger one counts as broken. */
 const wholeBytesMax = 64 * 1024 * 1024
 
 const aborted = new errors.RequestAbortedError()
@@ -95,11 +95,14 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   readonly #mask: SecretMask
   #stream: StreamRelay | undefined
   #masked: MaskedStream | undefined
-  /** Of a body that is read whole, or of a stream the chunks that arrived in this turn. */
+  /**
+   * The chunks of a body that is read as a whole, or the chunks of a stream that arrived in this turn of the event
+   * loop.
+   */
   #chunks: Array<Buffer> = []
   #bytes = 0
   #connections: UpstreamConnections | undefined
-  /** Used by this call, then returned. */
+  /** The connection of this call, returned afterwards. */
   #client: Client | undefined
 
   constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined, mask: SecretMask) {
@@ -115,7 +118,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#client.dispatch(options, this)
   }
 
-  /** The client went away: stops sending and reading. */
+  /** The client left: stops sending and reading. */
   abort(): void {
     this.#aborted = true
     this.#controller?.abort(aborted)
@@ -148,7 +151,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#chunks.push(chunk)
     if (this.#stream !== undefined) {
-      // undici reports every event of a read as a chunk: they are relayed together. `passthrough`
+      // undici reports each event of a read as a separate chunk, so they are relayed together. Benchmark: `passthrough`
       if (this.#chunks.length > 1) return
       queueMicrotask(() => {
         if (!this.#relayArrived()) controller.pause()
@@ -196,7 +199,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   #failed(error: Error, kind = this.#kindOf(error)): void {
-    // The upstream may continue a call that its client left
+    // If the client left, the upstream may still be executing the call
     if (!this.#aborted) this.#watch?.refused()
     this.#handlers.onFailure(kind, error)
   }
@@ -220,11 +223,11 @@ const oneOf = (chunks: ReadonlyArray<Buffer>): Buffer => {
   return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
 }
 
-/** A type that a browser shows as a page. */
+/** Whether a browser would show this type as a page. */
 export const isPage = (type: UpstreamHeaders[string]): boolean =>
   typeof type === "string" && /html|svg|xslt?\b/iu.test(type)
 
-/** Events, or sound: who waits for it wants to hear its beginning. */
+/** Whether the body is relayed as it arrives: events, or audio, which clients play from its beginning. */
 const isStream = (headers: UpstreamHeaders): boolean => {
   const type = headers["content-type"]
   return (
