@@ -45,9 +45,9 @@ export interface EndedBatch {
 }
 
 /**
- * Reads the results of a batch once: they become files of its user and receipts while they pass, and are never in
- * memory as a whole. A process that dies in between is followed by one that reads them again: receipts that were
- * written stay, and a file replaces its first part. docs/reference/vendor-batches.md#results, ADR 0300
+ * Reads the results of a batch in one pass. While they stream through, they are stored as the user's files and turned
+ * into receipts, so they are never in memory as a whole. If the process dies, the next owner reads them again: receipts
+ * already written stay, and the file replaces the partial one. docs/reference/vendor-batches.md#results, ADR 0300
  */
 export class BatchOutput extends Context.Service<
   BatchOutput,
@@ -146,7 +146,7 @@ const tokensOf = (sums: Sums) => ({
   reasoningTokens: total(sums, (it) => it.reasoning)
 })
 
-/** What each of several models has of a batch. */
+/** The usage of each model, for a batch whose requests name several models. */
 const sharesOf = ({ models }: BatchBody, sums: Sums): Pick<TaskUsage, "models"> =>
   models === undefined
     ? {}
@@ -157,7 +157,7 @@ const sharesOf = ({ models }: BatchBody, sums: Sums): Pick<TaskUsage, "models"> 
         })
       }
 
-/** By the prices of its creation. */
+/** Reads the prices that were valid when the batch was created. */
 const pricingWith = (versions: CatalogVersions["Service"]) =>
   Effect.fnUntraced(function* (
     { catalogId, createdAt, model: name, vendor }: TaskRow,
@@ -168,7 +168,7 @@ const pricingWith = (versions: CatalogVersions["Service"]) =>
     const catalog = Option.getOrUndefined(version)?.upstream
     const found = catalog?.match(vendor, "POST", endpoint)
     const meter = found?._tag === "Open" ? found.route.meter : undefined
-    // It was priced when it was accepted, by the same catalog
+    // Cannot normally happen: the same catalog priced the batch when it was accepted
     if (catalog === undefined || meter?.per !== "tokens") return yield* noPrice
     const nowMillis = DateTime.toEpochMillis(createdAt)
     const priced = Effect.fnUntraced(function* (model: string) {
@@ -199,7 +199,7 @@ const noPrice = new VendorError({
 
 type Opened = Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError>
 
-/** The responses: of the vendor, or of the simulator, which makes them of the requests. */
+/** The responses: the vendor's file, or what the simulator generates from the requests. */
 const outputOf = (
   files: Files["Service"],
   account: VendorAccount,
@@ -233,7 +233,7 @@ const requestsOf = (files: Files["Service"], body: BatchBody): Opened => {
   )
 }
 
-/** Which request names which model, read from the file again: nothing of the plan is stored. */
+/** Maps each request to its model by reading the file again, because the plan is not stored. */
 const modelsOf = (files: Files["Service"], body: BatchBody) =>
   Effect.flatMap(requestsOf(files, body), (stream) => namedModels(stream, body.models?.[0]))
 
@@ -258,11 +258,11 @@ interface Source {
   readonly owned: InHand
   readonly task: TaskRow
   readonly pricing: BatchPricing
-  /** What may still be charged. */
+  /** How much may still be charged. */
   readonly take: () => Credits
 }
 
-/** Stores a file of results, and writes the receipts of its lines as they pass. Returns the id of the file. */
+/** Stores a file of results and writes the receipts of its lines as they stream through. Returns the file's id. */
 const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =>
   Effect.fnUntraced(function* (
     { owned, pricing, take, task }: Source,
@@ -299,10 +299,12 @@ const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =
 
 type Write = (receipts: ReadonlyArray<BatchReceipt>) => Effect.Effect<void, Fenced>
 
-/** In bytes that are read in the same time. */
+/** The fixed cost of processing a line, expressed as bytes that take the same time to read. */
 const lineCost = 1024
 
-/** The same bytes. The receipts of the lines that have passed are written before the next chunk is read. */
+/**
+ * Passes the bytes through unchanged. The receipts of the lines seen so far are written before the next chunk is read.
+ */
 const metered = (
   pricing: BatchPricing,
   bytes: Stream.Stream<Uint8Array, VendorError>,

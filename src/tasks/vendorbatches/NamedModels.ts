@@ -5,7 +5,7 @@ import { LineSplitter } from "../../domain/Lines.ts"
 import type { Line } from "../../domain/Lines.ts"
 import { digestOf } from "./ResultLine.ts"
 
-/** The models of those requests that do not name the first one, by the digests of their names. */
+/** The model of each request that does not use the batch's first model, by the digest of the request's `custom_id`. */
 export type NamedModels = ReadonlyMap<string, string>
 
 /** Reads from the file of an accepted batch of messages which model each request names. */
@@ -15,7 +15,7 @@ export const namedModels = <E>(
 ): Effect.Effect<NamedModels, E> =>
   Effect.suspend(() => {
     const models = new Map<string, string>()
-    // One text for each model, not one for each request
+    // Keeps one string per model rather than one per request
     const texts = new Map<string, string>()
     const splitter = new LineSplitter(batchLineBytesMax)
     const add = (lines: ReadonlyArray<Line>) => {
