@@ -254,7 +254,6 @@ export class TaskStore extends Context.Service<
       id: TaskId,
       isWhole?: boolean
     ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
-    /** The state of the run of this epoch. */
     readonly runState: (id: TaskId, epoch: number) => Effect.Effect<RunState, StoreUnavailable>
     /** All tasks that the store assigns to this owner, whether or not it runs them. */
     readonly ownedBy: (

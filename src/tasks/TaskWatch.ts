@@ -51,22 +51,22 @@ export class TaskWatch extends Context.Service<
       const drain = yield* Drain
       const open = yield* CurrentOpenResponses
 
-      const looks = yield* makeLooks(tasks)
+      const reads = yield* makeReads(tasks)
       /**
        * Reads the task, then checks that the caller may still see it, so that nothing is shown once access has ended.
        */
-      const look = (task: TaskView, mayStill: MayStill) =>
-        Effect.flatMap(looks.call(task.id), (seen) => Effect.as(mayStill, seen ?? task))
+      const readAllowed = (task: TaskView, mayStill: MayStill) =>
+        Effect.flatMap(reads.call(task.id), (seen) => Effect.as(mayStill, seen ?? task))
 
       const ended = Effect.fnUntraced(function* (
         task: TaskView,
         mayStill: MayStill,
         signal: Signal
       ) {
-        let seen = yield* look(task, mayStill)
+        let seen = yield* readAllowed(task, mayStill)
         while (!isTerminal(seen.status)) {
           yield* next(signal)
-          seen = yield* look(seen, mayStill)
+          seen = yield* readAllowed(seen, mayStill)
         }
         return seen
       })
@@ -81,7 +81,7 @@ export class TaskWatch extends Context.Service<
         const seen = yield* Effect.timeoutOption(ended(task, mayStill, signal), atMost).pipe(
           Effect.raceFirst(Effect.as(drain.begun, Option.none()))
         )
-        return Option.isSome(seen) ? seen.value : yield* look(task, mayStill)
+        return Option.isSome(seen) ? seen.value : yield* readAllowed(task, mayStill)
       }, Effect.scoped)
 
       const moves = (first: TaskView, mayStill: MayStill) =>
@@ -96,8 +96,8 @@ export class TaskWatch extends Context.Service<
         ).pipe(Stream.unwrap)
 
       /** `undefined`: the caller may no longer see the task. Waits while the store is unavailable. */
-      const lookOften = (task: TaskView, mayStill: MayStill) =>
-        retryStore(Effect.catchTag(look(task, mayStill), "Problem", () => Effect.undefined))
+      const readRetrying = (task: TaskView, mayStill: MayStill) =>
+        retryStore(Effect.catchTag(readAllowed(task, mayStill), "Problem", () => Effect.undefined))
 
       /** Rereads the task until its status changes. */
       const moved = Effect.fnUntraced(function* (
@@ -105,10 +105,10 @@ export class TaskWatch extends Context.Service<
         mayStill: MayStill,
         signal: Signal
       ) {
-        let now = yield* lookOften(last, mayStill)
+        let now = yield* readRetrying(last, mayStill)
         while (now?.status === last.status) {
           yield* next(signal)
-          now = yield* lookOften(last, mayStill)
+          now = yield* readRetrying(last, mayStill)
         }
         return now
       })
@@ -128,7 +128,7 @@ export class TaskWatch extends Context.Service<
  * Reads for waiting clients share statements, so a thousand clients cost the store little. Batches are small so that
  * resuming their waiters does not delay other work (`bench/hostile.ts`, event streams).
  */
-const makeLooks = (tasks: TaskStore["Service"]) =>
+const makeReads = (tasks: TaskStore["Service"]) =>
   Batcher.make({
     run: (ids: ReadonlyArray<TaskId>) =>
       Effect.map(tasks.views(ids), (views) => {

@@ -71,7 +71,6 @@ export interface KeyLimits {
   readonly concurrentTasks?: number | null
 }
 
-/** The changes to a key. */
 export interface KeyChange extends KeyLimits {
   readonly name?: string
   readonly expiresAt?: DateTime.Utc | null

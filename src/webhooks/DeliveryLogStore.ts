@@ -19,7 +19,6 @@ import {
 } from "./DeliverySearchStore.ts"
 import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 
-/** One delivery of the log. */
 export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   id: DeliveryId,
   endpointId: EndpointId,
@@ -38,7 +37,6 @@ export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   updatedAt: Time
 }) {}
 
-/** One attempt of the log. */
 export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
   seq: Schema.Int,
   dueAt: Time,

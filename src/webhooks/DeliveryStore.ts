@@ -95,8 +95,8 @@ export class DeliveryStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
     /**
      * Records attempts whose process died, or that were claimed before `claimedBefore`, as `lost`. They do not count,
-     * and their deliveries are due again at once. Handles a bounded number; returns how many, and their endpoints. ADR
-     * 0003.
+     * and their deliveries are due again at once. Handles a bounded number; returns how many, and their endpoints.
+     * ADR 0003.
      */
     readonly requeueLost: (
       heartbeatSince: DateTime.Utc,

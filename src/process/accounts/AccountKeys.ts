@@ -64,7 +64,7 @@ export class AccountKeys extends Context.Service<
        * Reads the stored accounts that this process does not have, and notifies the other processes if they have
        * changed.
        */
-      const look = Effect.gen(function* () {
+      const readOthers = Effect.gen(function* () {
         const others = yield* store.others(ids())
         accounts.setDeparted((yield* Effect.forEach(others, open)).flat())
         const names = others.map(({ id }) => id).join()
@@ -83,7 +83,7 @@ export class AccountKeys extends Context.Service<
         const now = yield* clock.now
         const sealed = sealedNow()
         if (sealed.length > 0) yield* store.keep(sealed, false, now)
-        const known = yield* look
+        const known = yield* readOthers
         isIdle = sealed.length === 0 && known.size === 0
         const leftSince = DateTime.subtract(now, { seconds: accountLeftSeconds })
         const left = [...known].filter(([, at]) => DateTime.isLessThan(at, leftSince))
@@ -102,12 +102,12 @@ export class AccountKeys extends Context.Service<
         yield* store.keep(atStart, true, yield* clock.now)
         publishChange("accounts")
       }
-      yield* look
+      yield* readOthers
       // One of the processes with the same accounts records them for all
       const name = `vendor accounts ${createHash("sha256").update(ids().toSorted().join()).digest("hex").slice(0, 16)}`
       yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
       yield* accountsChanged.pipe(
-        Effect.andThen(look),
+        Effect.andThen(readOthers),
         Effect.catchCause((cause) => Effect.logDebug("Could not read vendor accounts", cause)),
         Effect.forever,
         Effect.forkScoped
@@ -117,9 +117,9 @@ export class AccountKeys extends Context.Service<
         // If the account is unknown, another process may have started to use it in the meantime
         ownerOf: (accountId) =>
           Effect.catch(vendors.owner(accountId), () =>
-            Effect.andThen(Effect.ignore(look), vendors.owner(accountId))
+            Effect.andThen(Effect.ignore(readOthers), vendors.owner(accountId))
           ),
-        departed: look
+        departed: readOthers
       })
     })
   ).pipe(Layer.provide(AccountKeyStore.layer))

@@ -7,7 +7,6 @@ import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A stored catalog. */
 export interface StoredCatalog {
   readonly id: number
   readonly hash: string

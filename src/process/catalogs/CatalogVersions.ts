@@ -73,7 +73,7 @@ export class CatalogVersions extends Context.Service<
           catalog.faulty([{ pointer: "#/vendors", detail }])
         )
         // Compares with the adopted catalog, which may be newer than the one this process has seen
-        yield* adopted.look
+        yield* adopted.refresh
         const before = catalog.current()
         const difference = differenceOf(before.content, next.content)
         const isSame = next.hash === before.hash
@@ -93,9 +93,9 @@ export class CatalogVersions extends Context.Service<
 
       // An embedded store has only one process
       if (database._tag === "Postgres") {
-        yield* adopted.look.pipe(
+        yield* adopted.refresh.pipe(
           Effect.catchCause((cause) => Effect.logDebug("Could not read the catalog", cause)),
-          (look) => Effect.andThen(catalogChanged, look),
+          (refresh) => Effect.andThen(catalogChanged, refresh),
           Effect.forever,
           Effect.forkScoped
         )
@@ -189,7 +189,7 @@ const makeAdopted = Effect.gen(function* () {
 
   return {
     become,
-    look: Effect.flatMap(
+    refresh: Effect.flatMap(
       Effect.suspend(() => store.latest(known)),
       Option.match({ onNone: () => Effect.void, onSome: become })
     ),

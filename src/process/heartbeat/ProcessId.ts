@@ -15,8 +15,8 @@ const partsOf = (processId: string) => {
 }
 
 /**
- * A process id with a tag of the process's first master key. Processes that have the key can recognize the tag. ADR
- * 0222
+ * A process id with a tag of the process's first master key. Processes that have the key can recognize the tag.
+ * ADR 0222
  */
 export const makeProcessId = (secrets: Mac): string => {
   const uuid = SecureRandom.uuidV4Unsafe()

@@ -20,7 +20,7 @@ export type HintTopic =
   | "news"
   /** The id of a process that has started. */
   | "begun"
-  /** A revoked API key. */
+  /** The id of an API key that was changed or revoked. */
   | "key"
   /** The id of a user who changed whether calls are kept. */
   | "calls"
@@ -35,8 +35,8 @@ interface HintsService {
 }
 
 /**
- * Notifies the other processes. Hints may be lost, so every waiter also polls. The default has no other processes. ADR
- * 0178.
+ * Notifies the other processes. Hints may be lost, so every waiter also polls. The default has no other processes.
+ * ADR 0178.
  */
 export const Hints = Context.Reference<HintsService>("gateway/process/Hints", {
   defaultValue: () => ({ publishUnsafe: () => {}, subscribe: () => {} })

@@ -31,7 +31,6 @@ export interface ContinuedResponse {
   readonly attemptAccount: string
 }
 
-/** One event of a response. */
 export interface ResponseEvent {
   readonly type: string
   readonly sequence: number

@@ -15,8 +15,8 @@ interface Run {
   /** Another process has ended the task or now owns it. */
   isLost: boolean
   /**
-   * Cleared when the step ends: the map's discarded tables keep runs reachable, and so would keep the fiber alive. ADR
-   * 0149.
+   * Cleared when the step ends: the map's discarded tables keep runs reachable, and so would keep the fiber alive.
+   * ADR 0149.
    */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
@@ -35,8 +35,8 @@ export class RunningTasks extends Context.Service<
   {
     /**
      * Runs a step while the task is owned and this process is not draining. When either changes, the fiber is
-     * interrupted (except in an uninterruptible part, the submit), and `release` runs if the task is still owned. ADR
-     * 0149.
+     * interrupted (except in an uninterruptible part, the submit), and `release` runs if the task is still owned.
+     * ADR 0149.
      */
     readonly whileOwned: <E, R, R2>(
       owned: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },

@@ -28,8 +28,8 @@ export const ratedQueue = (
 }
 
 /**
- * The queue of an account's submits whose outcome is unknown. One list request searches for the jobs of them all. ADR
- * 0194.
+ * The queue of an account's submits whose outcome is unknown. One list request searches for the jobs of them all.
+ * ADR 0194.
  */
 export const listQueue = ({ accountId }: VendorAccount): TaskQueue => ({
   name: `${accountId}/lists`,

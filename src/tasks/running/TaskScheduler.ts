@@ -20,7 +20,7 @@ const claimMax = 100
  * While tasks wait, the first heartbeat after this time scans for tasks that other processes left behind, so after 5 s
  * at most.
  */
-const lookMillis = 3000
+const rescanMillis = 3000
 
 /**
  * Tasks that become due within this time are claimed together. The time grows with the size of the last claim. It is
@@ -66,7 +66,7 @@ export const layer = Layer.effectDiscard(
     let scannedAt = Number.NEGATIVE_INFINITY
     const clock = yield* Clock.Clock
     process.onWaiting(() => {
-      if (Math.abs(clock.currentTimeMillisUnsafe() - scannedAt) >= lookMillis) inbox.wake()
+      if (Math.abs(clock.currentTimeMillisUnsafe() - scannedAt) >= rescanMillis) inbox.wake()
     })
 
     /** Claims due tasks; returns when to scan again. */

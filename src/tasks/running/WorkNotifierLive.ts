@@ -10,7 +10,7 @@ import { TaskInbox } from "./TaskInbox.ts"
  * Rechecks a task whose step is in hand, doubling the wait each time. After the last recheck the scheduler's own scan
  * finds the task.
  */
-const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
+const rechecks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
 
 /** The maximum number of endpoints that hints notify concurrently. */
 const hintedMax = 8
@@ -34,7 +34,7 @@ export const layer = Layer.effect(
     })
     return WorkNotifier.of({
       notifyDue: (when) =>
-        when === "now" ? wake : Effect.sync(() => fork(Effect.repeat(wake, looks))),
+        when === "now" ? wake : Effect.sync(() => fork(Effect.repeat(wake, rechecks))),
       stopTask: (id) =>
         Effect.sync(() => {
           hints.publishUnsafe("stop", id)

@@ -7,7 +7,7 @@ const lineFeed = 0x0a
  * Removes the mark that was put before each `custom_id` when the batch was submitted. It is removed wherever a JSON
  * string begins with it, which is safe because only the gateway and the vendor know the mark, and the model never sees
  * it. Fails with `AMBIGUOUS` if the first result has no mark: the batch was found in the vendor's list and belongs to
- * someone else.
+ * another submit.
  */
 export const withoutMarks = (
   mark: string,

@@ -20,7 +20,6 @@ export interface CallText {
   readonly response: ContentSide | null
 }
 
-/** The request of a call. */
 export interface SentRequest {
   readonly path: string
   readonly body: Uint8Array
