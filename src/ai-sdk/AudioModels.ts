@@ -9,7 +9,10 @@ import { responseOf, sent } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { optionsOf } from "./Options.ts"
 
-/** Speech by `/v1/audio/speech`. Sent once, because a repetition would be charged again. */
+/**
+ * A speech model that uses `/v1/audio/speech`. Requests are sent only once, because a repetition would be charged
+ * again.
+ */
 export const makeSpeechModel = ({ transport }: Connection, modelId: string): SpeechModelV4 => ({
   specificationVersion: "v4",
   provider: "generation-gateway.speech",
@@ -60,7 +63,10 @@ const warningsOf = ({ language }: SpeechModelV4CallOptions): Array<SharedV4Warni
         }
       ]
 
-/** Transcripts by `/v1/audio/transcriptions`. Sent once, because a repetition would be charged again. */
+/**
+ * A transcription model that uses `/v1/audio/transcriptions`. Requests are sent only once, because a repetition would
+ * be charged again.
+ */
 export const makeTranscriptionModel = (
   { transport }: Connection,
   modelId: string
@@ -105,7 +111,7 @@ export const makeTranscriptionModel = (
   }
 })
 
-/** A response in the format `json`, or `verbose_json`, which adds all but the text. */
+/** A response in the format `json`, or `verbose_json`, which has all members but the text in addition. */
 interface Transcript {
   readonly text: string
   readonly language?: string
@@ -131,7 +137,7 @@ const formOf = (
     typeof audio === "string" ? Uint8Array.from(atob(audio), (it) => it.charCodeAt(0)) : audio
   const form = new FormData()
   form.append("model", model)
-  // Only Whisper's models know it
+  // Only Whisper models support `verbose_json`
   const isVerbose = model.includes("whisper") || timestampGranularities.length > 0
   if (isVerbose && fields["response_format"] === undefined) {
     form.append("response_format", "verbose_json")
@@ -151,7 +157,7 @@ const extensions: Readonly<Record<string, string>> = {
   "x-m4a": "m4a"
 }
 
-/** Vendors tell the format by the extension. */
+/** The file extension, by which vendors recognize the format. */
 const extensionOf = (mediaType: string): string => {
   const [, subtype = "wav"] = mediaType.split("/")
   return Object.hasOwn(extensions, subtype) ? (extensions[subtype] ?? subtype) : subtype

@@ -4,11 +4,14 @@ import type { TaskRef } from "../client/Task.ts"
 import { Transport } from "../client/Transport.ts"
 
 export interface Settings {
-  /** The address of the gateway: `https://gateway.example.com`. Default: `GATEWAY_URL`, else `http://localhost:8080`. */
+  /**
+   * The address of the gateway, such as `https://gateway.example.com`. Default: `GATEWAY_URL`, or else
+   * `http://localhost:8080`.
+   */
   readonly baseURL?: string | undefined
   /** An API key with the scope `inference`. Default: `GATEWAY_API_KEY`. */
   readonly apiKey?: string | undefined
-  /** Used instead of the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
@@ -25,7 +28,7 @@ const variable = (name: string): string | undefined => globalThis.process?.env?.
 
 const address = (given: string): string => given.replace(/\/+$/u, "")
 
-/** Fails with `TypeError` without a key. */
+/** Throws a `TypeError` if there is no key. */
 export const connect = (settings: Settings): Connection => {
   const baseURL = address(settings.baseURL ?? variable("GATEWAY_URL") ?? "http://localhost:8080")
   const apiKey = settings.apiKey ?? variable("GATEWAY_API_KEY")
@@ -44,10 +47,10 @@ export const connect = (settings: Settings): Connection => {
   return { baseURL, apiKey, fetch, transport, client }
 }
 
-/** `/vendors/{vendor}/v1/{model}/{action}/{id}`, the address of a task. */
+/** Matches `/vendors/{vendor}/v1/{model}/{action}/{id}`, the path of a task. */
 const taskPath = /\/vendors\/([^/]+)\/v1\/([^/]+)\/(generation|edit)\/([^/?]+)$/u
 
-/** The task that a header of its create names. */
+/** The task in the URL that a create returned in a header. */
 export const taskAt = (url: string | null): TaskRef | undefined => {
   const [, vendor, model, action, id] = taskPath.exec(url ?? "") ?? []
   if (vendor === undefined || model === undefined || id === undefined) return undefined
@@ -59,7 +62,7 @@ export const taskAt = (url: string | null): TaskRef | undefined => {
   }
 }
 
-/** Headers of a call of the AI SDK without those that are not set. */
+/** The headers of an AI SDK call, without undefined ones. */
 export const sent = (
   headers: Readonly<Record<string, string | undefined>> | undefined
 ): Record<string, string> =>
@@ -69,14 +72,14 @@ export const sent = (
     )
   )
 
-/** What the AI SDK shows of a response. */
+/** The response metadata that the AI SDK exposes. */
 export const responseOf = (modelId: string, headers?: Headers) => ({
   timestamp: new Date(systemClock.now()),
   modelId,
   headers: headers === undefined ? undefined : Object.fromEntries(headers)
 })
 
-/** The bytes of a result, by a signed link of the gateway or of the vendor. */
+/** Downloads a result by its signed link, at the gateway or the vendor. */
 export const download = async (
   { fetch }: Connection,
   url: string,

@@ -8,8 +8,8 @@ import type { Connection } from "./Connection.ts"
 import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
 
 /**
- * Images as tasks: created together under one idempotency key, then waited for without a limit of time. Rejects with
- * the client's errors, which the AI SDK does not repeat; an aborted call leaves its tasks alone.
+ * Generates images as tasks, which are created together under one idempotency key and then awaited without a time
+ * limit. Rejects with the client's errors, which the AI SDK does not retry. Aborting a call does not cancel its tasks.
  */
 export const makeImageModel = (connection: Connection, modelId: string): ImageModelV4 => ({
   specificationVersion: "v4",
@@ -23,7 +23,7 @@ export const makeImageModel = (connection: Connection, modelId: string): ImageMo
       created.tasks.map(async (task) => {
         try {
           const { tasks } = connection.client
-          // The last event of a stream has no cost
+          // The last event of a stream does not contain the cost
           return await tasks.get(await tasks.wait(task, { signal }), { signal })
         } catch (error) {
           if (error instanceof TaskFailedError) return error

@@ -11,11 +11,11 @@ import type { Connection } from "./Connection.ts"
 import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
 
 /**
- * A video as a task: started, then asked about by the AI SDK, or told of by the task's webhook. The operation is the
- * task's place as JSON, which any later process can ask about. Rejects with the client's errors.
+ * Generates a video as a task. The AI SDK starts it, then polls it or is notified by the task's webhook. The operation
+ * is the task's identity as JSON, so any later process can poll it. Rejects with the client's errors.
  */
 export const makeVideoModel = (connection: Connection, modelId: string): VideoModelV4 => {
-  // The AI SDK repeats a start with the same options: it is the same purchase
+  // The AI SDK retries a start with the same options object, which must not buy twice
   const keys = new WeakMap<object, string>()
   const keyOf = (options: CallOptions): string => {
     const key = keys.get(options) ?? newIdempotencyKey()
@@ -67,7 +67,7 @@ export const makeVideoModel = (connection: Connection, modelId: string): VideoMo
       if (status === "completed") {
         return {
           status,
-          // The AI SDK downloads nothing from private addresses, where a gateway may be
+          // Downloaded here, because the AI SDK refuses private addresses, where a gateway may be
           videos: await Promise.all(
             videos.map(async (url) => ({
               type: "binary",
@@ -92,7 +92,7 @@ export const makeVideoModel = (connection: Connection, modelId: string): VideoMo
   }
 }
 
-/** The fields of `POST /v1/videos`, and those that models share. docs/reference/shapes.md#videos */
+/** The body of `POST /v1/videos`: its own fields and those that models share. docs/reference/shapes.md#videos */
 const bodyOf = (options: CallOptions): object => {
   const { aspectRatio, duration, frameImages = [], generateAudio, image, prompt } = options
   const first = image ?? frameImages.find(({ frameType }) => frameType === "first_frame")?.image
@@ -116,7 +116,7 @@ const warningsOf = ({ fps, inputReferences }: CallOptions): Array<SharedV4Warnin
     : [{ type: "unsupported" as const, feature: "inputReferences" }])
 ]
 
-/** What `doStart` returned, wherever it was kept meanwhile. */
+/** Parses what `doStart` returned, wherever it was stored in between. */
 const refOf = (operation: unknown): TaskRef => {
   const known: Partial<Record<keyof TaskRef, unknown>> =
     typeof operation === "object" && operation !== null ? operation : {}

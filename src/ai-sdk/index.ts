@@ -22,22 +22,22 @@ export type { ImageModelId, ModelOptions, VideoModelId } from "./Options.ts"
 export interface GenerationGateway {
   (modelId: string): LanguageModelV4
   readonly specificationVersion: "v4"
-  /** A model of `/v1/chat/completions`: `gpt-5`, `deepseek/deepseek-chat`. */
+  /** A model at `/v1/chat/completions`, such as `gpt-5` or `deepseek/deepseek-chat`. */
   languageModel(modelId: string): LanguageModelV4
   embeddingModel(modelId: string): EmbeddingModelV4
-  /** A model or alias of the catalog that makes or edits images. */
+  /** A model or alias of the catalog that generates or edits images. */
   imageModel(modelId: ImageModelId): ImageModelV4
-  /** A model or alias of the catalog that makes videos. */
+  /** A model or alias of the catalog that generates videos. */
   videoModel(modelId: VideoModelId): VideoModelV4
-  /** A model of `/v1/audio/speech`: `tts-1`, `gpt-4o-mini-tts`. */
+  /** A model at `/v1/audio/speech`, such as `tts-1` or `gpt-4o-mini-tts`. */
   speechModel(modelId: string): SpeechModelV4
-  /** A model of `/v1/audio/transcriptions`: `whisper-1`, `gpt-4o-transcribe`. */
+  /** A model at `/v1/audio/transcriptions`, such as `whisper-1` or `gpt-4o-transcribe`. */
   transcriptionModel(modelId: string): TranscriptionModelV4
 }
 
 /**
- * A provider of the AI SDK for a gateway: `generateText({ model: gateway("gpt-5"), … })`. The key is read when the
- * first model is made. docs/ai-sdk.md
+ * Creates an AI SDK provider for a gateway: `generateText({ model: gateway("gpt-5"), … })`. The key is read when the
+ * first model is created. docs/ai-sdk.md
  */
 export const createGenerationGateway = (settings: Settings = {}): GenerationGateway => {
   let made: ReturnType<typeof modelsOf> | undefined

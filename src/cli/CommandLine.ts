@@ -9,8 +9,9 @@ import { exitCode } from "./terminal/Fault.ts"
 const { stderr, stdout } = globalThis.process
 
 /**
- * The reader of the output, such as `head`, is gone: the command ends like one ended by SIGPIPE. Output that cannot
- * be written for another reason, such as a full disk, is lost. A service continues.
+ * Handles errors of stdout and stderr. If the reader of the output, such as `head`, is gone, the command ends as if by
+ * SIGPIPE. Output that cannot be written for another reason, such as a full disk, is lost. A service continues in
+ * either case.
  */
 const endOn = (output: NodeJS.WriteStream) => (error: Error) => {
   if ("code" in error && error.code === "EPIPE") globalThis.process.exit(exitCode.brokenPipe)

@@ -26,11 +26,13 @@ const cut = (text: string): string =>
 
 const isText = /json|text/u
 
-/** A response that is a sound or a picture is only counted: its bytes would control the terminal. */
+/**
+ * The text of a response. For sound and images only the size is shown, because their bytes would control the terminal.
+ */
 const bodyText = ({ body, headers }: VendorHttp.VendorResponse): string =>
   isText.test(headers["content-type"] ?? "json") ? utf8.decode(body) : `${body.length} bytes`
 
-/** Notes each request and its response, without the key. */
+/** Prints each request and its response, without the key. */
 const noted =
   (http: VendorHttp.VendorHttp, account: AccountSetting): VendorHttp.VendorHttp =>
   (call) => {
@@ -80,7 +82,7 @@ const requestOf = (entry: CatalogEntry, { accepted, taskId }: Order): SubmitRequ
   ...(entry.described && { described: entry.described })
 })
 
-/** A body that passed the rules of its model, and its price. */
+/** A body that is valid for its model, and its price. */
 interface Order {
   readonly taskId: string
   readonly accepted: AcceptedBody
@@ -88,7 +90,7 @@ interface Order {
   readonly held: Credits
 }
 
-/** Checks a body by the rules of a model, and prices it. */
+/** Validates a body by the rules of a model and prices it. */
 export const orderOf = Effect.fnUntraced(function* (
   entry: CatalogEntry,
   body: unknown,
@@ -109,11 +111,11 @@ interface Means {
   readonly adapter: Adapter
   readonly account: AccountSetting
   readonly http: VendorHttp.VendorHttp
-  /** For hosts that a response names. */
+  /** For requests to hosts that a response names. */
   readonly toNamed: VendorHttp.VendorHttp
 }
 
-/** Submits a job at the account, and polls it until it has ended; each request is shown. */
+/** Submits a job at the account and polls it until it has ended. Prints each request. */
 export const runJob = Effect.fnUntraced(function* (
   { account, adapter, http, toNamed }: Means,
   entry: CatalogEntry,
@@ -139,7 +141,7 @@ export const runJob = Effect.fnUntraced(function* (
   }
 })
 
-/** Prints the results and what they cost by the catalog. */
+/** Prints the results and their price in the catalog. */
 export const report = (
   { accepted, held, price }: Order,
   { items, usage = {} }: VendorResult,

@@ -17,18 +17,22 @@ import { Wallet } from "../wallet/Wallet.ts"
 const ownerEmail = "owner@localhost"
 const firstKeyName = "First key"
 
-/** This file is in `DATA_DIR` from before the first user is created until its key was printed. docs/reference/configuration.md#first-start. */
+/**
+ * This file exists in `DATA_DIR` from before the first user is created until the user's key has been printed.
+ * docs/reference/configuration.md#first-start.
+ */
 const markerName = "first-start"
 
-/** The vendor of the call printed by the first start. */
+/** The vendor of the example call that the first start prints. */
 const firstVendor = "alibaba"
 
 const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
- * On the first start of an embedded store, creates a user with credits and one API key, and prints the key once with a
- * `curl` command and a sign-in link. If it was killed before, the next start repeats that. Every start prints the
- * address and the live vendors; a JSON log contains them instead. docs/reference/configuration.md#first-start
+ * On the first start of an embedded store, creates a user with credits and an API key, and prints the key once with a
+ * `curl` command and a sign-in link. If that start was killed, the next one repeats this. Every start prints the
+ * address and the live vendors, unless the log is JSON, which contains them.
+ * docs/reference/configuration.md#first-start
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -41,7 +45,7 @@ export const layer = Layer.effectDiscard(
     const isEmpty = database._tag === "Embedded" && !(yield* users.known)
     if (isEmpty) yield* marker.set
     const isFirst = isEmpty || (database._tag === "Embedded" && (yield* marker.isSet))
-    // With a JSON log the server logs its address itself
+    // With a JSON log, the server logs its address itself
     if (isFirst || logFormat === "pretty") {
       yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
       yield* Console.log(vendorLines(vendors).join("\n"))
@@ -80,7 +84,7 @@ const makeMarker = Effect.gen(function* () {
   }
 })
 
-/** The owner with the welcome credits. An earlier start may have created either. */
+/** The first user, with the welcome credits. An earlier start may already have created either. */
 const makeOwner = Effect.gen(function* () {
   const users = yield* Users
   const wallet = yield* Wallet
@@ -104,7 +108,7 @@ const makeOwner = Effect.gen(function* () {
   return owner
 })
 
-/** An earlier start may have created a key without printing it. */
+/** Revokes a key that an earlier start created but did not print. */
 const revokeUnprinted = Effect.fnUntraced(function* (userId: UserId) {
   const keys = yield* ApiKeys
   for (const key of yield* keys.list(userId, { before: Option.none(), limit: 100 })) {

@@ -5,14 +5,14 @@ export const heapFlags = [
   "--no-allocation-site-pretenuring"
 ] as const
 
-/** `max-semi-space-size`, in any spelling. */
+/** The name of a flag, in any spelling, such as `max-semi-space-size`. */
 const nameOf = (flag: string): string =>
   flag
     .replace(/^--(?:no-?)?/u, "")
     .replace(/=.*$/su, "")
     .replaceAll("_", "-")
 
-/** Flags that neither the command line nor `NODE_OPTIONS` sets, to any value. */
+/** The flags that neither the command line nor `NODE_OPTIONS` sets to any value. */
 export const missingFlags = (
   execArgv: ReadonlyArray<string>,
   nodeOptions: string
@@ -22,10 +22,9 @@ export const missingFlags = (
 }
 
 /**
- * Restarts this program with the missing flags in the same process, with the same id, files and signals (execve). V8
- * reads the size of its young generation only once, so it cannot be set later. Returns if no flag is missing, and
- * where Node cannot do it: on Windows, on other runtimes, and in a child with an IPC channel.
- * ADR 0233
+ * Restarts this program with the missing flags in the same process, keeping its id, files and signals (execve). V8
+ * reads the size of its young generation only once, so it cannot be set later. Returns if no flag is missing, and where
+ * Node does not support execve: on Windows, on other runtimes, and in a child with an IPC channel. ADR 0233
  */
 export const withHeapFlags = (): void => {
   const { argv, channel, env, execArgv, execPath, execve, platform, versions } = globalThis.process

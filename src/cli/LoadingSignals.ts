@@ -9,6 +9,6 @@ export const load = async (program: () => Promise<unknown>): Promise<void> => {
   const end = () => globalThis.process.exit(0)
   for (const signal of signals) globalThis.process.on(signal, end)
   await program()
-  // The program has its own handlers now
+  // From here on the program has its own handlers
   for (const signal of signals) globalThis.process.off(signal, end)
 }

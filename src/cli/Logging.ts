@@ -3,7 +3,7 @@ import { AppConfig, ConfigFault } from "../config/Config.ts"
 import { lackedRight } from "../db/DatabaseUnavailable.ts"
 import { formatJson, formatPretty } from "./PrettyLog.ts"
 
-/** `LOG_LEVEL` and `LOG_FORMAT`. docs/reference/configuration.md#logging */
+/** Implements `LOG_LEVEL` and `LOG_FORMAT`. docs/reference/configuration.md#logging */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ logFormat, logLevel }) =>
     Layer.merge(
@@ -13,7 +13,7 @@ export const layer = Layer.unwrap(
   )
 )
 
-/** One line for a fault that the operator can correct, the full cause for any other. */
+/** One line for a fault that the operator can correct; the full cause for any other. */
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const listenFault = explainListen(error)
@@ -28,7 +28,7 @@ const isOperatorFault = (error: unknown): error is Error =>
     error.name
   )
 
-/** Node's error when it cannot listen on an address. */
+/** The error of Node when it cannot listen on an address. */
 const ListenError = Schema.Struct({
   syscall: Schema.Literals(["listen", "getaddrinfo"]),
   code: Schema.String,
@@ -38,7 +38,7 @@ const ListenError = Schema.Struct({
 })
 const decodeListenError = Schema.decodeUnknownOption(ListenError)
 
-/** One line about `PORT` or `HOST`, if the server could not listen there. */
+/** One line that names `PORT` or `HOST`, if the server could not listen on them. */
 const explainListen = (error: unknown): string | undefined => {
   if (!(error instanceof Error) || error.name !== "ServeError") return undefined
   const fault = Option.getOrUndefined(decodeListenError(error.cause))
@@ -53,10 +53,7 @@ const explainListen = (error: unknown): string | undefined => {
   return `HOST: cannot listen on ${host} (${code}); set an address of this machine, such as 127.0.0.1`
 }
 
-/**
- * Writes why the process failed and sets its exit code. A requested, orderly end (SIGTERM, SIGINT) is 0.
- * ADR 0155.
- */
+/** Logs why the process failed and sets its exit code, which is 0 for a requested end (SIGTERM, SIGINT). ADR 0155. */
 export const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
   if (Exit.isFailure(exit)) globalThis.process.stderr.write(`${explain(exit.cause)}\n`)

@@ -9,7 +9,7 @@ import { CommandFault, wrongUsage } from "./terminal/Fault.ts"
 import type { Reason } from "./terminal/Fault.ts"
 import { Key, Token, Url } from "./terminal/Settings.ts"
 
-/** The caller: `either` is the user if there is a key, or else the operator. */
+/** The caller. `either`: the user if there is a key, otherwise the operator. */
 export type Caller = "user" | "operator" | "either"
 
 type Endpoint<Name extends string> = HttpApiEndpoint.WithIdentifier<
@@ -30,7 +30,7 @@ type Sent<S> =
       ? Of["Encoded"]
       : never
 
-/** The JSON of a response. No command requests a list as a file, which is text. */
+/** The JSON of a response. Excludes text, because no command requests a list as a CSV file. */
 export type Answer<Name extends Operation> = Exclude<
   Sent<HttpApiEndpoint.Success<Endpoint<Name>>>,
   string
@@ -38,38 +38,38 @@ export type Answer<Name extends Operation> = Exclude<
 
 export interface ManageRequest<Name extends Operation> {
   readonly as: Caller
-  /** Values for the path. */
+  /** Values for the path parameters. */
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly payload?: Sent<HttpApiEndpoint.Payload<Endpoint<Name>>>
   readonly idempotencyKey?: string | undefined
-  /** Milliseconds for an attempt; default 60,000. */
+  /** The timeout of an attempt in milliseconds. Default 60,000. */
   readonly timeout?: number | undefined
 }
 
 type Client = GatewayClient["Service"]
 
-/** A service, called by all commands through the client with its retries. docs/client.md */
+/** A service that commands call through the client, with its retries. docs/client.md */
 export class Management extends Context.Service<
   Management,
   {
-    /** Without a slash at the end. */
+    /** The address, without a trailing slash. */
     readonly url: string
-    /** Runs the client; its errors get a remedy. */
+    /** Runs code with the client and adds a remedy to its errors. */
     readonly use: <A, R>(
       as: Caller,
       work: (client: Client) => Effect.Effect<A, ClientError, R>,
       /** What the id in the path is of, such as `tasks`. */
       noun?: string
     ) => Effect.Effect<A, CommandFault, R>
-    /** The body of the response, checked against the contract. */
+    /** Calls an operation and returns the body of the response, checked against the contract. */
     readonly call: <Name extends Operation>(
       operation: Name,
       request: ManageRequest<Name>
     ) => Effect.Effect<Answer<Name>, CommandFault>
   }
 >()("gateway/cli/Management") {
-  /** At `--url`, with `--key` and `--token`, or from the environment. docs/cli.md#settings */
+  /** Uses `--url`, `--key` and `--token`, or the environment. docs/cli.md#settings */
   static readonly layer = Layer.effect(
     Management,
     Effect.gen(function* () {
@@ -81,7 +81,7 @@ export class Management extends Context.Service<
   )
 }
 
-/** A flag, else the variable. */
+/** The value of a flag or, without it, of its variable. */
 const secretOf = Effect.fnUntraced(function* (
   flag: Option.Option<Redacted.Redacted>,
   name: string
@@ -100,11 +100,11 @@ const secretOf = Effect.fnUntraced(function* (
 
 const text = (name: string) => Config.option(Config.NonEmptyString(name))
 
-/** `--url`, else `GATEWAY_URL`, else `PORT` of this machine. */
+/** `--url`, or else `GATEWAY_URL`, or else this machine with `PORT`. */
 export const address = Effect.gen(function* () {
   const given = yield* Url
   const named = Option.isSome(given) ? given : yield* text("GATEWAY_URL")
-  // A wrong value is a fault of the service, which `doctor` reports
+  // An invalid value is a fault of the service, which `doctor` reports
   const port = Option.getOrElse(
     Option.filter(yield* text("PORT"), (it) => /^\d{1,5}$/u.test(it)),
     () => "8080"
@@ -123,7 +123,7 @@ export const address = Effect.gen(function* () {
   return url.replace(/\/+$/u, "")
 }).pipe(Effect.catchTag("ConfigError", ({ message }) => wrongUsage(message)))
 
-/** A user waits at the terminal, so make three attempts within a second or two. */
+/** A user waits at the terminal, so only three attempts are made, within a second or two. */
 const maxRetries = 2
 
 const clientOf = (baseUrl: string, secret: Option.Option<Redacted.Redacted>) =>
@@ -145,7 +145,7 @@ const make = (url: string, user: Known, operator: Known): Management["Service"] 
   return Management.of({ url, use, call: makeCall(url, use) })
 }
 
-/** Calls of the management API by operation, over a client. */
+/** Builds a function that calls operations of the management API through a client. */
 export const makeCall = (
   url: string,
   use: Management["Service"]["use"]
@@ -179,7 +179,10 @@ export const makeCall = (
 
 const methods = ["GET", "POST", "PATCH", "DELETE"] as const
 
-/** The contract has the schemas of all bodies: it is loaded by the first command that calls. */
+/**
+ * The endpoint of an operation. The contract contains the schemas of all bodies, so it is only loaded by the first
+ * call.
+ */
 const endpointOf = (operation: Operation) =>
   Effect.promise(async () => {
     const { Api } = await import("../contract/Api.ts")
@@ -196,7 +199,7 @@ const keyRemedy = "Set GATEWAY_API_KEY to an API key with the scopes of the comm
 const tokenRemedy =
   "Set ADMIN_TOKEN to the token of the service, or give --token; an embedded service stores its token in DATA_DIR/admin-token"
 
-/** The client, and the variable of its credential. */
+/** The client for a caller, and the name of its credential's variable. */
 const clientFor = (as: Caller, user: Known, operator: Known) => {
   const isOperator = as === "operator" || (as === "either" && Option.isNone(user))
   const found = isOperator ? operator : user
@@ -211,7 +214,7 @@ const clientFor = (as: Caller, user: Known, operator: Known) => {
     : wrongUsage("This command is for a user, and no API key is set", keyRemedy)
 }
 
-/** ADR 0218 */
+/** Whether it is unknown if the request took effect. ADR 0218 */
 const isUnclear = ({ _tag }: ClientError): boolean =>
   _tag === "ConnectionError" || _tag === "ServerError"
 
@@ -219,7 +222,7 @@ const remedies: ReadonlyMap<number, { readonly remedy: string }> = new Map(
   Object.entries(problemHelp).map(([code, help]) => [Number(code), help])
 )
 
-/** Where the ids of a path's noun are. */
+/** How to find the id of a resource, by the noun in its path. */
 const idsOf: Readonly<Record<string, string>> = {
   users: "`gateway users list` shows the ids of users",
   "api-keys": "`gateway keys list` shows the ids of keys",
@@ -236,12 +239,12 @@ const remedyOf = (code: number, noun: string | undefined): string | undefined =>
   return remedies.get(code)?.remedy
 }
 
-/** The credential itself is wrong. docs/reference/errors.md#problem-codes */
+/** Problem codes that mean that the credential itself is wrong. docs/reference/errors.md#problem-codes */
 const credentialCodes = new Set([1001, 1002, 1003, 1004])
 
 const problemIn = Schema.decodeUnknownOption(Schema.Json)
 
-/** The refusal of the service with its remedy, or that the service was not reached. */
+/** The service's refusal with its remedy, or that the service could not be reached. */
 const faultOf = (
   url: string,
   credential: string,
@@ -286,7 +289,7 @@ const foreignReason = (url: string, what: string): Reason => ({
 
 export const foreign = (url: string, what: string) => new CommandFault(foreignReason(url, what))
 
-/** Node puts the system's code into the cause of the cause. */
+/** The system's error code, which Node puts into the cause of the cause. */
 const systemCodeOf = (error: unknown, depth = 0): string | undefined => {
   if (typeof error !== "object" || error === null || depth > 4) return undefined
   if ("code" in error && typeof error.code === "string") return error.code

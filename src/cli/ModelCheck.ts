@@ -23,7 +23,8 @@ export const missingAt = (
 }
 
 /**
- * Logs at startup which of the catalog's models an account lacks, and which no account has. docs/reference/vendors.md#dashscope-regions
+ * Logs at startup which of the catalog's models each account lacks, and which no account has.
+ * docs/reference/vendors.md#dashscope-regions
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -21,18 +21,17 @@ import { GuardedConnector } from "../vendors/NamedHosts.ts"
 import * as VendorHttp from "../vendors/VendorHttp.ts"
 import { failed } from "./terminal/Fault.ts"
 
-/** The model that a command imports. */
 export interface ImportRequest {
   readonly vendor: "fal" | "replicate"
   readonly id: string
-  /** Its public name; absent: by its id. */
+  /** Its public name. Absent: derived from its id. */
   readonly model: string | undefined
   readonly result: MediaKind | undefined
-  /** Where its schema is, if not at the vendor. */
+  /** Where to read its schema from. Absent: from the vendor. */
   readonly from: string | undefined
 }
 
-/** Larger documents are not read. fal's have some 20 kilobytes. */
+/** The maximum size of a document. fal's have about 20 kilobytes. */
 const documentBytesMax = 4 * 1024 * 1024
 const documentTimeout = Duration.seconds(30)
 
@@ -45,7 +44,7 @@ const falSchemas = "https://fal.ai/api/openapi/queue/openapi.json"
 
 const keyOf = ({ key }: AccountSetting) => ({ authorization: `Bearer ${Redacted.value(key)}` })
 
-/** The address of the schema, and the account whose key it needs. */
+/** The URL of the schema, and the account whose key it requires. */
 const placeOf = Effect.fnUntraced(function* ({ from, id, vendor }: ImportRequest) {
   if (from !== undefined) return { url: from }
   if (vendor === "fal") {
@@ -70,7 +69,7 @@ const refusals: Readonly<Record<number, string>> = {
 const utf8 = new TextDecoder()
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The published document. Only the operator's own base is called without the egress guard. */
+/** Reads the published document. Only the operator's own base URL is read without the egress guard. */
 const readDocument = Effect.fnUntraced(function* (request: ImportRequest) {
   const { account, url } = { account: undefined, ...(yield* placeOf(request)) }
   const host = URL.parse(url)?.host ?? ""
@@ -103,12 +102,12 @@ const readDocument = Effect.fnUntraced(function* (request: ImportRequest) {
     : yield* failed(`The schema of ${request.id} at ${host} is not JSON`)
 })
 
-/** `fal-ai/flux/dev` is `flux-dev`, and `owner/name` is `name`. */
+/** The public name from an id: `fal-ai/flux/dev` becomes `flux-dev`, and `owner/name` becomes `name`. */
 const nameOf = (id: string): string => id.split("/").slice(1).join("-")
 
 const decodeRow = Schema.decodeUnknownResult(MediaModel, bodyParseOptions)
 
-/** Everything but its price has to be as reload accepts it. */
+/** The row of the model. Everything but its price must be valid for a reload. */
 const rowOf = Effect.fnUntraced(function* (
   { id, model = nameOf(id), vendor }: ImportRequest,
   { notes, ...published }: PublishedModel
@@ -123,7 +122,7 @@ const rowOf = Effect.fnUntraced(function* (
   )
 })
 
-/** Reads the published schema of a model as a row of `mediaModels` without a price. */
+/** Turns the published schema of a model into a row of `mediaModels` without a price. */
 export const importedRow = Effect.fn("ModelImport.importedRow")(function* (request: ImportRequest) {
   const { id, result, vendor } = request
   if (!ids[vendor].test(id)) {
@@ -159,7 +158,7 @@ const sameName = (
   one.vendor === vendor &&
   one.model === model
 
-/** Adds a row to a catalog file, which may not exist yet; returns the place of its missing price. */
+/** Adds a row to a catalog file, which is created if necessary. Returns the position of the missing price. */
 export const addRow = Effect.fn("ModelImport.addRow")(function* (
   path: string,
   row: Schema.Json & { readonly vendor: string; readonly model: string }
@@ -179,7 +178,7 @@ export const addRow = Effect.fn("ModelImport.addRow")(function* (
     )
   }
   const next = { ...file, mediaModels: Arr.append(mediaModels, row) }
-  // In one step, so that a reload never reads half of it
+  // Replaces the file atomically, so that a reload never reads half of it
   const real = isThere ? yield* Effect.mapError(files.realPath(path), cannot("read")) : path
   const part = `${real}.${yield* Clock.currentTimeMillis}.tmp`
   yield* files

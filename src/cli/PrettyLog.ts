@@ -9,7 +9,7 @@ const escapeOf = (character: string): string =>
 
 const escaped = (text: string): string => text.replaceAll(controls, escapeOf)
 
-/** A text on one line, or a value as shown by Node, possibly on several. */
+/** A text on one line, or a value as Node prints it, possibly on several. */
 const shown = (value: unknown): string =>
   typeof value === "string"
     ? escaped(value)
@@ -27,8 +27,8 @@ const colors: { readonly [level in string]?: "red" | "yellow" | "green" } = {
 const levelText = (level: string): string => styleText(["bold", colors[level] ?? "gray"], level)
 
 /**
- * An entry for people: one line, with causes and annotations indented below it. External text can neither start a
- * line nor control the terminal. docs/reference/configuration.md#logging
+ * Formats an entry for people: one line, with causes and annotations indented below it. External text can neither start
+ * a line nor control the terminal. docs/reference/configuration.md#logging
  */
 export const formatPretty: Logger.Logger<unknown, string> = Logger.map(
   Logger.formatStructured,
@@ -49,5 +49,5 @@ export const formatPretty: Logger.Logger<unknown, string> = Logger.map(
   }
 )
 
-/** One line of JSON; also escapes characters that JSON does not. */
+/** Formats an entry as one line of JSON, and also escapes characters that JSON does not. */
 export const formatJson: Logger.Logger<unknown, string> = Logger.map(Logger.formatJson, escaped)

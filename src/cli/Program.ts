@@ -24,7 +24,7 @@ import { CommandFault, exitCode } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
 import { plainText } from "./terminal/Table.ts"
 
-/** docs/cli.md */
+/** The root command. docs/cli.md */
 export const gateway = Command.make("gateway").pipe(
   Command.withDescription("Run a Generation Gateway, or work with one"),
   Command.withSubcommands([
@@ -51,7 +51,7 @@ export const gateway = Command.make("gateway").pipe(
   Command.withGlobalFlags(settings)
 )
 
-/** Usage errors go to stderr and point to the help, which is printed only on request. */
+/** Prints usage errors to stderr with a pointer to the help, which is printed only on request. */
 const presenter: CliOutput.Presenter = {
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -67,11 +67,11 @@ const presenter: CliOutput.Presenter = {
 
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 
-/** The error on stderr, or with `--json` its document on stdout. docs/cli.md#json */
+/** Prints the error to stderr, or with `--json` its document to stdout. docs/cli.md#json */
 const report = (isJson: boolean) =>
   Effect.fnUntraced(function* (fault: CommandFault) {
     const { code = exitCode.failed, isPrinted, message, problem = null, remedy } = fault
-    // A refusal may quote names given by others
+    // A refusal may quote names that other people chose
     yield* Console.error(`Error: ${message.split("\n").map(plainText).join("\n")}`)
     if (remedy !== undefined) yield* Console.error(`Remedy: ${plainText(remedy)}`)
     if (!isJson || isPrinted === true || code === exitCode.usage) return
@@ -79,7 +79,7 @@ const report = (isJson: boolean) =>
     yield* Console.log(JSON.stringify({ error }, null, 2))
   })
 
-/** One command, from its arguments to its exit. */
+/** Runs one command, from its arguments to its exit code. */
 export const run = (args: ReadonlyArray<string>) =>
   Command.runWith(gateway, { version })(args).pipe(
     Effect.tapError((error) =>
@@ -89,7 +89,7 @@ export const run = (args: ReadonlyArray<string>) =>
     Effect.provideService(CliConfig.CliConfig, CliConfig.make({ builtIns }))
   )
 
-/** Ends the process with the exit code of docs/cli.md#exit-codes. */
+/** Ends the process with an exit code from docs/cli.md#exit-codes. */
 export const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isSuccess(exit)) return onExit(exitCode.ok)
   const error = Cause.squash(exit.cause)

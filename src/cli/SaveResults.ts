@@ -9,8 +9,8 @@ export const resultsOf = (task: TaskResult): ReadonlyArray<string> =>
   task.images ?? task.videos ?? task.audios ?? task.meshes ?? task.documents ?? []
 
 /**
- * Downloads the media of a task into a folder, named after the task. An existing file is overwritten: it has the
- * task's name, so it is the same medium.
+ * Downloads the media of a task into a folder. Each file is named after the task, so an existing file is the same
+ * medium and is overwritten.
  */
 export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: string) {
   const files = yield* FileSystem.FileSystem
@@ -28,7 +28,7 @@ export const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder
       const name = `${task.task_info.id}-${at + 1}.${extensionOf(type)}`
       const bytes = new Uint8Array(yield* response.arrayBuffer)
       const file = path.join(folder, name)
-      // Completely or not at all
+      // Written under another name first, so that the file is complete or absent
       yield* usable(files.writeFile(`${file}.part`, bytes))
       yield* usable(files.rename(`${file}.part`, file))
       return file

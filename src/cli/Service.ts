@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { roleVariable } from "./processes/Messages.ts"
 
 /**
- * The service: what `src/main.ts` and `gateway serve` run until they are stopped. With `PROCESSES` it is the supervisor
- * of the processes that serve, which needs little of what they load.
+ * The service, which `src/main.ts` and `gateway serve` run until they are stopped. With `PROCESSES` this is the
+ * supervisor of the serving processes, which loads only a small part of the code.
  */
 export const service = Effect.suspend(() => {
   const { env } = globalThis.process
@@ -17,5 +17,5 @@ export const service = Effect.suspend(() => {
       )
 })
 
-/** The end of a process that runs it: a requested, orderly end is 0. ADR 0155. */
+/** Ends the process that ran the service; the exit code of a requested end is 0. ADR 0155. */
 export { teardown } from "./Logging.ts"

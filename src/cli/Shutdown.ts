@@ -5,7 +5,8 @@ import { Drain } from "../process/Drain.ts"
 import { ProcessGroup } from "../process/ProcessGroup.ts"
 
 /**
- * Drains the process after a stop signal, before anything else ends. It has to be the last layer to be built. docs/operating.md#stopping, ADR 0155.
+ * Drains the process after a stop signal, before anything else is released. It must be the last layer to be built.
+ * docs/operating.md#stopping, ADR 0155.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -16,12 +17,12 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** Time for actors, records and the store after the grace period or a second signal. */
+/** How long actors, records and the store may take after the grace period or a second signal. */
 const closingMillisMax = 5000
 
 /**
- * Work that cannot be interrupted, or waits for a silent store, must not keep the process alive; its next owner finds
- * it in the store.
+ * Ends the process even if work cannot be interrupted or waits for a store that does not respond. The work's next owner
+ * finds it in the store.
  */
 const endWithin = (millis: number) =>
   setTimeout(() => globalThis.process.exit(0), millis + closingMillisMax).unref()
@@ -56,7 +57,7 @@ const makeDrain = Effect.gen(function* () {
   })
 
   const drained = Effect.gen(function* () {
-    // The first signal started the drain; another one hurries it
+    // The first signal started the drain; another one shortens it
     group.onHurry(() => {
       Effect.runFork(drain.hurry)
       endWithin(0)

@@ -3,11 +3,14 @@ import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
 import { Otlp } from "effect/observability"
 import { AppConfig } from "../config/Config.ts"
 
-/** Concurrent exports, so that a slow or silent collector does not fill the memory. */
+/** The maximum number of concurrent exports, so that a slow or silent collector does not fill the memory. */
 const exportsMax = 16
 const exportMillis = 10_000
 
-/** Fails an export with an error that the exporter does not retry; it then pauses for a minute. ADR 0223. */
+/**
+ * Beyond the maximum, an export fails with an error that the exporter does not retry; the exporter then pauses for a
+ * minute. ADR 0223.
+ */
 export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient => {
   const slots = Semaphore.makeUnsafe(exportsMax)
   return HttpClient.transform(client, (sent, request) =>
@@ -33,8 +36,8 @@ export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
 }
 
 /**
- * `OTEL_EXPORTER_OTLP_ENDPOINT`: exports traces, metrics and logs; secrets are
- * removed from traces. docs/reference/configuration.md#telemetry
+ * Exports traces, metrics and logs to `OTEL_EXPORTER_OTLP_ENDPOINT`. Secrets are removed from traces.
+ * docs/reference/configuration.md#telemetry
  */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ otlpEndpoint, serviceName }) =>

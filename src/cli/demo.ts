@@ -8,8 +8,8 @@ import { runScenario } from "./demo/Scenario.ts"
 import { orFault, runningTarget, startTarget } from "./demo/Target.ts"
 
 /**
- * `npm run demo`: tasks, webhooks and wallet through the HTTP interface, against a service that it starts or
- * the one at `GATEWAY_URL`. Exit status 0 only if every check passed. ADR 0042.
+ * `npm run demo`: exercises tasks, webhooks and the wallet over HTTP, against a service that it starts or the one at
+ * `GATEWAY_URL`. The exit status is 0 only if every check passed. ADR 0042.
  */
 const demo = Effect.gen(function* () {
   const report = yield* Report

@@ -5,7 +5,7 @@ import { load } from "./LoadingSignals.ts"
 const commands = () => import("./CommandLine.ts")
 
 if (globalThis.process.argv[2] === "serve") {
-  // Before everything that takes time to load
+  // Called before everything that takes time to load
   withHeapFlags()
   await load(commands)
 } else {

@@ -6,8 +6,8 @@ import { schemaFiles } from "../http/openapi/SchemaFiles.ts"
 import { clientTypes } from "./client/clientTypes.ts"
 
 /**
- * `npm run schema`: writes the files generated from the code: `schema/`, the error codes in `docs`, the types of the
- * client.
+ * `npm run schema`: writes the files that are generated from the code: `schema/`, the error codes in `docs`, and the
+ * types of the client.
  */
 const main = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem

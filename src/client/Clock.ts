@@ -6,7 +6,7 @@ export interface ClientClock {
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>
 }
 
-/** The longest delay of `setTimeout`. */
+/** The longest delay that `setTimeout` supports. */
 const millisecondsMax = 2 ** 31 - 1
 
 export const systemClock: ClientClock = {
@@ -34,13 +34,13 @@ export interface Bounds {
   readonly signal: AbortSignal | undefined
   /** Milliseconds; `undefined` means no limit. */
   readonly timeout: number | undefined
-  /** Makes the error with which the work rejects after the timeout. */
+  /** Creates the error with which the work is rejected after the timeout. */
   readonly late: () => unknown
 }
 
 /**
- * Runs the work with a signal that aborts when the caller's signal does, after the timeout, or when the work has
- * ended. Rejects as soon as the signal aborts, even if the work ignores it.
+ * Runs the work with a signal that aborts when the caller's signal does, after the timeout, or once the work has ended.
+ * Rejects as soon as the signal aborts, even if the work ignores it.
  */
 export const bounded = async <A>(
   { clock, late, signal, timeout }: Bounds,

@@ -1,16 +1,19 @@
 import type { Problem } from "./schema.ts"
 import type { Task, TaskRef } from "./Task.ts"
 
-/** A fault of one field of a request: a JSON pointer as a URI fragment, `#/images/0`. docs/reference/errors.md#faults-of-a-body */
+/**
+ * A fault in one field of a request. The field is a JSON pointer as a URI fragment, such as `#/images/0`.
+ * docs/reference/errors.md#faults-of-a-body
+ */
 export type Fault = NonNullable<Problem["errors"]>[number]
 
-/** Every failed request rejects with a subclass of this: `catch (error) { if (error instanceof GatewayError) … }`. */
+/** The base class of all errors of failed requests: `catch (error) { if (error instanceof GatewayError) … }`. */
 export class GatewayError extends Error {
   /** The name of the class, also in `name`; Effect's `catchTag` uses it. */
   readonly _tag: string = "GatewayError"
-  /** HTTP status; 0 when there was no response. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
-  /** docs/reference/errors.md#problem-codes; `undefined` when the response was not the gateway's. */
+  /** docs/reference/errors.md#problem-codes; `undefined` if the response did not come from the gateway. */
   readonly code: number | undefined
   readonly title: string
   readonly detail: string
@@ -21,7 +24,7 @@ export class GatewayError extends Error {
   readonly retryAfter: number | undefined
   /** The key sent with the request. Within 24 hours, the same request with this key creates nothing twice. */
   readonly idempotencyKey: string | undefined
-  /** The gateway's response, if the gateway responded. docs/reference/errors.md#problem-body */
+  /** The body of the gateway's response, if there is one. docs/reference/errors.md#problem-body */
   readonly problem: Problem | undefined
 
   constructor(details: ErrorDetails, cause?: unknown) {
@@ -57,7 +60,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** The fields of an error, none of them secret. */
+/** The fields of an error. None of them is secret. */
 export type ErrorDetails = Pick<GatewayError, "status" | "title" | "detail"> &
   Partial<Omit<GatewayError, keyof Error | "_tag">>
 
@@ -83,17 +86,17 @@ export class InsufficientCreditsError extends GatewayError {
   }
 }
 
-/** 400, 413, 415 and the like: the request is wrong; `faults` lists every fault of its fields. */
+/** 400, 413, 415 and similar: the request is invalid. `faults` lists every fault of its fields. */
 export class ValidationError extends GatewayError {
   override readonly _tag = "ValidationError"
 }
 
-/** 404: the model, route or resource does not exist or belongs to another user. */
+/** 404: the model, route or resource does not exist, or belongs to another user. */
 export class NotFoundError extends GatewayError {
   override readonly _tag = "NotFoundError"
 }
 
-/** 409: the current state forbids the request. 422: the idempotency key was used with another request. */
+/** 409: the current state does not allow the request. 422: the idempotency key was used with a different request. */
 export class ConflictError extends GatewayError {
   override readonly _tag = "ConflictError"
 }
@@ -103,14 +106,14 @@ export class RateLimitError extends GatewayError {
   override readonly _tag = "RateLimitError"
 }
 
-/** 5xx, or a response that is not the gateway's. */
+/** 5xx, or a response that did not come from the gateway. */
 export class ServerError extends GatewayError {
   override readonly _tag = "ServerError"
 }
 
 /**
- * There was no response, or it broke off. Whether the request took effect is unknown; sent again with its
- * `idempotencyKey`, it does nothing twice and returns the first result.
+ * There was no response, or it was cut off. Whether the request took effect is unknown. Sent again with its
+ * `idempotencyKey`, it has no second effect and returns the first result.
  */
 export class ConnectionError extends GatewayError {
   override readonly _tag = "ConnectionError"
@@ -119,7 +122,7 @@ export class ConnectionError extends GatewayError {
 /** The caller's deadline has passed. The task continues. */
 export class TimeoutError extends GatewayError {
   override readonly _tag = "TimeoutError"
-  /** The task whose end was awaited. */
+  /** The task that was being waited for. */
   readonly task: TaskRef | undefined
 
   constructor(details: ErrorDetails, task?: TaskRef) {
@@ -156,7 +159,7 @@ export type ClientError =
 const isProblem = (body: unknown): body is Problem =>
   typeof body === "object" && body !== null && "code" in body && "title" in body
 
-/** Seconds, from a number or an HTTP date. RFC 9110, 10.2.3 */
+/** The delay in seconds, from a number or an HTTP date. RFC 9110, 10.2.3 */
 export const retryAfterOf = (headers: Headers, now: number): number | undefined => {
   const text = headers.get("retry-after")
   if (text === null) return undefined
@@ -164,7 +167,7 @@ export const retryAfterOf = (headers: Headers, now: number): number | undefined 
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
 
-/** The error of a response without success; `body` is its parsed JSON, or its text. */
+/** The error for an unsuccessful response. `body` is its parsed JSON, or its text. */
 export const errorOf = (
   response: Response,
   body: unknown,

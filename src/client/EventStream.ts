@@ -38,14 +38,14 @@ export async function* dataOf(
 }
 
 /**
- * The gateway sends a comment every 15 seconds: a stream that is silent for longer is broken.
+ * A stream without data for this long is broken, because the gateway sends a comment every 15 seconds.
  * docs/reference/tasks.md#event-stream
  */
 const silenceMillis = 45_000
 
 /**
- * The `data` of the events of a response until it ends, breaks off or falls silent. Rejects as `Transport.open` does,
- * and if the response is not an event stream.
+ * The `data` of a response's events, until it ends, is cut off or falls silent. Rejects like `Transport.open`, and if
+ * the response is not an event stream.
  */
 export async function* openEvents(
   transport: Transport,

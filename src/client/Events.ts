@@ -9,7 +9,7 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type EventType = WebhookEndpoint["events"][number]
 
-/** All except `webhook.failing`, `key.expiring` and OpenAI's, which are sent to endpoints only. */
+/** All events except `webhook.failing`, `key.expiring` and OpenAI's, which are only sent to endpoints. */
 export type StreamedEventType = Exclude<
   EventType,
   "webhook.failing" | "key.expiring" | `response.${string}` | `video.${string}` | `batch.${string}`
@@ -22,20 +22,20 @@ export interface PublishedEvent {
   /** ISO 8601. */
   readonly created_at: string
   readonly task_id: string | null
-  /** The text of the bytes that a delivery sends. */
+  /** The body that a delivery sends, as text. */
   readonly body: string
-  /** The position of this event in the stream. A stream opened with it as `after` continues with the next event. */
+  /** The position of this event in the stream. A stream opened with it as `after` starts with the next event. */
   readonly position?: string
 }
 
 export interface ListenOptions extends RequestOptions {
   /** Default: all. */
   readonly types?: ReadonlyArray<StreamedEventType> | undefined
-  /** ISO 8601: also sends events created since this time. */
+  /** ISO 8601. Also sends events created since this time. */
   readonly since?: string | undefined
-  /** The `position` of an event: sends the events after it. */
+  /** The `position` of an event. Sends the events after it. */
   readonly after?: string | undefined
-  /** Called when the connection was lost or ended by the gateway; the client opens it again. */
+  /** Called when the connection was lost or closed by the gateway. The client then reconnects. */
   readonly onCut?: (() => void) | undefined
 }
 
@@ -50,16 +50,17 @@ const allTypes: ReadonlyArray<StreamedEventType> = [
 /** A resumed stream repeats at most one event, possibly with alerts in between. */
 const seenMax = 16
 
-/** Whether a later attempt may succeed. A browser reports a redirect as status 0. */
+/** Whether a later attempt may succeed. Browsers report a redirect as status 0. */
 const isPassing = (error: GatewayError): boolean =>
   error instanceof ConnectionError || (error.status !== 0 && isTransient(error.status, false))
 
 /** The events of the tasks and the balance of the key's user. docs/reference/http.md#events-of-a-user */
 export const eventsOf = (api: Requests) => ({
   /**
-   * An endless stream of events from now on, each once, in the order in which they happened; needs scope `manage`. A
-   * lost connection resumes where it broke off. Rejects with the reason of the signal, and when a retry cannot help:
-   * the gateway refuses the key or the position, or the server is not a gateway. A slow consumer loses no events.
+   * An endless stream of events from now on, each once and in the order in which they happened. Requires scope
+   * `manage`. After a lost connection the stream resumes where it was cut. Rejects with the reason of the signal, and
+   * if a retry cannot help: the gateway refuses the key or the position, or the server is not a gateway. A slow
+   * consumer loses no events.
    */
   listen: (options?: ListenOptions) => listen(api, options)
 })

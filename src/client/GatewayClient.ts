@@ -17,7 +17,7 @@ import { Transport } from "./Transport.ts"
 import type { RequestOptions } from "./Transport.ts"
 
 export interface ClientOptions extends RequestOptions {
-  /** The address of the gateway: `https://gateway.example.com`, with its path if it has one. */
+  /** The address of the gateway, such as `https://gateway.example.com`, with its path if it has one. */
   readonly baseUrl: string
   /** An API key, or the operator's token. It is sent only to `baseUrl` and appears in no error or log. */
   readonly apiKey: string
@@ -27,11 +27,11 @@ export interface ClientOptions extends RequestOptions {
   readonly serviceName?: string | undefined
   /** For tests. */
   readonly clock?: ClientClock | undefined
-  /** Returns 0 to 1, for the jitter of retries. */
+  /** Returns a number from 0 to 1, for the jitter of retries. */
   readonly random?: (() => number) | undefined
 }
 
-/** Characters allowed in a header. `fetch` would quote any other text in its error. */
+/** Characters that are allowed in a header. `fetch` would quote any other text in its error. */
 const headerText = /^[\x21-\x7e]+$/u
 
 /**
@@ -100,14 +100,14 @@ export class GatewayClient {
   }
 
   /**
-   * Any route: `client.request("GET /manage/v1/users/{id}", { path: { id } })`. Typed for the management API; other
-   * routes take and return JSON. A POST to a route without idempotency keys is sent once.
+   * Calls any route: `client.request("GET /manage/v1/users/{id}", { path: { id } })`. Routes of the management API are
+   * typed; others take and return JSON. A POST to a route without idempotency keys is sent only once.
    */
   request<R extends AnyRoute>(route: R, ...options: ArgumentsOf<R>): Promise<AnswerOf<R>> {
     return this.#requests.request(route, ...options)
   }
 
-  /** Any list of the management API: `client.list("GET /manage/v1/audit-log")`. */
+  /** Lists any list of the management API: `client.list("GET /manage/v1/audit-log")`. */
   list<R extends ListRoute>(
     route: R,
     filter?: FilterOf<R>,

@@ -10,9 +10,12 @@ export const newIdempotencyKey = (): string => {
     .join("")
 }
 
-/** POSTs whose idempotency key the gateway stores: creates of tasks, in any shape, and the management API. */
+/** POSTs whose idempotency key the gateway stores: creates of tasks, in any format, and the management API. */
 const keptPaths =
   /^\/(?:manage\/v1\/.+|vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|v1\/(?:images\/(?:generations|edits)|videos))$/u
 
-/** docs/reference/tasks.md#idempotency, docs/reference/http.md#idempotency-of-management-requests */
+/**
+ * Whether the gateway stores idempotency keys for this path. docs/reference/tasks.md#idempotency,
+ * docs/reference/http.md#idempotency-of-management-requests
+ */
 export const keepsKeys = (path: string): boolean => keptPaths.test(path.replace(/\?.*$/su, ""))

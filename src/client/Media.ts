@@ -24,7 +24,7 @@ const base64Of = async (media: Exclude<Media, string>): Promise<string> => {
   return texts.join("")
 }
 
-/** The JSON text of a body, with bytes as Base64. Streams are read only once, even if the request is retried. */
+/** The JSON of a body, with bytes as Base64. Streams are read only once, even if the request is retried. */
 export const encodeBody = async (body: unknown): Promise<string> => {
   const encoded = async (value: unknown): Promise<unknown> => {
     if (isBytes(value)) return base64Of(value)
@@ -37,8 +37,8 @@ export const encodeBody = async (body: unknown): Promise<string> => {
 }
 
 /**
- * A file on disk as a medium, on Node 22, Deno and Bun: `images: [await fileFrom("cat.png")]`. Browsers already have
- * `File`.
+ * Reads a file on disk as a medium, on Node 22, Deno and Bun: `images: [await fileFrom("cat.png")]`. Browsers already
+ * have `File`.
  */
 export const fileFrom = async (path: string): Promise<Blob> => {
   // Not an import, because a bundler for browsers could not resolve it

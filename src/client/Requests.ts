@@ -3,12 +3,12 @@ import type { Operations, Page } from "./schema.ts"
 import { notTheGateway } from "./Task.ts"
 import type { Reply, RequestOptions, Transport } from "./Transport.ts"
 
-/** Routes of the management API, typed: `GET /manage/v1/wallet`. */
+/** The typed routes of the management API, such as `GET /manage/v1/wallet`. */
 export type Route = keyof Operations
 
 export type ResponseOf<R extends Route> = Operations[R]["response"]
 
-/** Options of a POST whose repetition the gateway recognizes. */
+/** Options of a POST for which the gateway recognizes repeats. */
 export interface WriteOptions extends RequestOptions {
   /** 1 to 255 characters; default: a new UUID for each call. docs/reference/tasks.md#idempotency */
   readonly idempotencyKey?: string | undefined
@@ -26,7 +26,7 @@ interface AnyOptions extends WriteOptions {
 type OptionsOf<R extends Route> = Omit<Operations[R], "response"> &
   WriteOptions & { readonly headers?: Readonly<Record<string, string>> | undefined }
 
-/** A route of the OpenAPI document, or any other: `POST /v1/embeddings`. */
+/** A route of the OpenAPI document, or any other, such as `POST /v1/embeddings`. */
 export type AnyRoute = Route | (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` & {})
 
 export type ArgumentsOf<R extends AnyRoute> = R extends Route
@@ -48,14 +48,14 @@ export type ItemOf<R extends ListRoute> = Operations[R] extends {
   ? Item
   : never
 
-/** The filters of a list; `limit` is the size of a page, 1 to 100. docs/reference/http.md#lists */
+/** The filters of a list. `limit` is the page size, 1 to 100. docs/reference/http.md#lists */
 export type FilterOf<R extends ListRoute> = Operations[R] extends { readonly query?: infer Query }
   ? NonNullable<Query>
   : never
 
-/** The items of a list, newest first, of all pages: `for await (const task of list)`. */
+/** The items of all pages of a list, newest first: `for await (const task of list)`. */
 export interface List<Item> extends AsyncIterable<Item> {
-  /** One page: the first, or the one after the page that returned this `next_cursor`. */
+  /** Reads one page: the first, or the one after the page that returned this `next_cursor`. */
   readonly page: (cursor?: string) => Promise<Page<Item>>
   readonly pages: () => AsyncIterable<Page<Item>>
 }
@@ -73,7 +73,7 @@ export const queryText = (query: Readonly<Record<string, unknown>> = {}): string
 const isPage = (body: unknown): body is Page<unknown> =>
   typeof body === "object" && body !== null && "data" in body && "next_cursor" in body
 
-/** The requests of a client, by route. */
+/** Sends the requests of a client, by route. */
 export class Requests {
   readonly transport: Transport
 

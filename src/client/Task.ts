@@ -3,17 +3,17 @@ import { builtInModels } from "./schema.ts"
 import type { ModelInputs, TaskError, TaskResult } from "./schema.ts"
 
 /**
- * The name of a model in the built-in catalog, or any model as `vendor/model` (its path ends in `generation`) or
+ * The name of a model in the built-in catalog, or any model as `vendor/model` (its path ends with `generation`) or
  * `vendor/model/edit`.
  */
 export type ModelName = keyof ModelInputs | (`${string}/${string}` & {})
 
-/** The body of a create: typed for models in the built-in catalog, any object for others. */
+/** The body of a create. It is typed for models in the built-in catalog; for others it is any object. */
 export type InputOf<Model extends ModelName> = Model extends keyof ModelInputs
   ? ModelInputs[Model]
   : Readonly<Record<string, unknown>>
 
-/** Identifies a task; items of `tasks.list()` do too. Plain data: store it with your order. */
+/** Identifies a task, as items of `tasks.list()` also do. It is plain data that you can store with your order. */
 export interface TaskRef {
   readonly id: string
   readonly vendor: string
@@ -21,7 +21,7 @@ export interface TaskRef {
   readonly action: "generation" | "edit" | "responses" | "batches"
 }
 
-/** The state of a task at one time. docs/reference/tasks.md#result */
+/** The state of a task at a given time. docs/reference/tasks.md#result */
 export interface Task extends TaskRef {
   readonly status: "pending" | "processing" | "completed" | "failed"
   /** ISO 8601. */
@@ -29,17 +29,17 @@ export interface Task extends TaskRef {
   readonly updated_at: string
   /** Present only when `status` is `failed`. */
   readonly error?: TaskError
-  /** URLs, valid for 24 hours; empty unless `status` is `completed` and the model generates images. */
+  /** URLs that are valid for 24 hours. Empty unless `status` is `completed` and the model generates images. */
   readonly images: ReadonlyArray<string>
   readonly videos: ReadonlyArray<string>
   readonly audios: ReadonlyArray<string>
   /** 3D files. */
   readonly meshes: ReadonlyArray<string>
-  /** JSON. */
+  /** JSON documents. */
   readonly documents: ReadonlyArray<string>
-  /** As sent with the create. */
+  /** The metadata that was sent with the create. */
   readonly metadata?: Readonly<Record<string, string>>
-  /** Credits held or charged; absent from tasks that come from a stream. */
+  /** Credits held or charged. Absent if the task comes from a stream. */
   readonly cost?: string
   /** Whether the simulator runs the task. */
   readonly sandbox: boolean
@@ -69,7 +69,7 @@ export const isEnded = ({ status }: Task): boolean => status === "completed" || 
 const isResult = (body: unknown): body is TaskResult =>
   typeof body === "object" && body !== null && "task_info" in body
 
-/** The value of a header such as `X-Service-Cost`, whatever the service is called. */
+/** The value of a header such as `X-Service-Cost`, whatever the service's name is. */
 export const serviceHeader = (headers: Headers, name: string): string | undefined => {
   for (const [header, value] of headers) {
     if (header.startsWith("x-") && header.endsWith(`-${name}`)) return value
@@ -80,7 +80,7 @@ export const serviceHeader = (headers: Headers, name: string): string | undefine
 export const notTheGateway = (status: number): ServerError =>
   new ServerError({ status, title: "The response is not the gateway's", detail: "" })
 
-/** `body`: the parsed JSON of a create, of GET, of a cancel or of an event of the stream. */
+/** Parses a task; `body` is the JSON of a create, of GET, of a cancel or of an event in a stream. */
 export const taskOf = (
   { action, model, vendor }: Omit<TaskRef, "id">,
   body: unknown,
@@ -95,7 +95,7 @@ export const taskOf = (
     vendor,
     model,
     action,
-    // The response to a create may have no status
+    // The response to a create may not contain a status
     status: info.status ?? "pending",
     created_at: info.created_at,
     updated_at: info.updated_at,

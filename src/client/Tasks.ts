@@ -9,34 +9,37 @@ import { isEnded, notTheGateway, pathOf, placeOf, serviceHeader, taskOf } from "
 import type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
 import type { ClientRequest, RequestOptions } from "./Transport.ts"
 
-/** A task as its create returned it. */
+/** A task as returned by its create. */
 export interface CreatedTask extends Task {
-  /** The key of the create: for 24 hours, the same create with this key returns this task. */
+  /** The idempotency key of the create. For 24 hours, the same create with this key returns this task. */
   readonly idempotencyKey: string
-  /** The task already existed: an earlier create with the same key created it. */
+  /** Whether the task already existed, because an earlier create with the same key created it. */
   readonly replayed: boolean
-  /** Credits available after the hold. */
+  /** Available credits after the hold. */
   readonly balance?: string
 }
 
 export interface CreateOptions extends WriteOptions {
-  /** Credits, such as `7.50`: a create that costs more is refused. docs/reference/keys-and-limits.md#maximum-of-a-request */
+  /**
+   * Credits, such as `7.50`. A create that costs more is refused.
+   * docs/reference/keys-and-limits.md#maximum-of-a-request
+   */
   readonly maxCost?: string | undefined
 }
 
 export interface WaitOptions extends RequestOptions {
   /**
-   * Milliseconds in total. Then the call rejects with `TimeoutError` and the task continues. Default: none, because
-   * the gateway ends every task by `TASK_DEADLINE`.
+   * The total time in milliseconds. After it the call rejects with `TimeoutError`, and the task continues. By default
+   * there is none, because the gateway ends every task by `TASK_DEADLINE`.
    */
   readonly deadline?: number | undefined
-  /** Called with the task at each observed change of state, including the last. */
+  /** Called with the task after each observed change of state, including the last one. */
   readonly onProgress?: ((task: Task) => void) | undefined
-  /** Polls instead of opening a stream. */
+  /** Whether to poll instead of opening a stream. */
   readonly poll?: boolean | undefined
 }
 
-/** Seconds between polls when the response has no `Retry-After`. docs/reference/tasks.md#polling */
+/** Seconds between polls if the response has no `Retry-After`. docs/reference/tasks.md#polling */
 const pollSeconds = 2
 
 /** Generation jobs. docs/reference/tasks.md */
@@ -50,9 +53,9 @@ export class Tasks {
   }
 
   /**
-   * Creates a task, which costs credits. A retry by the client returns the same task, because each call has an
-   * `Idempotency-Key`. After `ConnectionError` or `ServerError` it is unknown whether the task exists: call again
-   * with the error's `idempotencyKey`.
+   * Creates a task, which costs credits. Each call has an `Idempotency-Key`, so the client's own retries return the
+   * same task. After `ConnectionError` or `ServerError` it is unknown whether the task exists: call again with the
+   * error's `idempotencyKey`.
    */
   async create<Model extends ModelName>(
     model: Model,
@@ -83,7 +86,7 @@ export class Tasks {
     }
   }
 
-  /** Returns what a create would cost; creates nothing. docs/reference/tasks.md#dry-run */
+  /** Returns what a create would cost, without creating anything. docs/reference/tasks.md#dry-run */
   async quote<Model extends ModelName>(
     model: Model,
     body: InputOf<Model>,
@@ -100,14 +103,14 @@ export class Tasks {
     return reply.body.quote
   }
 
-  /** Gets the current state of the task; a failed task is not an error here. */
+  /** Returns the current state of the task. A failed task does not reject. */
   async get(task: TaskRef, options: RequestOptions = {}): Promise<Task> {
     return (await this.#poll(task, options)).polled
   }
 
   /**
-   * Yields the task now and after each observed change of state, until it ends. Uses the event stream; if no stream
-   * gets through, polls at the pace of `Retry-After`. A failed task is not an error here.
+   * Yields the task now and after each observed change of state until it ends. Uses the event stream. If streams are
+   * blocked, polls as often as `Retry-After` allows. A failed task does not reject.
    */
   async *watch(
     task: TaskRef,
@@ -123,7 +126,7 @@ export class Tasks {
         seen = streamed.status
         if (isEnded(streamed)) return
       }
-      // If a stream delivers nothing, something in between is buffering it
+      // If the stream delivered nothing, something in between buffers it
       streams = isStreamed
       const { polled, retryAfter } = await this.#poll(task, options)
       if (polled.status !== seen) yield polled
@@ -135,7 +138,7 @@ export class Tasks {
 
   /**
    * Waits until the task is completed. Rejects with `TaskFailedError`, with `TimeoutError`, or with the reason of the
-   * signal; after the last two the task continues, and you may wait for it again.
+   * signal. After the last two the task continues, and you can wait for it again.
    */
   async wait(task: TaskRef, options: WaitOptions = {}): Promise<Task> {
     const { deadline: timeout, onProgress, ...others } = options
@@ -157,7 +160,7 @@ export class Tasks {
   }
 
   /**
-   * Creates a task and waits for it; `onProgress` is first called with the created task. The deadline includes the
+   * Creates a task and waits for it. `onProgress` is first called with the created task. The deadline includes the
    * create.
    */
   async run<Model extends ModelName>(
@@ -173,7 +176,7 @@ export class Tasks {
     return this.wait(created, {
       ...others,
       deadline: deadline === undefined ? undefined : start + deadline - clock.now(),
-      // The first task of the stream usually has the state that the create returned
+      // The first task of the stream usually repeats the state that the create returned
       onProgress: (task) => {
         if (task.status !== created.status) onProgress?.(task)
       }
@@ -181,8 +184,8 @@ export class Tasks {
   }
 
   /**
-   * Cancels the task: it fails with code 4004 and its hold is released. Rejects with `ConflictError` if the task had
-   * ended in another way; returns a task that was already cancelled.
+   * Cancels the task: it fails with code 4004, and its hold is released. Rejects with `ConflictError` if the task has
+   * ended in another way. A task that was already cancelled is returned.
    */
   async cancel(task: TaskRef, options: RequestOptions = {}): Promise<Task> {
     try {
@@ -199,12 +202,14 @@ export class Tasks {
     }
   }
 
-  /** The tasks of the key's user; needs scope `manage`. docs/reference/tasks.md#history */
+  /** The tasks of the key's user. Requires scope `manage`. docs/reference/tasks.md#history */
   list(filter?: FilterOf<"GET /manage/v1/tasks">, options?: RequestOptions): List<TaskListItem> {
     return this.#requests.list("GET /manage/v1/tasks", filter, options)
   }
 
-  /** A task with its body, changes of state, vendor attempts, ledger entries and deliveries; needs scope `manage`. */
+  /**
+   * A task with its body, changes of state, vendor attempts, ledger entries and deliveries. Requires scope `manage`.
+   */
   timeline(id: string, options: RequestOptions = {}): Promise<TaskTimeline> {
     return this.#requests.request("GET /manage/v1/tasks/{id}", { ...options, path: { id } })
   }
@@ -218,7 +223,7 @@ export class Tasks {
     }
   }
 
-  /** The tasks of the event stream until it ends or breaks off. */
+  /** Yields the tasks of the event stream until it ends or is cut off. */
   async *#stream(ref: TaskRef, options: RequestOptions): AsyncGenerator<Task> {
     const { transport } = this.#requests
     const request = { ...requestOf("GET", ref), ...options }

@@ -3,13 +3,15 @@ import type { ClientClock } from "./Clock.ts"
 import { ConnectionError, errorOf, GatewayError } from "./Errors.ts"
 import { isRetried, isTransient, retryDelay } from "./Retry.ts"
 
-/** Settings of a client, each of which a request may override. */
+/** The settings of a client. Each request can override them. */
 export interface RequestOptions {
-  /** Aborts the request, which rejects with the signal's reason. Whether an aborted create took effect is unknown. */
+  /**
+   * Aborts the request, which then rejects with the signal's reason. Whether an aborted create took effect is unknown.
+   */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds for each attempt; default 60,000. */
+  /** The timeout of each attempt in milliseconds. Default 60,000. */
   readonly timeout?: number | undefined
-  /** Most retries, default 4; a request that could take effect twice is not retried. ADR 0218 */
+  /** The maximum number of retries. Default 4. A request that could take effect twice is not retried. ADR 0218 */
   readonly maxRetries?: number | undefined
 }
 
@@ -18,17 +20,17 @@ export interface ClientRequest extends RequestOptions {
   /** Includes the query, but not the address of the gateway. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The same bytes on each attempt. */
+  /** The body, which is the same in each attempt. */
   readonly body?: string | FormData | undefined
   readonly idempotencyKey?: string | undefined
-  /** Whether it may be sent twice; a POST needs an idempotency key and a route that supports it. */
+  /** Whether it may be sent twice. For a POST this requires an idempotency key and a route that supports it. */
   readonly isRepeatable: boolean
 }
 
 export interface Reply {
   readonly status: number
   readonly headers: Headers
-  /** Parsed JSON, other text, or `undefined` without a body. */
+  /** Parsed JSON, or else text; `undefined` if there is no body. */
   readonly body: unknown
 }
 
@@ -48,7 +50,7 @@ type Attempt =
   | { readonly reply: Reply; readonly error?: never; readonly isFinal?: never }
   | { readonly reply?: never; readonly error: GatewayError; readonly isFinal: boolean }
 
-/** The message of a failed `fetch` and of its cause, in which Node puts the system's error code. */
+/** The message of a failed `fetch` and of its cause, which on Node contains the system's error code. */
 const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ""
@@ -63,7 +65,7 @@ const bodyOf = async (response: Response): Promise<unknown> => {
 
 const removed: Reply = { status: 204, headers: new Headers(), body: undefined }
 
-/** Sends requests, and retries those that cannot take effect twice. */
+/** Sends requests and retries those that cannot take effect twice. */
 export class Transport {
   readonly clock: ClientClock
   readonly #options: TransportOptions
@@ -74,14 +76,14 @@ export class Transport {
   }
 
   /**
-   * Returns the complete response of a success. Rejects with a `GatewayError`, with the reason of the signal, or with
-   * a `TypeError` for an invalid header.
+   * Returns a successful response completely. Rejects with a `GatewayError`, with the reason of the signal, or with a
+   * `TypeError` for an invalid header.
    */
   async send(request: ClientRequest): Promise<Reply> {
     this.#checkHeaders(request)
     const { idempotencyKey, isRepeatable, method } = request
     const { maxRetries, signal } = this.settings(request)
-    // Whether an earlier attempt took effect is unknown
+    // Whether it is unknown if an earlier attempt took effect
     let isUnclear = false
     for (let retry = 0; ; retry += 1) {
       const { error, isFinal, reply } = await this.#attempt(request)
@@ -102,8 +104,8 @@ export class Transport {
   }
 
   /**
-   * Returns a success with an unread body, such as a stream; sends once. The timeout applies to the headers. Rejects
-   * as `send` does.
+   * Returns a successful response whose body is unread, such as a stream. Sends only once. The timeout applies until
+   * the headers arrive. Rejects like `send`.
    */
   async open(request: ClientRequest, closing: AbortSignal): Promise<Response> {
     this.#checkHeaders(request)
@@ -118,7 +120,7 @@ export class Transport {
     }
   }
 
-  /** Waits before the next attempt: `retry` counts from 0. */
+  /** Waits before the next attempt. `retry` counts from 0. */
   backOff(
     retry: number,
     retryAfter: number | undefined,
@@ -133,7 +135,7 @@ export class Transport {
     return bounded(bounds, (ended) => this.clock.sleep(milliseconds, ended))
   }
 
-  /** The settings of a request, with the client's as defaults. */
+  /** The settings of a request, with those of the client as defaults. */
   settings(options: RequestOptions) {
     const { defaults } = this.#options
     return {
@@ -159,7 +161,7 @@ export class Transport {
     }
   }
 
-  /** Throws the reason of the signal, if it has aborted. */
+  /** Throws the signal's reason if it has aborted; otherwise returns the error. */
   #failure(request: ClientRequest, cause: unknown): GatewayError {
     this.settings(request).signal?.throwIfAborted()
     return cause instanceof GatewayError ? cause : this.#lost(request, reasonOf(cause), cause)
@@ -180,15 +182,15 @@ export class Transport {
       ...own,
       authorization: `Bearer ${this.#options.apiKey}`
     }
-    // `fetch` sets that of a form, with its boundary
+    // `fetch` sets the content type of a form, because it includes the boundary
     if (typeof body === "string") headers["content-type"] ??= "application/json"
     if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey
     return headers
   }
 
   /**
-   * Rejects invalid headers before the first attempt: the error of `fetch` looks like a lost connection and would be
-   * retried.
+   * Rejects invalid headers before the first attempt, because the error of `fetch` looks like a lost connection and
+   * would be retried.
    */
   #checkHeaders(request: ClientRequest): Headers {
     return new Headers(this.#headersOf(request))
@@ -199,7 +201,7 @@ export class Transport {
     return fetch(`${baseUrl}${request.path}`, {
       method: request.method,
       headers: this.#headersOf(request),
-      // A redirect would send the key to another host
+      // Following a redirect would send the key to another host
       redirect: "manual",
       signal,
       ...(request.body === undefined ? {} : { body: request.body })

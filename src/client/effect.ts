@@ -12,22 +12,22 @@ import type { RequestOptions } from "./Transport.ts"
 
 export type { ClientError } from "./Errors.ts"
 
-/** An interrupted Effect aborts its request; the task continues. */
+/** Has no `signal`, because interrupting the Effect aborts its request; the task continues. */
 type Options<Given> = Omit<Given, "signal">
 
 export interface EffectClientOptions {
   readonly baseUrl: string
   readonly apiKey: Redacted.Redacted
-  /** Milliseconds for each attempt; default 60,000. */
+  /** The timeout of each attempt in milliseconds. Default 60,000. */
   readonly timeout?: number | undefined
-  /** Default: 4. */
+  /** The maximum number of retries. Default 4. */
   readonly maxRetries?: number | undefined
   readonly serviceName?: string | undefined
 }
 
 const isClientError = (error: unknown): error is ClientError => error instanceof GatewayError
 
-/** Fails with the client's errors; a programming error, such as a malformed model name, is a defect. */
+/** Fails with the client's errors. A programming error, such as a malformed model name, is a defect. */
 const fromPromise = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ClientError> =>
   Effect.callback((resume, signal) => {
     work(signal).then(
@@ -53,11 +53,11 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
     random: () => random.nextDoubleUnsafe()
   })
 
-  /** Calls the Promise API: fails with its errors, and aborts its requests when the Effect is interrupted. */
+  /** Calls the Promise API. Fails with its errors, and aborts its requests when the Effect is interrupted. */
   const use = <A>(work: (client: Client) => Promise<A>): Effect.Effect<A, ClientError> =>
     fromPromise((signal) => work(client.with({ signal })))
 
-  /** The items of a list of the Promise API. */
+  /** Streams the items of a list of the Promise API. */
   const streamOf = <Item>(list: (client: Client) => List<Item>): Stream.Stream<Item, ClientError> =>
     Stream.paginate(Option.none<string>(), (cursor) =>
       use((client) => list(client).page(Option.getOrUndefined(cursor))).pipe(
@@ -88,7 +88,7 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
     use,
     tasks: tasksOf(client, use, streamOf),
     events: {
-      /** Events as webhooks deliver them, without end; a lost connection resumes where it broke off. */
+      /** An endless stream of events as webhooks deliver them. After a lost connection it resumes where it was cut. */
       listen: (options?: Options<ListenOptions>) =>
         streamed(client, ({ events }) => events.listen(options))
     },
@@ -129,7 +129,7 @@ type WithoutSignal<Args> = {
   [I in keyof Args]: "signal" extends keyof NonNullable<Args[I]> ? Omit<Args[I], "signal"> : Args[I]
 }
 
-/** The methods of a resource as Effects, and those that return lists as Streams. */
+/** A resource's methods as Effects, and its lists as Streams. */
 type AsEffects<Methods> = {
   readonly [Name in keyof Methods]: Methods[Name] extends (...args: infer Args) => infer Answer
     ? (
@@ -145,7 +145,7 @@ type AsEffects<Methods> = {
 type Use = <A>(work: (client: Client) => Promise<A>) => Effect.Effect<A, ClientError>
 type StreamOf = <Item>(list: (client: Client) => List<Item>) => Stream.Stream<Item, ClientError>
 
-/** The values that the Promise API yields; the connection closes with the Stream. */
+/** Streams the values that the Promise API yields. The connection closes with the Stream. */
 const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>) =>
   Stream.suspend(() => {
     const closing = new AbortController()

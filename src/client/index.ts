@@ -27,5 +27,5 @@ export type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
 export type { CreatedTask, CreateOptions, WaitOptions } from "./Tasks.ts"
 export type { RequestOptions } from "./Transport.ts"
 export type { Media } from "./schema.ts"
-/** The types of the API's bodies and responses: `Api.Wallet`, `Api.TextToImageMax`. */
+/** The types of request and response bodies: `Api.Wallet`, `Api.TextToImageMax`. */
 export type * as Api from "./schema.ts"

@@ -96,9 +96,8 @@ const layer = Layer.mergeAll(
 ).pipe(Layer.provideMerge(GlobalMiddleware.layer), Layer.provide(RequestBodyLimiter.layer))
 
 /**
- * Names of headers and query parameters whose values never appear in a trace or a log: every
- * place where the vendors' clients put their key (ADR 0074), the signature of an artifact
- * link, the token of a callback URL.
+ * Names of headers and query parameters whose values never appear in traces or logs: every place where the vendors'
+ * clients put their key (ADR 0074), the signature of an artifact link, and the token of a callback URL.
  */
 const redaction = Layer.mergeAll(
   Layer.succeed(Headers.CurrentRedactedNames, [
@@ -125,8 +124,8 @@ export const toHttpEffect = Effect.provideService(
 )
 
 /**
- * The routes on a server, and the listener of calls before them, which ends after the server. Without Effect's
- * request logger, which costs more than the rest of a request.
+ * Serves the routes and the listener for passthrough calls, which comes first and is closed after the server. Omits
+ * Effect's request logger, which costs more than the rest of a request.
  */
 export const serve = Drain.layerAtEnd.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, routerConfig: exactPaths })),

@@ -1,34 +1,37 @@
 import { Context, Deferred, Effect, Latch, Layer } from "effect"
 
-/** Work that a drain lets finish, because another process cannot take it over. */
+/** Work that a drain waits for, because another process cannot take it over. */
 export type HeldWork = "submit" | "delivery"
 
 /**
- * Whether this process is stopping. Loops that claim work ask `isDraining`; task steps are interrupted when
- * it has `begun`; work that must not be interrupted runs in `hold`. docs/operating.md#stopping
+ * Whether this process is stopping. Loops that claim work check `isDraining`, task steps are interrupted once the drain
+ * has `begun`, and work that must not be interrupted runs in `hold`. docs/operating.md#stopping
  */
 export class Drain extends Context.Service<
   Drain,
   {
-    /** True from the signal on: claim nothing more, and release waiting work. */
+    /** True once the stop signal has arrived: claim nothing more, and release waiting work. */
     readonly isDraining: () => boolean
     /** Succeeds when the drain begins. */
     readonly begun: Effect.Effect<void>
     readonly begin: Effect.Effect<void>
-    /** Succeeds when a second signal asks the drain to end soon. */
+    /** Succeeds when a second signal asks the drain to finish soon. */
     readonly hurried: Effect.Effect<void>
     readonly hurry: Effect.Effect<void>
-    /** Remaining writes may take until then, in milliseconds of `performance.now()`. */
+    /** Allows the remaining writes until this time, in milliseconds of `performance.now()`. */
     readonly graceUntil: (millis: number) => Effect.Effect<void>
-    /** The same time; in the past without a grace period and after `hurry`. */
+    /**
+     * The end of the grace period, on the same clock. It lies in the past if there is no grace period, and after
+     * `hurry`.
+     */
     readonly graceEnd: () => number
-    /** Runs an effect; the drain waits for its end. */
+    /** Runs an effect. The drain waits until it has ended. */
     readonly hold: (
       kind: HeldWork
     ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    /** The same for work without a single effect: adds this many of a kind. */
+    /** The same for work that is not a single effect: adds `by` to the count of held work of this kind. */
     readonly count: (kind: HeldWork, by: number) => void
-    /** How many of a kind are held now. */
+    /** How much work of this kind is held now. */
     readonly held: (kind: HeldWork) => number
     /** Succeeds once nothing is held. */
     readonly idle: Effect.Effect<void>
@@ -75,7 +78,7 @@ export class Drain extends Context.Service<
     })
   )
 
-  /** Begins the drain no later than when the scope closes. */
+  /** Begins the drain when the scope closes, unless it has begun before. */
   static readonly layerAtEnd = Layer.effectDiscard(
     Effect.flatMap(Drain, ({ begin }) => Effect.addFinalizer(() => begin))
   )

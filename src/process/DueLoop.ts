@@ -1,34 +1,34 @@
 import { Clock, Duration, Effect, Latch } from "effect"
 
 export interface DueWork<E, R> {
-  /** Takes the work that is due. Returns the time of the next scan in Unix milliseconds; `Infinity`: only when woken. */
+  /** Takes the work that is due. Returns when to scan next, in Unix milliseconds; `Infinity`: only when woken. */
   readonly scan: Effect.Effect<number, E, R>
-  /** A pause before each scan. */
+  /** Runs before each scan, as a pause. */
   readonly rest?: Effect.Effect<void>
-  /** The log message of a failed scan. */
+  /** The message that is logged when a scan fails. */
   readonly failed: string
-  /** The wait after a failed scan. */
+  /** How long to wait after a failed scan. */
   readonly retryMillis: number
 }
 
 /**
- * A loop that sleeps until something is due. `wake` is synchronous and works in any context. It is volatile: the caller
- * has written the due work to the store before.
+ * A loop that sleeps until something is due. `wake` is synchronous and works in any context. Wakes are kept in memory
+ * only; callers write the due work to the store first.
  */
 export class DueLoop {
   readonly #news = Latch.makeUnsafe()
-  /** The latest end of its sleep. */
+  /** The time at which it wakes at the latest. */
   #scansAt = Number.POSITIVE_INFINITY
   #isAsleep = false
 
-  /** Work falls due at this time in Unix milliseconds; without a time, at once. */
+  /** Announces that work becomes due at this time in Unix milliseconds; without a time, now. */
   readonly wake = (atMillis: number = Number.NEGATIVE_INFINITY): void => {
     if (atMillis >= this.#scansAt) return
     this.#scansAt = atMillis
     if (this.#isAsleep || atMillis === Number.NEGATIVE_INFINITY) this.#news.openUnsafe()
   }
 
-  /** Never ends. Wakes before the first scan count. */
+  /** Never ends. Wakes that arrived before the first scan count. */
   readonly run = <E, R>({
     failed,
     rest = Effect.void,

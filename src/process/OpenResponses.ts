@@ -7,8 +7,8 @@ import { ofProcess, openResponsesMax, openResponsesShareMax } from "../domain/li
 import { Problem } from "../domain/Problem.ts"
 
 /**
- * Long-lived responses of this process: event streams of tasks, and requests that wait for a task. They cannot be
- * interrupted in favor of others, so a response beyond its user's share is refused at once.
+ * Counts the long-lived responses of this process: event streams of tasks, and requests that wait for a task. They
+ * cannot be interrupted in favor of others, so a response beyond its user's share is refused at once.
  * docs/reference/keys-and-limits.md#shares
  */
 export class OpenResponses {
@@ -18,11 +18,11 @@ export class OpenResponses {
     this.#shares = new FairShares({ capacity, aloneMax: openResponsesShareMax, queueMax: 0 })
   }
 
-  /** Holds a slot until the scope ends; fails with 429, code 1201, if there is none. */
+  /** Holds a slot until the scope closes. Fails with 429, code 1201, if no slot is free. */
   readonly hold = (user: UserId): Effect.Effect<void, Problem, Scope.Scope> =>
     Effect.mapError(this.#shares.hold(user), () => tooMany)
 
-  /** Of all users. */
+  /** The number of open responses of all users. */
   get count(): number {
     return this.#shares.taken
   }
@@ -34,13 +34,13 @@ const tooMany = new Problem({
   retryAfterSeconds: 5
 })
 
-/** One per process. */
+/** One instance per process. */
 export const CurrentOpenResponses = Context.Reference<OpenResponses>(
   "gateway/process/OpenResponses",
   { defaultValue: () => new OpenResponses() }
 )
 
-/** Of several processes each has its part of the limit. */
+/** With several processes, each gets an equal part of the limit. */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ processes }) =>
     processes === 1

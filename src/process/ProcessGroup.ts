@@ -8,29 +8,31 @@ export type SocketHandle = NonNullable<SendHandle>
 /** The listening sockets of this process. */
 export interface ListeningSockets {
   readonly handles: () => ReadonlyArray<SocketHandle>
-  /** Closes them while another process has them open; connections stay. */
+  /** Closes the sockets while another process has them open. Existing connections stay open. */
   readonly close: () => void
 }
 
 export interface GroupMember {
-  /** Whether it prints what a command prints once. */
+  /** Whether this process prints what the command prints once. */
   readonly announces: boolean
-  /** Whether another process of the group listens on the port already. */
+  /** Whether another process of the group is already listening on the port. */
   readonly joins: boolean
-  /** The listening sockets of the process that this one replaces. */
+  /** The listening sockets of the process that this process replaces. */
   readonly inherited: ReadonlyArray<SocketHandle>
   readonly onListening: (sockets: ListeningSockets) => void
-  /** Called when the operator asks for a reload of the catalog: in one process of the group. */
+  /**
+   * Registers the handler for the operator's request to reload the catalog. It is called in one process of the group.
+   */
   readonly onReload: (reload: () => void) => Effect.Effect<void>
-  /** Called at the second stop signal. */
+  /** Registers the handler for the second stop signal. */
   readonly onHurry: (hurry: () => void) => void
-  /** Takes the metrics of this process, and returns those of all, added up. */
+  /** Returns the sum of all processes' metrics, given those of this process. */
   readonly metrics: (own: Effect.Effect<string>) => Effect.Effect<string>
-  /** Takes whether this process is ready, and returns whether all that listen are. */
+  /** Checks whether all listening processes are ready, given the check of this process. */
   readonly ready: (own: Effect.Effect<void, Problem>) => Effect.Effect<void, Problem>
 }
 
-/** A single process, which receives signals itself and reports only its own state. */
+/** A single process: it receives signals itself and reports only its own state. */
 const alone: GroupMember = {
   announces: true,
   joins: false,
@@ -45,7 +47,7 @@ const alone: GroupMember = {
 }
 
 /**
- * What a process shares with the others that one command has started with `PROCESSES`, and the port of that command.
+ * What a process shares with the others that the same command started (`PROCESSES`), and the command's port.
  * docs/reference/processes.md#all-cores-of-a-machine
  */
 export const ProcessGroup = Context.Reference<GroupMember>("gateway/process/ProcessGroup", {

@@ -6,18 +6,18 @@ import * as DirectConnection from "../db/DirectConnection.ts"
 import * as Migrations from "../db/Migrations.ts"
 import * as Hints from "./signals/Hints.ts"
 
-/** A migrated Postgres, with what processes share besides its tables. docs/reference/processes.md */
+/** A migrated Postgres, and what processes share besides its tables. docs/reference/processes.md */
 export const layer = ({
   pool,
   url
 }: {
   readonly url: Redacted.Redacted
-  /** Connections besides the direct one. */
+  /** The size of the connection pool; the direct connection is additional. */
   readonly pool: number
 }) => {
-  // A migration may take long, and waits for that of another process
+  // No timeout, because a migration may take long and waits for that of another process
   const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
-  // Its connection is closed when it ends
+  // A separate pool that closes after the migration
   const migrated = Layer.effectDiscard(
     Migrations.migrate().pipe(Effect.provide(forMigrations, { local: true }))
   )

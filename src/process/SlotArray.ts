@@ -3,22 +3,22 @@ import type { Scope } from "effect"
 import { withoutServices } from "../domain/BackgroundContext.ts"
 
 /**
- * An array with a list of its free slots. A `Set` or `Map` through which short-lived members pass rehashes
- * constantly, and its discarded tables keep dead members alive for the scavenger: a third of the CPU of a
- * small call. ADR 0233.
+ * An array with a list of its free slots, for short-lived members. A `Set` or `Map` would rehash constantly, and its
+ * discarded tables would keep dead members reachable for the scavenger, which took a third of the CPU of a small call.
+ * ADR 0233.
  */
 export class SlotArray<Member> {
   readonly #members: Array<Member | undefined> = []
   readonly #free: Array<number> = []
 
-  /** Returns the member's slot. */
+  /** Adds a member and returns its slot. */
   add(member: Member): number {
     const slot = this.#free.pop() ?? this.#members.length
     this.#members[slot] = member
     return slot
   }
 
-  /** Call once for each added member. */
+  /** Removes the member in a slot. Call exactly once per added member. */
   remove(slot: number): void {
     this.#members[slot] = undefined
     this.#free.push(slot)
@@ -30,8 +30,8 @@ export class SlotArray<Member> {
 }
 
 /**
- * Returns the fiber, or `undefined` after the scope has ended. `ended` is called when the fiber has ended: a finalizer
- * of the effect would cost more.
+ * Starts a fiber and returns it, or `undefined` if the scope has closed. `ended` is called when the fiber has ended; a
+ * finalizer of the effect would cost more.
  */
 type Fork = (
   effect: Effect.Effect<unknown, unknown>,
@@ -39,8 +39,8 @@ type Fork = (
 ) => Fiber.Fiber<unknown, unknown> | undefined
 
 /**
- * Runs effects in the background. The end of the scope interrupts them and waits until they have ended, at most
- * `closeTimeout` of real time: `FiberSet.makeRuntime`, with a `SlotArray` instead of the set.
+ * Runs effects in the background. When the scope closes, interrupts them and waits for their end, at most
+ * `closeTimeout` in real time. Like `FiberSet.makeRuntime`, but with a `SlotArray` instead of the set.
  */
 export const makeFiberSlots = Effect.fnUntraced(function* (options?: {
   readonly closeTimeout: Duration.Duration
@@ -67,7 +67,7 @@ export const makeFiberSlots = Effect.fnUntraced(function* (options?: {
   }
 })
 
-/** In real time even under a test clock, which nothing advances while a scope closes. */
+/** Waits in real time, even under a test clock, because nothing advances the test clock while a scope closes. */
 export const endWithin = (work: Effect.Effect<void>, millis: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)

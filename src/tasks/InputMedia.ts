@@ -8,7 +8,7 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { StoredBody } from "./creation/Offer.ts"
 import type { PricedCreate } from "./creation/TaskAcceptance.ts"
 
-/** Stores the inline media of a body, all or none. Fails with 1202 if the user has stored too many. */
+/** Stores the inline media of a body, all or none. Fails with 1202 if the user has too many stored inputs. */
 export const storeInputs = (
   artifacts: Artifacts["Service"],
   userId: UserId,
@@ -24,7 +24,7 @@ export const storeInputs = (
     ).pipe(Effect.onError(() => Effect.ignore(artifacts.remove(stored))))
   })
 
-/** The same for several tasks, all or none. */
+/** The same for the bodies of several tasks, all or none. */
 const storeAllInputs = Effect.fnUntraced(function* (
   artifacts: Artifacts["Service"],
   userId: UserId,

@@ -33,7 +33,7 @@ export interface Acceptance {
   readonly action: TaskAction
   readonly resultKind: ResultKind
   readonly body: Schema.Json
-  /** As the client sent it; absent if it sent none. */
+  /** Exactly as the client sent it; absent if the client sent none. */
   readonly metadata?: Metadata | null
   readonly webhook?: AcceptedWebhook | null
   readonly sandbox: boolean
@@ -41,30 +41,30 @@ export interface Acceptance {
   readonly price: Credits.Credits
   /** The models of an alias. */
   readonly candidates?: ReadonlyArray<Candidate>
-  /** The names that the API key must allow; absent: the model's. */
+  /** The model names that the API key must allow. Absent: the name of the task's model. */
   readonly allowedBy?: ReadonlyArray<string>
-  /** The number of the catalog with which it was accepted. */
+  /** The id of the catalog with which the task was accepted. */
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc
   readonly traceId: string
-  /** The batch that creates it. */
+  /** The batch that contains the task. */
   readonly batchId?: TaskBatchId
   readonly now: DateTime.Utc
   readonly event: EventBody
   /** The queue of its first step. */
   readonly queue: string
-  /** The process that takes the first step at once, as epoch 1; absent: the process that claims the task. */
+  /** The process that takes the first step at once, as epoch 1. Absent: any process may claim the task. */
   readonly owner?: string
-  /** Most unfinished tasks of the API key; 0: no limit. */
+  /** The maximum number of unfinished tasks of the API key; 0 means no limit. */
   readonly runningMax: number
-  /** The same of all keys of the user together; absent: no limit. */
+  /** The maximum number of unfinished tasks of all the user's keys together. Absent: no limit. */
   readonly userRunningMax?: number
   readonly idempotency: Option.Option<{
     readonly key: string
     readonly requestHash: Uint8Array
-    /** The body of the 202, returned again to a repeated request. */
+    /** The body of the 202, which is sent again when the request is repeated. */
     readonly responseBody: string
-    /** Records older than this have expired. */
+    /** Idempotency records created before this time have expired. */
     readonly since: DateTime.Utc
   }>
 }
@@ -94,7 +94,7 @@ export type AcceptOutcome =
   | { readonly _tag: "KeyRefused" }
   /** The API key no longer allows the model. */
   | { readonly _tag: "ModelNotAllowed" }
-  /** The API key or its user has the maximum number of unfinished tasks. */
+  /** The API key or its user has reached the maximum number of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 
 /**
@@ -103,9 +103,9 @@ export type AcceptOutcome =
  */
 export interface TaskUsage extends TokenUsage {
   readonly counted: boolean
-  /** The model whose price was charged, if it is not the requested one. */
+  /** The model at whose price the response was charged, if that is not the requested model. */
   readonly pricedAs?: string
-  /** Of a batch whose requests name several models: what each has of it, first that of the task. */
+  /** The usage of each model, for a batch whose requests name several. The first is the task's model. */
   readonly models?: ReadonlyArray<ModelUsage>
 }
 
@@ -115,7 +115,7 @@ export interface ModelUsage extends TokenUsage {
   readonly captured: string
 }
 
-/** The end of a task. `epoch` is absent if something outside its run ends it (cancel). */
+/** Ends a task. `epoch` is absent when something other than its run ends it (a cancel). */
 export interface Finish {
   readonly taskId: TaskId
   readonly epoch: Option.Option<number>
@@ -129,7 +129,7 @@ export interface Finish {
     | {
         readonly status: "failed"
         readonly error: TaskError
-        /** The charge of a cancelled response, which may have cost something. */
+        /** The charge for what a cancelled response has already used, if anything. */
         readonly charge?:
           | { readonly captured: Credits.Credits; readonly usage?: TaskUsage | undefined }
           | undefined
@@ -150,7 +150,7 @@ export type FinishOutcome =
   /** The task has already ended, or another process owns it: nothing was changed. */
   | { readonly _tag: "Fenced" }
 
-/** A run, seen from an epoch: still owned by it, acquired by a later one, or ended. */
+/** A run as the owner with a given epoch sees it: still owned, taken by a later epoch, or ended. */
 export type RunState = "Owned" | "Taken" | "Ended"
 
 /** A paid submit, committed before its POST. docs/reference/vendors.md#paid-submit-protocol */
@@ -164,7 +164,7 @@ export interface AttemptStart {
   /** The queue from which the task is claimed if its owner dies now. */
   readonly queue: TaskQueue
   readonly now: DateTime.Utc
-  /** The progress of this process; absent: the store is trusted. docs/standbys.md#how-it-is-noticed */
+  /** The progress that this process has seen. Absent: the store is trusted. docs/standbys.md#how-it-is-noticed */
   readonly progress?: StoreProgress
 }
 
@@ -177,9 +177,9 @@ export interface AttemptOutcome {
   readonly failure: string | null
 }
 
-/** When and from which queue a task continues. Until then it has no owner. */
+/** When the task continues, and in which queue. It has no owner until then. */
 export interface NextStep {
-  /** At the task's deadline at the latest. */
+  /** Never after the task's deadline. */
   readonly dueAt: DateTime.Utc
   readonly queue: TaskQueue
   /** The account for the next submit. */
@@ -204,13 +204,13 @@ export interface Pass {
   readonly candidate: number
 }
 
-/** Which due tasks to claim, and for whom. */
+/** Which due tasks to claim, and the process that claims them. */
 export interface Claim {
   readonly queue: string
   readonly limit: number
   readonly owner: string
   readonly now: DateTime.Utc
-  /** Claims only these tasks, from owners without a heartbeat since then. */
+  /** Claims only these tasks, and only from owners without a heartbeat since this time. */
   readonly share?: {
     readonly tasks: ReadonlyArray<TaskId>
     readonly aliveSince: DateTime.Utc
@@ -222,13 +222,13 @@ export class TaskStore extends Context.Service<
   TaskStore,
   {
     /**
-     * Accepts tasks of one user at one price together, all or none. The first one has the idempotency record with the
-     * total cost.
+     * Accepts tasks of one user at one price together, all or none. The idempotency record, with the total cost, is
+     * stored with the first one.
      */
     readonly accept: (
       together: Arr.NonEmptyReadonlyArray<Acceptance>
     ) => Effect.Effect<AcceptOutcome, StoreUnavailable>
-    /** The first response to an idempotency key of the user, unless it is older than `since` or the API key has ended. */
+    /** The first response to the user's idempotency key, unless it is older than `since` or the API key has ended. */
     readonly findReplay: (repeat: {
       readonly userId: UserId
       readonly apiKeyId: string
@@ -243,32 +243,32 @@ export class TaskStore extends Context.Service<
       ReadonlyArray<{ readonly queue: string; readonly dueAt: DateTime.Utc }>,
       StoreUnavailable
     >
-    /** Claims due tasks, oldest due time first, and fences their earlier owners. */
+    /** Claims due tasks, the earliest due time first, and fences their previous owners. */
     readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<Owned>, StoreUnavailable>
     /**
-     * The row of a task whose job has ended; of the body only `n`, which is all that its end needs unless its price
-     * reads more (`isWhole`). `None`: it no longer exists, or this program cannot read it.
+     * The row of a task whose job has ended. Its body contains only `n`, which is enough to end the task; `isWhole`
+     * reads the whole body, for a price that depends on other fields. `None`: the task no longer exists, or this
+     * release cannot read the row.
      */
     readonly ofJob: (
       id: TaskId,
       isWhole?: boolean
     ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
-    /** The state of the run of this epoch. */
     readonly runState: (id: TaskId, epoch: number) => Effect.Effect<RunState, StoreUnavailable>
-    /** All tasks that this owner has in the store, whether it runs them or not. */
+    /** All tasks that the store assigns to this owner, whether or not it runs them. */
     readonly ownedBy: (
       owner: string
     ) => Effect.Effect<
       ReadonlyArray<{ readonly taskId: TaskId; readonly epoch: number }>,
       StoreUnavailable
     >
-    /** Gives up ownership before the end of the step, which is due again at once. */
+    /** Gives up ownership before the step has ended. The step is due again at once. */
     readonly releaseRun: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
     /** Releases the run because this process is stopping: the other processes take their shares. */
     readonly handOver: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
     /**
-     * The share of a process, by queue, in the tasks that were handed over, or whose owners have no heartbeat since
-     * then. At most this many of each earlier owner.
+     * This process's share, by queue, of the tasks that were handed over or whose owners have no heartbeat since this
+     * time; at most `limit` tasks of each previous owner.
      */
     readonly share: (
       aliveSince: DateTime.Utc,
@@ -288,24 +288,24 @@ export class TaskStore extends Context.Service<
      * the task as in hand.
      */
     readonly endPoll: (end: StepEnd, written: () => void) => Effect.Effect<void>
-    /** Makes a task due now; a task in hand becomes due when its step has ended. Used for a vendor's callback. */
+    /** Makes a task due now, or at the end of its current step if it is in hand. Used for vendors' callbacks. */
     readonly makeDue: (
       id: TaskId,
       now: DateTime.Utc
     ) => Effect.Effect<"Due" | "InHand" | "Ended", StoreUnavailable>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
-    /** The same without the body: what GET needs. */
+    /** The task without its body, which is all that a GET returns. */
     readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
-    /** Those that exist, in any order. */
+    /** The tasks of these ids that exist, in any order. */
     readonly views: (
       ids: ReadonlyArray<TaskId>
     ) => Effect.Effect<ReadonlyArray<TaskView>, StoreUnavailable>
     /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
     /**
-     * Frees tasks that were handed over, or whose owners have no heartbeat since then, at most this many; returns the
-     * number.
+     * Frees tasks that were handed over or whose owners have no heartbeat since this time, at most `limit` of them;
+     * returns how many.
      */
     readonly releaseOrphans: (
       heartbeatSince: DateTime.Utc,

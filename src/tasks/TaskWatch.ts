@@ -13,12 +13,12 @@ import type { Signal } from "../process/signals/KeyedSignal.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
 
-/** Fails once the waiting caller may no longer see the task, because its key, session or user has ended. */
+/** Fails once the waiting caller may no longer see the task, because the key, session or user has ended. */
 export type MayStill = Effect.Effect<unknown, Problem | StoreUnavailable>
 
 /**
- * Follows a task for a waiting client. Changes of state made by this process are notified at once and those of other
- * processes soon; rereading each second covers lost hints. ADR 0178.
+ * Follows a task for a waiting client. Changes made by this process are reported at once, and those of other processes
+ * soon after. Rereading the task every second covers lost hints. ADR 0178.
  */
 export class TaskWatch extends Context.Service<
   TaskWatch,
@@ -33,8 +33,9 @@ export class TaskWatch extends Context.Service<
       mayStill: MayStill
     ) => Effect.Effect<TaskView, Problem | StoreUnavailable>
     /**
-     * The task now and after each change of state, until it ends. Ends when `mayStill` fails; fails with 1201 when
-     * the user has too many responses open. The scope is that of the response. docs/reference/tasks.md#event-stream
+     * The task now and after each change of state until it ends. The stream also ends when `mayStill` fails. Fails with
+     * 1201 when the user has too many responses open. The scope is that of the response.
+     * docs/reference/tasks.md#event-stream
      */
     readonly moves: (
       task: TaskView,
@@ -50,23 +51,22 @@ export class TaskWatch extends Context.Service<
       const drain = yield* Drain
       const open = yield* CurrentOpenResponses
 
-      const looks = yield* makeLooks(tasks)
+      const reads = yield* makeReads(tasks)
       /**
-       * Reads the task, then checks that the caller may still see it, so that nothing is shown after access has
-       * ended.
+       * Reads the task, then checks that the caller may still see it, so that nothing is shown once access has ended.
        */
-      const look = (task: TaskView, mayStill: MayStill) =>
-        Effect.flatMap(looks.call(task.id), (seen) => Effect.as(mayStill, seen ?? task))
+      const readAllowed = (task: TaskView, mayStill: MayStill) =>
+        Effect.flatMap(reads.call(task.id), (seen) => Effect.as(mayStill, seen ?? task))
 
       const ended = Effect.fnUntraced(function* (
         task: TaskView,
         mayStill: MayStill,
         signal: Signal
       ) {
-        let seen = yield* look(task, mayStill)
+        let seen = yield* readAllowed(task, mayStill)
         while (!isTerminal(seen.status)) {
           yield* next(signal)
-          seen = yield* look(seen, mayStill)
+          seen = yield* readAllowed(seen, mayStill)
         }
         return seen
       })
@@ -81,7 +81,7 @@ export class TaskWatch extends Context.Service<
         const seen = yield* Effect.timeoutOption(ended(task, mayStill, signal), atMost).pipe(
           Effect.raceFirst(Effect.as(drain.begun, Option.none()))
         )
-        return Option.isSome(seen) ? seen.value : yield* look(task, mayStill)
+        return Option.isSome(seen) ? seen.value : yield* readAllowed(task, mayStill)
       }, Effect.scoped)
 
       const moves = (first: TaskView, mayStill: MayStill) =>
@@ -96,8 +96,8 @@ export class TaskWatch extends Context.Service<
         ).pipe(Stream.unwrap)
 
       /** `undefined`: the caller may no longer see the task. Waits while the store is unavailable. */
-      const lookOften = (task: TaskView, mayStill: MayStill) =>
-        retryStore(Effect.catchTag(look(task, mayStill), "Problem", () => Effect.undefined))
+      const readRetrying = (task: TaskView, mayStill: MayStill) =>
+        retryStore(Effect.catchTag(readAllowed(task, mayStill), "Problem", () => Effect.undefined))
 
       /** Rereads the task until its status changes. */
       const moved = Effect.fnUntraced(function* (
@@ -105,10 +105,10 @@ export class TaskWatch extends Context.Service<
         mayStill: MayStill,
         signal: Signal
       ) {
-        let now = yield* lookOften(last, mayStill)
+        let now = yield* readRetrying(last, mayStill)
         while (now?.status === last.status) {
           yield* next(signal)
-          now = yield* lookOften(last, mayStill)
+          now = yield* readRetrying(last, mayStill)
         }
         return now
       })
@@ -125,10 +125,10 @@ export class TaskWatch extends Context.Service<
 }
 
 /**
- * Waiting clients share statements, so that a thousand of them cost the store little. A batch is small enough that
- * resuming its waiters does not delay others (`bench/hostile.ts`, event streams).
+ * Reads for waiting clients share statements, so a thousand clients cost the store little. Batches are small so that
+ * resuming their waiters does not delay other work (`bench/hostile.ts`, event streams).
  */
-const makeLooks = (tasks: TaskStore["Service"]) =>
+const makeReads = (tasks: TaskStore["Service"]) =>
   Batcher.make({
     run: (ids: ReadonlyArray<TaskId>) =>
       Effect.map(tasks.views(ids), (views) => {
@@ -143,7 +143,10 @@ const makeLooks = (tasks: TaskStore["Service"]) =>
 
 const next = (signal: Signal) => signal.wait(Duration.seconds(taskRecheckSeconds))
 
-/** A task that was pending and has ended may have been processing in between: no change of state is left out. */
+/**
+ * The changes from `last` to `now`. A task that went from pending straight to an end state gets the `processing` step
+ * that was missed.
+ */
 const steps = (last: TaskView, now: TaskView): ReadonlyArray<TaskView> =>
   last.status === "pending" && isTerminal(now.status) && now.startedAt !== null
     ? [{ ...now, ...processing, updatedAt: now.startedAt }, now]

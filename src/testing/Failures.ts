@@ -23,16 +23,16 @@ export type Failure =
   | "crash after webhook"
   | "vendor accepts then connection lost"
 
-/** What is unavailable for a time: statements do not reach the store, or attempts a receiver. */
+/** What can be unavailable for some time: statements do not reach the store, or attempts do not reach receivers. */
 export type Absence = "store away" | "receivers away"
 
-/** Requested failures that have not happened yet. They survive the processes. */
+/** Requested failures that have not happened yet. They persist when a process dies. */
 export class Failures {
   readonly #asked: Array<Failure> = []
   readonly #until = new Map<Absence, number>()
   readonly #now: () => number
 
-  /** `now`: Unix time, milliseconds. */
+  /** `now`: Unix time in milliseconds. */
   constructor(now: () => number) {
     this.#now = now
   }
@@ -41,7 +41,7 @@ export class Failures {
     this.#asked.push(failure)
   }
 
-  /** Whether it fails now; it fails only once. */
+  /** Whether to fail now. Each requested failure happens once. */
   take(failure: Failure): boolean {
     const index = this.#asked.indexOf(failure)
     if (index >= 0) this.#asked.splice(index, 1)
@@ -56,7 +56,7 @@ export class Failures {
     return this.#now() < (this.#until.get(what) ?? 0)
   }
 
-  /** Requested, but not reached yet. */
+  /** Failures that were requested but not reached yet. */
   get pending(): ReadonlyArray<Failure> {
     return this.#asked
   }

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
 import { errorCode } from "../db/MakeFolder.ts"
 
-/** Folders that tests make once; later runs of this user on this machine reuse them. */
+/** Folders that tests create once. Later runs of this user on this machine reuse them. */
 export const templatesFolder = join(
   tmpdir(),
   `gateway-test-templates-${process.getuid?.() ?? "all"}`
@@ -17,8 +17,8 @@ const abandonedMillis = 120_000
 const made = new Map<string, Promise<string>>()
 
 /**
- * The folder of this name, made by the first process that requests it: `make` fills an empty folder,
- * which gets its name once it is complete. Other processes wait for it.
+ * The folder with this name, created by the first process that requests it. `make` fills an empty folder, which gets
+ * its name once it is complete. Other processes wait for it.
  */
 export const madeOnce = (
   name: string,
@@ -54,7 +54,7 @@ const isFirst = (unfinished: string): boolean => {
     mkdirSync(unfinished)
     return true
   } catch (cause) {
-    // No other process is making it, so this is a real failure
+    // No other process is creating it, so this is a real failure
     if (errorCode(cause) !== "EEXIST") throw cause
     const { mtimeMs } = statSync(unfinished, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > abandonedMillis) rmSync(unfinished, { recursive: true, force: true })

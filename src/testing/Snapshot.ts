@@ -44,12 +44,12 @@ const decodeTasks = Schema.decodeUnknownEffect(pageOf(Id))
 const decodeTask = Schema.decodeUnknownEffect(Task)
 const decodeEntries = Schema.decodeUnknownEffect(pageOf(Entry))
 
-/** The largest page of the management API: older tasks and entries are not shown. */
+/** The largest page of the management API. Older tasks and entries are not shown. */
 const page = "limit=100"
 
 /**
- * The newest 100 tasks and 100 entries of the ledger as text that is equal in every run: ids are numbered in the
- * order of creation, times count from `startedAt` (Unix time, milliseconds).
+ * The newest 100 tasks and 100 ledger entries as text that is equal in every run: ids are numbered in the order of
+ * creation, and times count from `startedAt` (Unix time in milliseconds).
  */
 export const makeSnapshot = (
   read: (path: string) => Effect.Effect<unknown>,
@@ -61,7 +61,7 @@ export const makeSnapshot = (
       read(`/manage/v1/wallet/entries?${page}`),
       decodeEntries
     )
-    // Ids of one millisecond have no order; their holds have
+    // Ids of the same millisecond have no order, but their holds do
     const held = entries.toReversed().map(({ task_id }) => task_id)
     const ids = newest
       .map(({ id }) => id)
@@ -111,7 +111,7 @@ const linesOf = (
   return [
     `task ${n} ${vendor}/${model}: ${status}, ${money}`,
     ...(error === null ? [] : [`  error ${error.code}: ${error.detail}`]),
-    // Stable: lines of one time keep the order above
+    // The sort is stable, so lines with equal times keep the order above
     ...lines
       .sort((one, other) => Date.parse(one.time) - Date.parse(other.time))
       .map(({ text, time }) => `  ${at(time)} ${text}`)

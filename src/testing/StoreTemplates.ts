@@ -33,7 +33,7 @@ export const schemaHash = () => {
   return (hashed = hash.digest("hex").slice(0, 16))
 }
 
-/** An embedded store as a folder, and its dump: made once per machine. */
+/** An embedded store as a folder and as a dump, created once per machine. */
 export const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
   madeOnce(`small-store-${hash}`, async (folder) => {
     await Effect.provide(fill, layerEmbedded({ dataDir: folder, durable: false }), {
@@ -52,7 +52,7 @@ export const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Dat
 
 const templates = new Map<string, Blob>()
 
-/** A dump of an embedded store: read once per process, 250 ms per copy. */
+/** The dump of an embedded store. It is read once per process; each copy takes 250 ms. */
 export const embeddedTemplate = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
   Effect.promise(async () => {
     const known = templates.get(hash)
@@ -67,7 +67,7 @@ export const migratedTemplate = Effect.suspend(() =>
   embeddedTemplate(schemaHash(), Migrations.migrate())
 )
 
-/** A migrated store with the partitions that the service would create when started at this time. */
+/** A migrated store with the partitions that the service creates when it starts at this time. */
 export const startedStore = (now: DateTime.Utc) => {
   const fill = Migrations.migrate().pipe(
     Effect.andThen(

@@ -13,13 +13,13 @@ import { makeTestWebhooks } from "./TestWebhooks.ts"
 import type { PassUntil, TestWebhooks } from "./TestWebhooks.ts"
 
 export interface QuietOptions {
-  /** In the gateway's time. Default 3 days, enough for all attempts of every delivery. */
+  /** In the gateway's time. Default: 3 days, which is enough for all attempts of every delivery. */
   readonly atMost?: Duration.Input
 }
 
 /**
- * A gateway in the process of a test, with one user who has 1000 credits and a key. Its time is the test's
- * clock, and passes with these methods or with `TestClock` itself. docs/developing.md#test-layers
+ * A gateway inside a test process, with one user who has 1000 credits and a key. It runs on the test's clock, which
+ * these methods or `TestClock` itself advance. docs/developing.md#test-layers
  */
 export class TestGateway extends Context.Service<
   TestGateway,
@@ -30,24 +30,24 @@ export class TestGateway extends Context.Service<
     readonly adminToken: string
     /** `BASE_URL`. Nothing listens there. */
     readonly baseUrl: string
-    /** Like the global `fetch`, without a socket; paths are relative to the gateway's address. */
+    /** Like the global `fetch`, but without a socket. Paths are relative to the gateway's address. */
     readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
     /** The same with a complete request. */
     readonly send: (request: Request) => Effect.Effect<Response>
-    /** Unix time of the gateway, milliseconds. */
+    /** The gateway's Unix time in milliseconds. */
     readonly now: Effect.Effect<number>
-    /** Lets this time pass; work that falls due within it is done at its time. */
+    /** Advances the time. Work that becomes due in between is done at its time. */
     readonly advance: (duration: Duration.Input) => Effect.Effect<void>
-    /** Lets time pass until all tasks and deliveries have ended. Dies with the unfinished ones after `atMost`. */
+    /** Advances the time until all tasks and deliveries have ended. Dies with the unfinished ones after `atMost`. */
     readonly runUntilQuiet: (options?: QuietOptions) => Effect.Effect<void>
-    /** Runs an effect by the gateway's clock, which moves until the effect has ended. */
+    /** Runs an effect on the gateway's clock, which is advanced until the effect has ended. */
     readonly whileTimePasses: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     readonly webhooks: TestWebhooks
-    /** Makes a point fail once, when it is next reached. */
+    /** Makes this failure happen once, when its point is next reached. */
     readonly failNext: (failure: Failure) => Effect.Effect<void>
-    /** Makes something unavailable from now on, for this time of the gateway. */
+    /** Makes something unavailable from now on, for this duration of the gateway's time. */
     readonly setAway: (what: Absence, duration: Duration.Input) => Effect.Effect<void>
-    /** Kills the process like `kill -9`; another one with the same store follows. */
+    /** Kills the process as `kill -9` does. Another process with the same store follows. */
     readonly restart: Effect.Effect<void>
     /** The ledger and the timelines of all tasks as text, equal in every run. */
     readonly snapshot: Effect.Effect<string>

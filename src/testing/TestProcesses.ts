@@ -23,7 +23,7 @@ import { unfinishedWork } from "./UnfinishedWork.ts"
 
 export interface World {
   readonly engine: PgliteEngine
-  /** The variables of each process. */
+  /** The environment variables of each process. */
   readonly env: Readonly<Record<string, string>>
   readonly vendor: VendorClient["Service"]
   readonly sender: WebhookSender["Service"]
@@ -31,7 +31,7 @@ export interface World {
   readonly time: TestTime
 }
 
-/** One process of the gateway, inside the process of the test. */
+/** One process of the gateway, simulated inside the test process. */
 interface TestProcess {
   isAlive: boolean
   readonly scope: Scope.Closeable
@@ -46,8 +46,8 @@ interface Running {
 }
 
 /**
- * A gateway whose process can die and be followed by another one. A dead process reaches neither
- * the store nor vendors nor receivers, and its fibers end; unwritten data are lost. ADR 0216
+ * A gateway whose process can die and be followed by another one. A dead process no longer reaches the store, vendors
+ * or receivers, and its fibers end; data that were not written are lost. ADR 0216
  */
 export const makeProcesses = Effect.fnUntraced(function* (world: World) {
   const outer = yield* Effect.scope
@@ -64,7 +64,7 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
     })
   })
 
-  /** Acts as a supervisor, by the gateway's clock: no process starts while the store is unavailable. */
+  /** Acts as a supervisor on the gateway's clock. No process starts while the store is unavailable. */
   const startAgain = world.time.during(start).pipe(
     Effect.retry({
       schedule: Schedule.spaced("1 second"),
@@ -80,7 +80,7 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
     })
   )
 
-  /** The process ends here; the next one starts in the meantime. */
+  /** Ends the process at this point. The next one starts in the meantime. */
   const die = (process: TestProcess) =>
     Effect.suspend(() => {
       if (process.isAlive) {
@@ -114,7 +114,7 @@ export const makeProcesses = Effect.fnUntraced(function* (world: World) {
       const { process } = yield* current
       yield* Effect.forkIn(die(process), outer)
       yield* Effect.yieldNow
-      // The next one follows when the store is back, for which time has to pass
+      // The next one starts when the store is available again, for which time has to pass
       if (world.failures.isAway("store away")) {
         yield* world.time.passUntil(
           Effect.sync(() => running?.process.isAlive === true),
@@ -149,15 +149,15 @@ const startOf = Effect.fnUntraced(
     Effect.onError(starting, (cause) => Scope.close(scope, Exit.failCause(cause)))
 )
 
-/** Fibers of a dead process have nothing to wait for. */
+/** How long the fibers of a dead process may take to end; they have nothing to wait for. */
 const endMillisMax = 1000
 
-/** Nothing runs after the point of death. The scope interrupts the process, even where others may not. */
+/** Nothing runs after the point of death. The scope interrupts this even in an uninterruptible region. */
 const gone = Effect.interruptible(Effect.never)
 
 const makeHandle = Effect.gen(function* () {
   const app = yield* Routes.toHttpEffect
-  // Handlers get the context of the process, and its clock with it
+  // Handlers get the context of the process, including its clock
   return HttpEffect.toWebHandlerWith<
     ApiKeys,
     ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope
@@ -183,7 +183,7 @@ const layerOf = (world: World, process: TestProcess, die: Die) => {
   )
   return Gateway.core.pipe(
     Layer.provideMerge(Layer.merge(Gateway.stores, failingTasks(at))),
-    // The later of two layers for a service wins
+    // If two layers provide a service, the later one wins
     Layer.provideMerge(Layer.mergeAll(Gateway.adapters, watchedBlobs(world), outside)),
     Layer.provideMerge(layerSession(Effect.succeed(new PgliteSession(world.engine, broken)))),
     Layer.provideMerge(AppConfig.layerOf(world.env)),
@@ -262,7 +262,7 @@ const failingTasks = (at: At) =>
     }))
   ).pipe(Layer.provide(Gateway.stores))
 
-/** Files are written outside the event loop: time waits for them. */
+/** Files are written outside the event loop, so the time waits for them. */
 const watchedBlobs = ({ time }: World) =>
   Layer.effect(
     ArtifactBlobs,

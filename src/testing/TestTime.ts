@@ -3,44 +3,47 @@ import type { TestClock } from "effect/testing"
 import { setImmediate } from "node:timers"
 import { realWaits } from "../domain/RealTime.ts"
 
-/** After this many idle turns of the event loop nothing is running. */
+/** After this many idle turns of the event loop, nothing is running. */
 const quietTurns = 8
 
-/** Real milliseconds. Work that takes longer, such as a handler of the test, is not awaited. */
+/** In real milliseconds. Work that takes longer, such as a handler of the test, is not awaited. */
 const settleMillisMax = 2000
 
 /**
- * The time of a gateway whose clock is the test's. It knows when the gateway's fibers wake, moves the
- * clock from one wake to the next, and lets due work finish at its time.
+ * The time of a gateway on a test clock. It knows when the gateway's fibers wake, moves the clock from one wake to the
+ * next, and lets due work finish at its time.
  */
 export interface TestTime {
-  /** The test's clock for a process, which records sleepers. After the process has ended there are none. */
+  /** The test's clock for one process, which records sleepers. After the process has ended, it has none. */
   readonly clock: (isOver: () => boolean) => Clock.Clock
-  /** Call when the gateway does something. */
+  /** Call this whenever the gateway does something. */
   readonly noted: () => void
-  /** Work outside Effect, such as files and handlers of the test, which is awaited. */
+  /** Marks work outside Effect, such as files and handlers of the test, so that it is awaited. */
   readonly during: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Waits in real time until all due work is done. */
   readonly settle: Effect.Effect<void>
   readonly advance: (duration: Duration.Input) => Effect.Effect<void>
-  /** Passes time until the condition, checked when nothing more is due, is true. False if it was not within this time. */
+  /**
+   * Advances the time until the condition is true, which is checked whenever nothing more is due. False if it did not
+   * become true within this time.
+   */
   readonly passUntil: (
     isReached: Effect.Effect<boolean>,
     atMost: Duration.Input
   ) => Effect.Effect<boolean>
   /** Unix time, milliseconds. */
   readonly now: () => number
-  /** Runs an effect by the gateway's clock, and moves the clock until it has ended. */
+  /** Runs an effect on the gateway's clock, which is advanced until the effect has ended. */
   readonly whilePassing: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
 const isTestClock = (clock: Clock.Clock): clock is TestClock.TestClock => "adjust" in clock
 
 export const makeTestTime = Effect.map(Clock.Clock, (found): TestTime => {
-  // Without a test clock time passes by itself
+  // Without a test clock, time passes by itself
   const test = isTestClock(found) ? found : undefined
   const wakes = new Set<Wake>()
-  /** The clock of what the test runs while time passes. */
+  /** Sleepers of what the test runs while time passes. */
   const callers = new Set<Wake>()
   const now = () => found.currentTimeMillisUnsafe()
   const activity = makeActivity()
@@ -89,7 +92,7 @@ export const makeTestTime = Effect.map(Clock.Clock, (found): TestTime => {
   }
 })
 
-/** The clock with a record of its sleepers. */
+/** The clock, recording its sleepers. */
 const noting = (clock: Clock.Clock, sleepers: Set<Wake>, isOver: () => boolean): Clock.Clock => ({
   ...clock,
   sleep: (duration) =>
@@ -104,7 +107,7 @@ const noting = (clock: Clock.Clock, sleepers: Set<Wake>, isOver: () => boolean):
     })
 })
 
-/** Tracks activity in a gateway, and waits until there is none. */
+/** Tracks activity in a gateway and waits until there is none. */
 const makeActivity = (): Pick<TestTime, "noted" | "during" | "settle"> => {
   let happened = 0
   let underWay = 0
@@ -143,7 +146,7 @@ const makeActivity = (): Pick<TestTime, "noted" | "during" | "settle"> => {
 const noTestClock =
   "Time can only be moved under a TestClock: run the test with it.effect, or provide TestClock.layer()"
 
-/** The most by which time passes work that waits for something other than this clock. */
+/** The maximum step of the clock while something waits for other things than this clock. */
 const blindStepMillis = 1000
 
 interface Wake {

@@ -2,11 +2,11 @@ import { Duration, Effect, Schema } from "effect"
 import { EventType } from "../domain/Event.ts"
 import type { SentRequest, WebhookSenderLog } from "../webhooks/WebhookSender.ts"
 
-/** An attempt received by a receiver. */
+/** An attempt that a receiver has received. */
 export interface ReceivedWebhook {
   readonly type: string
   readonly url: string
-  /** `whd_…`, the same on every attempt. */
+  /** `whd_…`, the same for every attempt. */
   readonly deliveryId: string
   /** The parsed body. docs/reference/webhooks.md#events */
   readonly event: WebhookEvent
@@ -24,29 +24,29 @@ export type WebhookEvent = typeof WebhookEvent.Type
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(WebhookEvent))
 
 export interface ListenOptions {
-  /** Default `https://receiver.test/webhooks`; nothing is sent there. */
+  /** Default: `https://receiver.test/webhooks`, to which nothing is really sent. */
   readonly url?: string
-  /** Default: all of them. */
+  /** Default: all events. */
   readonly events?: ReadonlyArray<EventType>
 }
 
 export interface ReceivedOptions {
-  /** Only of this task. */
+  /** Only attempts about this task. */
   readonly taskId?: string
-  /** Least number of attempts. Default 1. */
+  /** The minimum number of attempts. Default: 1. */
   readonly count?: number
-  /** In the gateway's time. Default 1 hour. */
+  /** In the gateway's time. Default: 1 hour. */
   readonly within?: Duration.Input
 }
 
 export interface TestWebhooks {
-  /** Creates an endpoint of the user; returns its secret. */
+  /** Creates an endpoint of the user and returns its secret. */
   readonly listen: (
     options?: ListenOptions
   ) => Effect.Effect<{ readonly id: string; readonly url: string; readonly secret: string }>
   /**
-   * Lets time pass until attempts of this type were received, and returns the last of them. Dies with what
-   * was received instead.
+   * Advances the time until attempts of this type have been received, and returns the last one. Dies with a list of
+   * what was received instead.
    */
   readonly received: (type: EventType, options?: ReceivedOptions) => Effect.Effect<ReceivedWebhook>
   /** All attempts so far, oldest first. */
@@ -62,7 +62,7 @@ export interface WebhookParts {
   readonly startedAt: number
 }
 
-/** Lets time pass until the condition is met; dies with the text if that takes too long. */
+/** Advances the time until the condition is met. Dies with this text if that takes too long. */
 export type PassUntil = (
   isReached: Effect.Effect<boolean>,
   atMost: Duration.Input,

@@ -6,28 +6,28 @@ import { rowCountsSql, schemaCatalogs, sequencesSql } from "./RowCounts.ts"
 import type { RowCounts } from "./RowCounts.ts"
 
 /**
- * Embedded stores in memory that tests have finished with. Creating one from a template costs as much as the rest of
- * a gateway's start, so the next test with that template gets an emptied used one. A store whose schema or initial
+ * Embedded in-memory stores that tests have finished with. Creating one from a template costs as much as the rest of a
+ * gateway's start, so the next test with the same template gets a used one, emptied. A store whose schema or initial
  * rows were changed is closed instead.
  */
 const idle: Array<UsedStore> = []
-/** More would only take memory, because a test seldom has more at once. */
+/** Keeping more would only take memory, because a test seldom uses more at once. */
 const idleMax = 4
 
 interface UsedStore {
-  /** The template's. */
+  /** The name of its template. */
   readonly name: string
   readonly pglite: PGlite
   readonly initial: Initial
-  /** Counts of each table when the store was last given to a test. */
+  /** The counts of each table when the store was last given to a test. */
   counts: RowCounts
 }
 
 /** The state of a new store. */
 interface Initial {
-  /** Tables that have rows, and those written by statements that change the schema. */
+  /** Tables that have initial rows, and those that schema changes write to. */
   readonly kept: ReadonlyArray<string>
-  /** Resets the sequences. */
+  /** SQL that resets the sequences. */
   readonly sequences: string
 }
 
@@ -50,8 +50,9 @@ export const returnStore = async (store: UsedStore): Promise<void> => {
 }
 
 /**
- * Postgres wakes each 10 seconds while statistics are not written, and PGlite's alarm for that keeps the process
- * alive: `node --test` would wait forever. They are written now, and a nearer alarm replaces the last one.
+ * Lets the process exit. Postgres wakes every 10 seconds while statistics are unwritten, and PGlite's alarm for that
+ * keeps the process alive, so `node --test` would wait forever. This writes them now and replaces the alarm with a
+ * nearer one.
  */
 const rest = `
   BEGIN; SET LOCAL statement_timeout = '50ms'; SELECT pg_stat_force_next_flush(); COMMIT`
@@ -70,7 +71,7 @@ const reset = async (store: UsedStore): Promise<boolean> => {
   const { counts: before, initial, pglite } = store
   if (pglite.isInTransaction()) await pglite.exec("ROLLBACK")
   await pglite.exec(forgetSession)
-  // Its empty pages would stay, and affect Postgres's plans
+  // Its empty pages would remain and affect Postgres's plans
   if ((await largestTable(pglite)) > tableBytesMax) return false
   const after = await countsOf(pglite)
   const written = [...after.keys()].filter((table) => after.get(table) !== before.get(table))
@@ -88,7 +89,7 @@ const reset = async (store: UsedStore): Promise<boolean> => {
   return true
 }
 
-/** A store whose largest table has more rows is not reused. */
+/** A store is not reused if its largest table exceeds this size. */
 const tableBytesMax = 1024 * 1024
 
 const largestTable = async (pglite: PGlite): Promise<number> => {
@@ -103,7 +104,7 @@ const largestTable = async (pglite: PGlite): Promise<number> => {
 const catalogs = [...schemaCatalogs, "pg_db_role_setting"]
 
 const countsOf = async (pglite: PGlite): Promise<RowCounts> => {
-  // PGlite does not report them by itself
+  // PGlite does not write statistics by itself
   await pglite.exec("SELECT pg_stat_force_next_flush()")
   const statement = rowCountsSql(catalogs)
   const { rows } = await pglite.query<[string, string]>(statement, [], { rowMode: "array" })

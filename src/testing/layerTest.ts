@@ -23,11 +23,11 @@ export interface TestOptions {
   /** The outcome of each submit, for all models or by model label. Default: one image. */
   readonly vendor?: MockScript
   /**
-   * Receives all webhooks, signed like those of the service, by the machine's clock, with which receivers
-   * compare them. An exception is a 500.
+   * Receives all webhooks. They are signed like those of the service, with the machine's clock, because receivers
+   * compare the time with it. If it throws, the response is a 500.
    */
   readonly receiver?: Receiver
-  /** The outcome of each webhook attempt, without a receiver. Default: 200 at once. */
+  /** The outcome of each webhook attempt if there is no receiver. Default: an immediate 200. */
   readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
   /** docs/reference/configuration.md#variables */
   readonly env?: Readonly<Record<string, string>>
@@ -36,9 +36,8 @@ export interface TestOptions {
 const adminToken = "operator-token-of-the-tests"
 
 /**
- * The whole gateway in the process of a test: a scripted vendor, recorded webhooks, an embedded Postgres in
- * memory. Every wait uses the fiber's clock, so that a test clock can advance by hours.
- * docs/developing.md#test-layers
+ * A whole gateway inside a test process: a scripted vendor, recorded webhooks, and an embedded in-memory Postgres.
+ * Every wait uses the fiber's clock, so that a test clock can advance by hours. docs/developing.md#test-layers
  */
 export const layerTest = (
   options: TestOptions = {}
@@ -51,14 +50,14 @@ export const layerTest = (
         DATA_DIR: dataDir,
         BASE_URL: "http://gateway.test",
         ADMIN_TOKEN: adminToken,
-        // A test clock stands still, so buckets would not refill
+        // A test clock stands still, so rate limits would not refill
         MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...options.env
       }
       const time = yield* makeTestTime
       const failures = new Failures(time.now)
       yield* Effect.addFinalizer((exit) =>
-        // A failed test already says why
+        // A failed test already explains itself
         Exit.isFailure(exit) || failures.pending.length === 0
           ? Effect.void
           : Effect.die(
@@ -95,7 +94,7 @@ export const layerTest = (
     })
   ).pipe(Layer.provide(Gateway.platform), Layer.orDie)
 
-/** An empty store from an earlier start; the next gateway of this process gets it, emptied again. */
+/** An empty store as an earlier start left it. It is emptied again for the next gateway of this process. */
 const makeEngine = Effect.fnUntraced(function* (time: TestTime) {
   const { fill, hash } = startedStore(DateTime.makeUnsafe(time.now()))
   const template = yield* embeddedTemplate(hash, fill)

@@ -11,7 +11,7 @@ import { TestGateway } from "./TestGateway.ts"
 import type { QuietOptions } from "./TestGateway.ts"
 import type { ListenOptions, ReceivedOptions, ReceivedWebhook } from "./TestWebhooks.ts"
 
-/** `TestGateway` with promises, for tests without Effect. Methods are equal to those of the same name there. */
+/** `TestGateway` with promises, for tests without Effect. Each method equals the one with the same name there. */
 export interface StartedTestGateway extends AsyncDisposable {
   readonly key: string
   readonly adminToken: string
@@ -33,15 +33,15 @@ export interface StartedTestGateway extends AsyncDisposable {
   readonly setAway: (what: Absence, duration: Duration.Input) => Promise<void>
   readonly restart: () => Promise<void>
   readonly snapshot: () => Promise<string>
-  /** What the scripted vendor received, oldest first. */
+  /** The submits that the scripted vendor received, oldest first. */
   readonly submits: () => Promise<ReadonlyArray<SubmitRequest>>
   /** Stops the gateway and interrupts running work. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Starts a gateway in this process, with its own clock, which stands at 1 January 1970 until the test
- * moves it. docs/developing.md#test-layers
+ * Starts a gateway in this process with its own clock, which stands still at 1 January 1970 until the test advances it.
+ * docs/developing.md#test-layers
  */
 export const startTestGateway = async (options: TestOptions = {}): Promise<StartedTestGateway> => {
   const runtime = ManagedRuntime.make(

@@ -6,11 +6,11 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** The user of a subject, with the key that its access tokens use. */
+/** The user that an OIDC subject belongs to, and the key that the user's access tokens use. */
 const TokenOwner = Schema.Struct({
   userId: UserId,
   disabledAt: Schema.NullOr(Time),
-  /** The user's console key; null if there is none. */
+  /** The user's console key; null if the user has none. */
   apiKeyId: Schema.NullOr(ApiKeyId),
   keyHash: Schema.NullOr(Bytes),
   /** When a console key of the user was last revoked. */
@@ -18,11 +18,11 @@ const TokenOwner = Schema.Struct({
 })
 export type TokenOwner = typeof TokenOwner.Type
 
-/** Users as access tokens name them. */
+/** Finds users by the subject of an access token. */
 export class AccessTokenStore extends Context.Service<
   AccessTokenStore,
   {
-    /** By `oidc_subject`; also a disabled user. */
+    /** Finds a user by `oidc_subject`, including disabled users. */
     readonly ownerOf: (
       subject: string
     ) => Effect.Effect<Option.Option<TokenOwner>, StoreUnavailable>

@@ -22,31 +22,31 @@ type Failure = Problem | StoreUnavailable
 
 /** A user who calls with an access token. */
 export interface TokenHolder {
-  /** With the scopes of the token; the key is the user's console key. */
+  /** The user's console key with the scopes of the token. */
   readonly principal: Principal
   readonly keyHash: Uint8Array
-  /** Fails once the token has expired, or its user may no longer use it. */
+  /** Fails once the token has expired or its user may no longer use it. */
   readonly mayStill: Effect.Effect<void, Failure>
-  /** As the issuer names them: the user, the client program and the token. */
+  /** The issuer's identifiers of the user, the OAuth client and the token. */
   readonly subject: string
   readonly clientId: string
   readonly tokenId: string
 }
 
-/** Access tokens of `OIDC_ISSUER` for one resource of this gateway. */
+/** Access tokens that `OIDC_ISSUER` issues for one resource of this gateway. */
 export interface TokenAccess {
-  /** The scopes for which a client asks the issuer; `undefined`: it grants them unasked. */
+  /** The scopes that a client must request from the issuer. `undefined`: the issuer grants them without a request. */
   readonly asked: ReadonlyArray<Scope> | undefined
-  /** The issuer as it names itself. Fails with 5002. */
+  /** The issuer's own identifier. Fails with 5002. */
   readonly issuer: Effect.Effect<string, Problem>
   /** Fails with 1002 (not valid here), 1003 (expired, revoked, user disabled), 1004 (no such user) or 5002. */
   readonly authenticate: (token: string) => Effect.Effect<TokenHolder, Failure>
 }
 
-/** The form of a signed JWT, which no API key has. */
+/** Whether the text has the form of a signed JWT, which no API key has. */
 export const isAccessToken = (token: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/u.test(token)
 
-/** OAuth access tokens for `/mcp`; `None` without `OIDC_ISSUER`. docs/reference/mcp.md#oauth, ADR 0308 */
+/** Verifies OAuth access tokens for `/mcp`; `None` without `OIDC_ISSUER`. docs/reference/mcp.md#oauth, ADR 0308 */
 export class AccessTokens extends Context.Service<AccessTokens, Option.Option<TokenAccess>>()(
   "gateway/users/AccessTokens"
 ) {
@@ -91,7 +91,7 @@ export class AccessTokens extends Context.Service<AccessTokens, Option.Option<To
   )
 }
 
-/** The audience of the tokens, RFC 8707. */
+/** The audience of the tokens (RFC 8707). */
 export const mcpResource = (baseUrl: string): string => `${baseUrl}/mcp`
 
 type Claims = oauth.JWTAccessTokenClaims
@@ -104,24 +104,27 @@ const scopesOf = (text = "", more: ReadonlyArray<Scope>): ReadonlyArray<Scope> =
 const Header = Schema.fromJsonString(Schema.Struct({ kid: Schema.optionalKey(Schema.String) }))
 const decodeHeader = Schema.decodeUnknownOption(Header)
 
-/** Read before anything is checked: it decides only whether the keys are read again. */
+/** Read before verification, so it may be forged. It only decides whether the keys are fetched again. */
 const keyIdOf = (token: string): string | undefined => {
   const header = Buffer.from(token.slice(0, token.indexOf(".")), "base64url").toString()
   return Option.getOrUndefined(decodeHeader(header))?.kid
 }
 
-/** RFC 9068: signed by the issuer with an asymmetric algorithm, of the type `at+jwt`, for this audience, not expired. */
+/**
+ * Verifies by RFC 9068: signed by the issuer with an asymmetric algorithm, typed `at+jwt`, for this audience, not
+ * expired.
+ */
 const verify = Effect.fnUntraced(function* (issuer: Issuer, resource: string, token: string) {
   const millis = yield* Clock.currentTimeMillis
   const request = new Request(resource, { headers: { authorization: `Bearer ${token}` } })
   const options: oauth.ValidateJWTAccessTokenOptions = {
-    // Its keys never age for the library, so that it reads none: `IssuerKeys` does
+    // The cached keys never expire for the library, so it fetches none itself: `IssuerKeys` does
     [oauth.jwksCache]: { jwks: issuer.keys, uat: Number.MAX_SAFE_INTEGER },
     [oauth.clockSkew]: Math.round((millis - Date.now()) / 1000),
     [oauth.clockTolerance]: accessTokenSkewSeconds
   }
   return yield* Effect.tryPromise({
-    // A copy: the library caches keys by the object
+    // Copied, because the library caches keys by object identity
     try: () => oauth.validateJwtAccessToken({ ...issuer.server }, request, resource, options),
     catch: (cause) => (isExpiry(cause) ? expired : invalidFor(issuer, resource))
   })
@@ -132,14 +135,14 @@ const isExpiry = (cause: unknown): boolean =>
   cause.code === oauth.JWT_TIMESTAMP_CHECK &&
   Schema.is(Schema.Struct({ claim: Schema.Literal("exp") }))(cause.cause)
 
-/** Without the cause, which has the claims. */
+/** Omits the cause, because it contains the claims. */
 const invalidFor = ({ server }: Issuer, resource: string): Problem =>
   problem(
     1002,
     `This access token is not valid here: expected one of ${server.issuer} for the resource ${resource} (RFC 9068)`
   )
 
-/** The user of a token and the key that it uses, if both may be used now. */
+/** The user of a token and the key that it uses, if both may currently be used. */
 const makeStanding = Effect.fnUntraced(function* (operators: ReadonlyArray<string>) {
   const store = yield* AccessTokenStore
   const sessions = yield* Sessions
@@ -150,13 +153,13 @@ const makeStanding = Effect.fnUntraced(function* (operators: ReadonlyArray<strin
     const owner = yield* store.ownerOf(subject)
     if (Option.isSome(owner)) return owner.value
     const email = verifiedEmail(claims)
-    // As signing in: whose address is that of an operator, is no user
+    // As for sign-in, an operator's address never belongs to a user
     if (email === undefined || operators.includes(foldAddress(email))) return yield* nobody
     yield* userBySubject(subject, email)
     return yield* Effect.mapError(Effect.fromOption(yield* store.ownerOf(subject)), () => nobody)
   })
 
-  /** With the key, which the first use creates. */
+  /** The owner with a key, which is created at first use. */
   const keyOf = Effect.fnUntraced(function* (owner: TokenOwner, claims: Claims) {
     if (owner.keyHash !== null) return owner
     yield* sessions.keyHashOf({ apiKeyId: null, userId: owner.userId })

@@ -11,17 +11,17 @@ import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 
-/** The input of admission: the key, the rate, and the task named by the path, if any. */
+/** What admission needs: the key, the rate limit, and the task that the path names, if any. */
 export interface AdmissionRequest {
   readonly keyHash: Uint8Array
-  /** 0 means no limit; without both limits nothing is counted. */
+  /** 0 means no limit. If neither the key nor the user has a limit, nothing is counted. */
   readonly perMinute: number
   readonly userPerMinute: number
   readonly now: DateTime.Utc
   readonly taskId: Option.Option<TaskId>
 }
 
-/** The columns of a key read by admission. */
+/** The columns of a key that admission reads. */
 export interface AdmittedKey {
   readonly id: ApiKeyId
   readonly userId: UserId
@@ -30,25 +30,25 @@ export interface AdmittedKey {
   readonly revokedAt: DateTime.Utc | null
   readonly disabledAt: DateTime.Utc | null
   readonly lastUsedAt: DateTime.Utc | null
-  /** `null`: every model. */
+  /** `null`: all models are allowed. */
   readonly allowedModels: ReadonlyArray<string> | null
-  /** `null` for only the limits of the request. */
+  /** `null`: only the limit of `AdmissionRequest` applies. */
   readonly rateLimitPerMinute: number | null
-  /** Of the user; `null`: that of the request. */
+  /** The user's limit. `null`: the limit of `AdmissionRequest` applies. */
   readonly userRateLimitPerMinute: number | null
-  /** How often the key was rotated. */
+  /** How many times the key has been rotated. */
   readonly rotations: number
-  /** Until when the secret before the latest rotation is valid; `null` if it no longer is. */
+  /** How long the secret from before the latest rotation stays valid; `null` if it no longer is. */
   readonly previousUntil: DateTime.Utc | null | undefined
 }
 
-/** The limit after this request that refused it, or else the one with the least remaining. */
+/** The state after this request of the limit that refused it; if none did, of the limit with the least remaining. */
 export interface Rate extends Taken {
   readonly limit: number
   readonly of: "API key" | "user"
 }
 
-/** A bucket of requests after taking one. */
+/** A rate-limit bucket after taking one request. */
 export interface Taken {
   readonly admitted: boolean
   readonly remaining: number
@@ -63,22 +63,22 @@ export interface Admission {
   readonly task: Option.Option<TaskView>
 }
 
-/** Admission of an inference request: key, request rate and task in one statement. */
+/** Admits inference requests: checks the key and the rate limit and reads the task, in one statement. */
 export class AdmissionStore extends Context.Service<
   AdmissionStore,
   {
-    /** `None` if there is no such key. */
+    /** `None` if the key does not exist. */
     readonly admit: (
       request: AdmissionRequest
     ) => Effect.Effect<Option.Option<Admission>, StoreUnavailable>
-    /** Takes one of `capacity` from a bucket that fills evenly in `seconds`. ADR 0030. */
+    /** Takes one of `capacity` from a bucket that refills evenly in `seconds`. ADR 0030. */
     readonly take: (
       bucket: string,
       capacity: number,
       seconds: number,
       now: DateTime.Utc
     ) => Effect.Effect<Taken, StoreUnavailable>
-    /** Deletes buckets unused since then. */
+    /** Deletes buckets that have not been used since `before`. */
     readonly deleteBuckets: (before: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/AdmissionStore") {
@@ -89,7 +89,8 @@ export class AdmissionStore extends Context.Service<
       const sql = client.withoutTransforms()
       const counted = (request: AdmissionRequest) =>
         Effect.map(countedStatement(sql, request), ([row]) => admissionOf(row)).pipe(storeFailures)
-      // Requests that arrive together share a statement, which begins after they arrived. `tasks --get`
+      // Requests that arrive together share a statement that starts after all of them have arrived. Measured with
+      // `tasks --get`
       const uncounted = yield* Batcher.make({
         ...groupCommit,
         run: (requests: ReadonlyArray<AdmissionRequest>) =>
@@ -102,7 +103,7 @@ export class AdmissionStore extends Context.Service<
           isCounted(request)
             ? counted(request)
             : Effect.flatMap(uncounted.call(request), (admission) =>
-                // Otherwise the key has its own limit, or an older secret
+                // Otherwise the key has its own limit, or the secret is from before a rotation
                 Option.exists(admission, ({ key }) => !hasRate(key))
                   ? Effect.succeed(admission)
                   : counted(request)
@@ -125,8 +126,8 @@ export class AdmissionStore extends Context.Service<
 }
 
 /**
- * The rows of the most frequent statement. Times stay `Date`s while they are decoded: a transformation
- * would make `Schema` take its slow path, which costs three times the rest.
+ * The rows of the most frequent statement. Times stay `Date`s when they are decoded, because a transformation would
+ * make `Schema` take its slow path, which costs three times as much as everything else.
  */
 const KeyRow = Schema.Struct({
   keyId: ApiKeyId,
@@ -155,13 +156,13 @@ const ViewRow = Schema.Struct({
   updatedAt: Schema.Date
 })
 
-// A row that does not decode throws within the effect: a defect, as in every store
+// A row that does not decode throws inside the effect and becomes a defect, as in every store
 const decodeKey = Schema.decodeUnknownSync(KeyRow)
 const decodePrevious = Schema.decodeUnknownSync(PreviousRow)
 const decodeRate = Schema.decodeUnknownSync(RateRow)
 const decodeTask = Schema.decodeUnknownSync(ViewRow)
 
-/** Named like the row's fields, so that this process need not rename columns. */
+/** Aliased to the row's field names, so that this process does not rename columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.disabled_at AS "disabledAt", k.last_used_at AS "lastUsedAt",
   k.allowed_models AS "allowedModels", k.rate_limit_per_minute AS "rateLimitPerMinute",
@@ -174,7 +175,7 @@ const namedTaskColumns = taskColumns.replaceAll(
   (column, name: string) => `${column} AS "${String.snakeToCamel(name)}"`
 )
 
-/** `$1` are the hashes of the keys. The index look-ups do not depend on statistics. */
+/** `$1` is an array of key hashes. The index lookups do not depend on the planner's statistics. */
 const ofKeys = `SELECT (r.n - 1)::int AS n, ${keyColumns}
   FROM unnest($1::bytea[]) WITH ORDINALITY r (hash, n)
   CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE key_hash = r.hash OFFSET 0) k`
@@ -191,7 +192,7 @@ const countedKey = `SELECT ${countedColumns} ${admittedBy}`
 const countedKeyAndTask = `SELECT ${countedColumns}, ${namedTaskColumns} ${admittedBy}
   LEFT JOIN tasks t ON t.id = $5 AND t.user_id = k.user_id`
 
-/** The key or its user has its own rate. */
+/** Whether the key or its user has its own rate limit. */
 export const hasRate = ({ rateLimitPerMinute, userRateLimitPerMinute }: AdmittedKey): boolean =>
   rateLimitPerMinute !== null || userRateLimitPerMinute !== null
 
@@ -199,7 +200,7 @@ const isCounted = ({ perMinute, userPerMinute }: AdmissionRequest): boolean =>
   perMinute > 0 || userPerMinute > 0
 
 type Row = Readonly<Record<string, unknown>>
-/** With the index of its request. */
+/** A row with the index of its request. */
 type IndexedRow = Row & { readonly n: number }
 
 const uncountedStatement = (sql: SqlClient, requests: ReadonlyArray<AdmissionRequest>) => {

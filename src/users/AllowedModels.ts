@@ -3,7 +3,10 @@ import type { Problem } from "../domain/Problem.ts"
 import { allowsModel, modelNotAllowed } from "./ApiKeys.ts"
 import type { Principal } from "./ApiKeys.ts"
 
-/** Every model that a request may use has to be allowed, because the models of an alias change with the catalog. ADR 0224. */
+/**
+ * Refuses a request unless the key allows every model that it may use, because the models of an alias change with the
+ * catalog. ADR 0224.
+ */
 export const refuseOtherModels = (
   principal: Principal,
   models: ReadonlyArray<string>

@@ -19,16 +19,18 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   createdAt: Time,
   expiresAt: Schema.NullOr(Time),
   revokedAt: Schema.NullOr(Time),
-  /** The user is disabled. */
+  /** When the user was disabled; null if enabled. */
   disabledAt: Schema.NullOr(Time),
   lastUsedAt: Schema.NullOr(Time)
 }) {}
 
-/** Whether the key row `k` has a limit; false without a key. docs/reference/keys-and-limits.md#limits-of-a-key */
+/**
+ * SQL: whether the key row `k` has a limit; false if there is no key. docs/reference/keys-and-limits.md#limits-of-a-key
+ */
 const isLimited = `num_nonnulls(k.spend_limit, k.allowed_models, k.rate_limit_per_minute, k.concurrent_tasks,
   k.expires_at) > 0`
 
-/** Columns of the key row `k` that was exchanged for the session row `s`, if any. */
+/** SQL: columns of the key row `k` that was exchanged for the session row `s`, if any. */
 export const exchangedKey = `${isLimited} AS is_limited,
   coalesce(k.rotations > coalesce(s.key_rotations, 0), false) AS is_previous`
 
@@ -37,13 +39,13 @@ const FoundKey = Schema.Struct({
   ...ApiKeyRow.fields,
   rotations: Schema.Int,
   isLimited: Schema.Boolean,
-  /** The secret is the one from before the latest rotation. */
+  /** Whether the secret is the one from before the latest rotation. */
   isPrevious: Schema.Boolean,
   previousKeyUntil: Schema.NullOr(Time)
 })
 export type FoundKey = typeof FoundKey.Type
 
-/** A key with its limits and the count of its spend limit. */
+/** A key with its limits and what it has spent in the current period. */
 export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   ...ApiKeyRow.fields,
   spendLimit: Schema.NullOr(Micro),
@@ -55,29 +57,28 @@ export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   rateLimitPerMinute: Schema.NullOr(Schema.Int),
   concurrentTasks: Schema.NullOr(Schema.Int),
   isConsole: Schema.Boolean,
-  /** Until when the secret from before the latest rotation is also valid. */
+  /** How long the secret from before the latest rotation stays valid. */
   previousKeyUntil: Schema.NullOr(Time)
 }) {}
 
-/** Limits of a key: an absent field stays, `null` removes a limit. */
+/** Changes to a key's limits: an absent field leaves a limit unchanged, `null` removes it. */
 export interface KeyLimits {
   readonly spendLimit?: Credits | null
-  /** The reset of the spend limit; absent: unchanged, or never for a new limit. */
+  /** When the spend limit resets. Absent: unchanged, or never for a new limit. */
   readonly reset?: SpendReset
   readonly allowedModels?: ReadonlyArray<string> | null
   readonly rateLimitPerMinute?: number | null
   readonly concurrentTasks?: number | null
 }
 
-/** The changes to a key. */
 export interface KeyChange extends KeyLimits {
   readonly name?: string
   readonly expiresAt?: DateTime.Utc | null
 }
 
 /**
- * The result of a change. `reserved`: a process has a reservation for the key, as for `revokeKey`; `null` if a
- * `reset` came without a spend limit, and nothing was changed.
+ * The result of a change. `reserved`: a process has a reservation for the key, as in `revokeKey`. `null`: `reset` was
+ * given without a spend limit, and nothing was changed.
  */
 export interface KeyUpdate {
   readonly reserved: boolean | null
@@ -87,7 +88,7 @@ export interface KeyUpdate {
 export interface KeyRotation {
   readonly keyHash: Uint8Array
   readonly preview: string
-  /** Until when the old secret is also valid; `null` if it no longer is. */
+  /** How long the old secret stays valid; `null` if it no longer is. */
   readonly oldUntil: DateTime.Utc | null
 }
 
@@ -103,7 +104,7 @@ export interface NewApiKey {
   readonly now: DateTime.Utc
 }
 
-/** A past period has counted nothing of the current one. */
+/** An amount counted in a past period counts as zero in the current one. */
 const details = (sql: PgClient.PgClient, now: DateTime.Utc) => sql`
   SELECT k.*, coalesce(b.spent, 0)::bigint AS spent, coalesce(b.held, 0)::bigint AS held
   FROM api_keys k LEFT JOIN key_budgets b ON b.api_key_id = k.id AND k.spend_limit IS NOT NULL
@@ -152,13 +153,13 @@ const insertKey = (sql: PgClient.PgClient, key: NewApiKey) =>
     FROM users u WHERE u.id = ${key.userId} FOR SHARE OF u
     RETURNING *`.pipe(rowOf(ApiKeyRow))
 
-/** Nobody can use the key before it has its limits. */
+/** Inserts the key and its limits in one transaction, so that nobody can use the key without them. */
 const insertLimited = (sql: PgClient.PgClient, key: NewApiKey) => {
   const { id, limits = {}, now, userId } = key
   if (Object.keys(limits).length === 0) return insertKey(sql, key)
   return sql.withTransaction(
     Effect.gen(function* () {
-      // Wallets are locked first
+      // Lock the wallet first, as everywhere
       yield* sql`SELECT FROM wallet_lock(${userId})`
       const row = yield* insertKey(sql, key)
       yield* updateKey(sql, userId, id, limits, now)
@@ -228,8 +229,8 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
 }
 
 /**
- * Whether a process has a reservation for the key. A statement after the commit, so that it sees every
- * reservation that was opened before the change.
+ * Whether a process has a reservation for the key. Runs after the commit, so it sees every reservation that was opened
+ * before the change.
  */
 const reservedBy = (sql: PgClient.PgClient, id: ApiKeyId) =>
   Effect.map(
@@ -241,14 +242,14 @@ export interface ConsoleKey {
   readonly id: ApiKeyId
   readonly userId: UserId
   readonly keyHash: Uint8Array
-  /** Its monthly spend limit; `null` for none. */
+  /** The key's monthly spend limit; `null` for none. */
   readonly monthly: Credits | null
   readonly now: DateTime.Utc
 }
 
 const HashRow = Schema.Struct({ keyHash: Bytes })
 
-/** Keys with which sessions use models. ADR 0172 */
+/** The keys with which sessions use models. ADR 0172 */
 export function consoleKeys(sql: PgClient.PgClient) {
   const first = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
     rows.pipe(
@@ -267,18 +268,18 @@ export function consoleKeys(sql: PgClient.PgClient) {
         const found = yield* known(key.userId)
         if (Option.isSome(found)) return found
         yield* sql.withTransaction(makeConsoleKey(sql, key))
-        // Another request may have created it
+        // Another request has just created it
         return yield* known(key.userId)
       }).pipe(storeFailures)
   }
 }
 
-/** The key and its spend limit, in one transaction. */
+/** Inserts the key and its spend limit in one transaction. */
 const makeConsoleKey = Effect.fnUntraced(function* (
   sql: PgClient.PgClient,
   { id, keyHash, monthly, now, userId }: ConsoleKey
 ) {
-  // Wallets are locked first
+  // Lock the wallet first, as everywhere
   yield* sql`SELECT FROM wallet_lock(${userId})`
   const made = yield* sql`
     INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, is_console,
@@ -294,6 +295,6 @@ const makeConsoleKey = Effect.fnUntraced(function* (
       NULL, NULL, ${toDate(now)})`
 })
 
-/** Shown instead of the characters of a key. */
+/** Shown in place of a key's last characters. */
 const consolePreview = "console"
 const consoleName = "Console"

@@ -28,29 +28,29 @@ export { resetAlone } from "./KeyChanges.ts"
 export { previousSecret } from "./KeyFaults.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
 
-/** The caller: the user, the key and its permissions. */
+/** The caller: a user, the API key and its scopes. */
 export interface Principal {
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly scopes: ReadonlyArray<Scope>
-  /** The secret of the key, as the number of rotations before it was made. ADR 0190. */
+  /** Identifies the key's secret: the number of rotations before it was generated. ADR 0190. */
   readonly rotation: number
-  /** Limits checked on each request: a key with such limits is never cached. */
+  /** Limits that are checked on each request. A key with such limits is never cached. */
   readonly limits?: {
-    /** `null`: every model. */
+    /** `null`: all models are allowed. */
     readonly models: ReadonlyArray<string> | null
   }
 }
 
-/** A caller of the management API with a key. */
+/** A caller that authenticates to the management API with a key. */
 export interface KeyHolder extends Principal {
-  /** The key has limits, so it may not change other keys. */
+  /** Whether the key has limits. Such a key may not change other keys. */
   readonly isLimited: boolean
-  /** The secret was replaced and is valid until its grace period ends: it may not change keys. */
+  /** Whether the secret was replaced and is only valid for its grace period. Such a secret may not change keys. */
   readonly isPrevious: boolean
 }
 
-/** Whether the key allows a model under one of its names. */
+/** Whether the key allows a model under at least one of these names. */
 export const allowsModel = ({ limits }: Principal, names: ReadonlyArray<string>): boolean => {
   const models = limits?.models ?? null
   return models === null || names.some((name) => models.includes(name))
@@ -59,26 +59,26 @@ export const allowsModel = ({ limits }: Principal, names: ReadonlyArray<string>)
 export const modelNotAllowed = (model: string): Problem =>
   problem(1004, `This API key does not allow the model ${model.slice(0, 100)}`)
 
-/** A request that may use a model. */
+/** An admitted inference request. */
 export interface Admitted {
   readonly principal: Principal
-  /** `None` if there is no limit. Sent as `RateLimit-*`; refused with code 1201. */
+  /** `None` if there is no limit. Sent as `RateLimit-*`. If it refuses the request, the problem has code 1201. */
   readonly rate: Option.Option<Rate>
-  /** The task named by the request, if it belongs to this user. */
+  /** The task that the request names, if it belongs to this user. */
   readonly task: Option.Option<TaskView>
 }
 
-/** A new key; the key itself is returned only now. */
+/** A new key. Only this response contains the key itself. */
 export interface CreatedKey {
   readonly key: string
   readonly row: ApiKeyRow
 }
 
-/** API keys: created, found by their hash, revoked. docs/reference/keys-and-limits.md#api-keys */
+/** Creates, authenticates, changes and revokes API keys. docs/reference/keys-and-limits.md#api-keys */
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
-    /** A key with its limits, in one transaction. */
+    /** Creates a key with its limits in one transaction. */
     readonly create: (request: {
       readonly userId: UserId
       readonly name: string
@@ -88,30 +88,29 @@ export class ApiKeys extends Context.Service<
     }) => Effect.Effect<CreatedKey, StoreUnavailable>
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
     readonly authenticate: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
-    /** The same for open responses, which ask each second: those of one key share a look-up. */
+    /** The same for open responses, which check every second. Checks of the same key share a lookup. */
     readonly confirm: (key: string) => Effect.Effect<KeyHolder, Problem | StoreUnavailable>
     /**
-     * The same for an inference request, counted against the key's request rate; 1004 without the
-     * scope. The same statement reads the task, if one is named.
+     * Authenticates an inference request, counts it against the request rate and reads the task it names, in one
+     * statement. Also fails with 1004 if the key lacks the scope.
      */
     readonly admit: (
       key: string,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
-    /** Like `admit`, for a caller that uses a key without having its text. */
+    /** Like `admit`, for a caller that has only the hash of the key. */
     readonly admitHash: (
       keyHash: Uint8Array,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * Like `admit`, but a key without a request rate that was valid before comes from a cache.
-     * Only for callers that check the key again in the statement that holds money
-     * (`Metering.open`). ADR 0072.
+     * Like `admit`, but may use a cached result for a key without a request rate. Only for callers that check the key
+     * again in the statement that holds money (`Metering.open`). ADR 0072.
      */
     readonly admitCached: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * The cached principal of a key, synchronously: for callers outside a fiber.
-     * `undefined` when the store must be asked.
+     * The cached principal of a key, synchronously, for callers outside a fiber. `undefined`: not cached, ask the
+     * store.
      */
     readonly cachedPrincipal: (digest: KeyDigest) => Principal | undefined
     /** Removes an expired or revoked key from the cache. */
@@ -120,14 +119,14 @@ export class ApiKeys extends Context.Service<
       userId: UserId,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<KeyDetails>, StoreUnavailable>
-    /** A key of this user, or of any user for the operator. Fails with 2005. */
+    /** Finds a key of this user, or of any user for the operator. Fails with 2005. */
     readonly find: (
       userId: Option.Option<UserId>,
       id: ApiKeyId
     ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
     /**
-     * Changes a key and its limits. Fails with 2005, or with 2001 for a `reset` without a spend limit. When
-     * it returns, no process admits a call under the previous limits.
+     * Changes a key and its limits. Fails with 2005, or with 2001 for a `reset` without a spend limit. Once it has
+     * returned, no process admits a call under the previous limits.
      */
     readonly update: (
       userId: Option.Option<UserId>,
@@ -135,15 +134,15 @@ export class ApiKeys extends Context.Service<
       change: KeyChange
     ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
     /**
-     * Gives the key a new secret; the old one stays valid for this long. Fails with 2005, or with 1004
-     * for a console key. When it returns, no process admits a call with an older secret.
+     * Gives the key a new secret; the old one stays valid for the given time. Fails with 2005, or with 1004 for a
+     * console key. Once it has returned, no process admits a call with an older secret.
      */
     readonly rotate: (
       userId: Option.Option<UserId>,
       id: ApiKeyId,
       grace: Duration.Duration
     ) => Effect.Effect<RotatedKey, Problem | StoreUnavailable>
-    /** Fails with 2005. After it returns, no process admits a call with this key. */
+    /** Fails with 2005. Once it has returned, no process admits a call with this key. */
     readonly revoke: (
       userId: UserId,
       id: ApiKeyId
@@ -238,7 +237,10 @@ const authenticateWith = (store: UserStore["Service"], owners: KeyOwners) =>
     return { userId, apiKeyId, scopes, rotation, isLimited, isPrevious }
   })
 
-/** Of a hundred streams with one key, one looks it up (`bench/hostile.ts`, event streams). */
+/**
+ * Concurrent checks of a key share a lookup, so a hundred streams of one key cost one (`bench/hostile.ts`, event
+ * streams).
+ */
 const makeConfirmations = (authenticate: ReturnType<typeof authenticateWith>) =>
   Batcher.make({
     run: Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
@@ -254,7 +256,7 @@ const makeConfirmations = (authenticate: ReturnType<typeof authenticateWith>) =>
     runsMax: 1
   })
 
-/** On the path of every inference request: no generators, and one step after the statement. */
+/** Runs for every inference request, so it avoids generators and takes one step after the statement. */
 const makeAdmit = (
   store: UserStore["Service"],
   admissions: AdmissionStore["Service"],
@@ -286,12 +288,12 @@ const toAdmitted = ({ key, rate, task }: Admission): Admitted => {
   const isOld = previousUntil !== undefined
   const rotation = key.rotations - (isOld ? 1 : 0)
   const principal = { userId: key.userId, apiKeyId: key.id, scopes: key.scopes, rotation }
-  // An old secret is checked each time, like limits: it expires by itself
+  // An old secret is not cached, because it becomes invalid by itself; the same goes for keys with limits
   const isLimited = models !== null || hasRate(key) || isOld
   return { principal: isLimited ? { ...principal, limits: { models } } : principal, rate, task }
 }
 
-/** `last_used_at` is written at most once a minute, so that a busy key does not cost a write per request. */
+/** `last_used_at` is written at most once per minute, so that a busy key does not cost a write per request. */
 const touchMillis = 60_000
 
 const isRecentlyUsed = (

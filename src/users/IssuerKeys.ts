@@ -5,24 +5,25 @@ import type { OidcSettings } from "../config/SignInSettings.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { discovered, discoverySeconds, ProviderFault, unreachable } from "./OidcDiscovery.ts"
 
-/** The issuer of access tokens, with the keys that it published last. */
+/** The issuer of access tokens, and the keys that were last read from it. */
 export interface Issuer {
   readonly server: AuthorizationServer
   readonly keys: JWKS
 }
 
-/** Keys of this age are read again; until then a new key is found by its id. */
+/** Keys older than this are read again in the background. Before that, only an unknown key id triggers a read. */
 const freshMillis = Duration.toMillis("5 minutes")
-/** An issuer that cannot be reached serves with older keys for so long. */
+/** While the issuer cannot be reached, its last keys are used for this long. */
 const usableMillis = Duration.toMillis("1 hour")
-/** Whatever tokens are sent, the issuer is asked no more often. */
+/** The minimum time between two reads, whatever tokens are sent. */
 const betweenReadsMillis = Duration.toMillis("10 seconds")
-/** Of a key set; those of large providers have some kilobytes. */
+/** The maximum size of a key set; large providers' sets have a few kilobytes. */
 const keySetBytesMax = 256 * 1024
 
 /**
- * The issuer with its keys, read when a token names a key that is not known, and every five minutes. Requests share
- * one read and at most one begins in ten seconds, so that made-up key ids cost the issuer nothing. Fails with 5002.
+ * The issuer with its keys. They are read when a token names an unknown key, and every five minutes. Requests share one
+ * read, and reads start at least ten seconds apart, so tokens with made-up key ids do not burden the issuer. Fails with
+ * 5002.
  */
 export const makeIssuerKeys = Effect.fnUntraced(function* (settings: OidcSettings) {
   const scope = yield* Effect.scope
@@ -51,7 +52,7 @@ export const makeIssuerKeys = Effect.fnUntraced(function* (settings: OidcSetting
     )
   )
 
-  /** Its own fiber, so that a client that leaves does not end what others wait for. */
+  /** Reads in its own fiber, so that a client that disconnects does not interrupt a read that others wait for. */
   const begin = (scope: Scope.Scope, now: number) =>
     Effect.gen(function* () {
       if (running !== undefined || now - begunAt < betweenReadsMillis) return
@@ -83,7 +84,7 @@ const isKeySet = (value: unknown): value is JWKS => hasKeys(value)
 
 const fetchKeys = async ({ issuer }: OidcSettings, at: string | undefined): Promise<JWKS> => {
   const url = new URL(at ?? "")
-  // As discovery: only a loopback issuer may be http
+  // As in discovery, only a loopback issuer may use http
   if (url.protocol !== "https:" && issuer.protocol !== "http:")
     throw new Error(`${url.href} is not https`)
   const response = await fetch(url, {

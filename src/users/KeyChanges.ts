@@ -8,13 +8,13 @@ import type { KeyDetails } from "./ApiKeyStore.ts"
 import { generateKey, hashKey, previewOf } from "./KeyText.ts"
 import type { UserStore } from "./UserStore.ts"
 
-/** A key with its new secret, which is returned only now. */
+/** A key with its new secret. Only this response contains the secret. */
 export interface RotatedKey {
   readonly key: string
   readonly details: KeyDetails
 }
 
-/** Changes to keys; `changed` removes one from the caches of all processes. */
+/** Changes to keys. `changed` removes a key from the caches of all processes. */
 export const keyChanges = (
   store: UserStore["Service"],
   changed: (id: ApiKeyId) => void
@@ -26,7 +26,7 @@ export const keyChanges = (
   const done = Effect.fnUntraced(function* (id: ApiKeyId, reserved: Option.Option<boolean>) {
     if (Option.isNone(reserved)) return yield* noKey(id)
     changed(id)
-    // A process with a reservation may admit calls until it settles it
+    // A process with a reservation may admit calls until the reservation settles
     if (reserved.value) yield* Effect.sleep(reservationMillis)
   })
   return {
@@ -63,7 +63,7 @@ export const keyChanges = (
 
 const noKey = (id: ApiKeyId) => problem(2005, `There is no API key ${id}`)
 
-/** A period without an amount. docs/reference/keys-and-limits.md#spend-limit */
+/** The fault of a reset period without a spend limit. docs/reference/keys-and-limits.md#spend-limit */
 export const resetAlone: FieldFault = {
   pointer: "#/reset",
   detail: "Expected only with a spend limit"

@@ -3,7 +3,10 @@ import type { Option } from "effect"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { AdmittedKey } from "./AdmissionStore.ts"
 
-/** Requests that a replaced secret may not make. docs/reference/keys-and-limits.md#who-changes-access */
+/**
+ * The problem returned when a replaced secret tries to change access.
+ * docs/reference/keys-and-limits.md#who-changes-access
+ */
 export const previousSecret = new Problem({
   code: 1003,
   detail: "This secret of the API key was replaced by a rotation: use the new one for this request",

@@ -6,7 +6,7 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const randomCharacters = 40
 const checkCharacters = 6
 
-/** Base 62 of a number, padded. */
+/** A number in base 62, padded to this many characters. */
 const base62 = (value: number, characters: number): string => {
   let rest = value
   let text = ""
@@ -18,21 +18,21 @@ const base62 = (value: number, characters: number): string => {
 }
 
 /**
- * `sk-`, 40 random characters (238 bits) and a checksum of 6, which distinguishes a
- * typing error from an unknown key.
+ * A new key: `sk-`, 40 random characters (238 bits) and a checksum of 6 characters, which distinguishes a typing error
+ * from an unknown key.
  */
 export const generateKey = (): string => {
   let secret = ""
   while (secret.length < randomCharacters) {
     for (const byte of randomBytes(randomCharacters)) {
-      // 248 is the largest multiple of 62 in a byte: larger values would favor some characters
+      // 248 is the largest multiple of 62 that a byte can hold: using larger values would favor some characters
       if (byte < 248 && secret.length < randomCharacters) secret += alphabet[byte % 62]
     }
   }
   return `sk-${secret}${base62(crc32(secret), checkCharacters)}`
 }
 
-/** The characters of a key that may be shown. */
+/** The part of a key that may be displayed. */
 export const previewOf = (key: string): string => `sk-...${key.slice(-4)}`
 
 export const isWellFormed = (key: string): boolean => {
@@ -41,8 +41,8 @@ export const isWellFormed = (key: string): boolean => {
 }
 
 /**
- * A plain hash: keys have 238 random bits, so a slow hash would add no
- * safety, and an index finds it.
+ * A plain hash, so that an index can find the key. A slow hash would not add security, because keys have 238 random
+ * bits.
  */
 export const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")
 

@@ -3,10 +3,10 @@ import type { UserId } from "../domain/Ids.ts"
 import { digestOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 
-/** Keys that one process remembers. */
+/** The maximum number of keys that one process remembers. */
 const knownKeysMax = 10_000
 
-/** Remembers a value per key; when full, it forgets the oldest. */
+/** Stores a value for a key. When the map is full, drops the oldest entry. */
 export const remember = <A>(known: Map<KeyDigest, A>, digest: KeyDigest, value: A): void => {
   if (known.size >= knownKeysMax && !known.has(digest)) {
     for (const oldest of known.keys()) {
@@ -18,8 +18,8 @@ export const remember = <A>(known: Map<KeyDigest, A>, digest: KeyDigest, value: 
 }
 
 /**
- * The user of a key when it was last valid. It grants no access: before a key is looked up, it decides whose share of
- * the process a request uses. A key never changes its user.
+ * The user of each key that was recently valid. It grants no access: it only decides, before the key is looked up,
+ * whose share of the process a request uses. A key never changes its user.
  */
 export class KeyOwners {
   readonly #owners = new Map<KeyDigest, UserId>()

@@ -6,7 +6,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
 
-/** A caller's idempotency key, and the one request that claims it. */
+/** A caller's idempotency key, and the request that claims it. */
 export interface Claim {
   readonly caller: string
   readonly key: string
@@ -15,16 +15,15 @@ export interface Claim {
 
 export interface NewClaim extends Claim, RequestHash {
   readonly now: DateTime.Utc
-  /** Keys older than this have expired. */
+  /** Records created before this time have expired. */
   readonly since: DateTime.Utc
   /**
-   * An older claim without a response was lost with its process:
-   * the same request may claim it.
+   * An unanswered claim from before this time was lost with its process, so a repeat of its request may take it over.
    */
   readonly lostBefore: DateTime.Utc
 }
 
-/** The record of a key that another request claimed. Without a response that request is in progress. */
+/** The record of a key that was claimed earlier. Without a response, that request is still in progress. */
 const ExistingRow = Schema.Struct({
   requestHash: Bytes,
   status: Schema.NullOr(Schema.Int),
@@ -35,7 +34,7 @@ export type ClaimOutcome =
   | { readonly _tag: "Claimed" }
   | ({ readonly _tag: "Existing" } & typeof ExistingRow.Type)
 
-/** Responses to management POSTs by `Idempotency-Key`. ADR 0218. */
+/** Responses to management POSTs, by `Idempotency-Key`. ADR 0218. */
 export class ManageReplayStore extends Context.Service<
   ManageReplayStore,
   {
@@ -46,9 +45,9 @@ export class ManageReplayStore extends Context.Service<
       status: number,
       response: Uint8Array
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Frees the key. */
+    /** Removes the claim, so that the key can be used again. */
     readonly release: (claim: Claim) => Effect.Effect<void, StoreUnavailable>
-    /** Deletes up to `limit` older keys of each kind, of this API and of tasks; returns how many. */
+    /** Deletes up to `limit` expired keys of this API and as many of task creates; returns how many. */
     readonly deleteOlder: (
       before: DateTime.Utc,
       limit: number
@@ -98,7 +97,7 @@ function claim(sql: PgClient.PgClient) {
       rowsOf(ExistingRow),
       Effect.map(Array.head)
     )
-    // Released between the two statements: the next try will claim it
+    // The claim was released between the two statements, so the next try will succeed
     return existing._tag === "None"
       ? ({
           _tag: "Existing",

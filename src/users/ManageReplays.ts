@@ -13,7 +13,7 @@ import type { ClaimOutcome, NewClaim } from "./ManageReplayStore.ts"
 
 /** A POST with an `Idempotency-Key`. */
 export interface KeyedRequest extends RequestHash {
-  /** Keys are separate for each caller. */
+  /** Each caller has its own keys. */
   readonly caller: string
   readonly key: string
 }
@@ -23,30 +23,30 @@ export interface StoredResponse {
   readonly body: string
 }
 
-/** After this time a claim without a response belongs to a dead process. */
+/** A claim without a response that is older than this belongs to a dead process. */
 const claimTimeout = Duration.seconds(60)
 
-/**
- * How long a repeat waits for the response of a first request in
- * progress.
- */
+/** How long a repeat waits for the first request if that is still in progress. */
 const waitAtMost = Duration.seconds(10)
 const waitSpacing = Schedule.spaced(Duration.millis(50))
 
 /**
- * Replays the first response of a management POST to a repeat. Only successes are stored: a failure
- * changed nothing, and its key is free again. ADR 0218. Creates of tasks have their record in the transaction that
- * accepts (`task_accept_many`), so that a crash leaves either both or neither; these requests run outside of one, and
- * claim their key before.
+ * Makes management POSTs idempotent: a repeat gets the first response. Only successes are stored, because a failure
+ * changed nothing and frees its key. ADR 0218. Task creates are different: they write their record in the transaction
+ * that accepts the task (`task_accept_many`), so a crash leaves both or neither. The requests here do not share one
+ * transaction with their record, so they claim the key first.
  */
 export class ManageReplays extends Context.Service<
   ManageReplays,
   {
-    /** Fails with 2008 for another request, or with 2010 while the first is still in progress. */
+    /**
+     * Fails with 2008 if the key was used for a different request, or with 2010 while the first request is still in
+     * progress.
+     */
     readonly claim: (
       request: KeyedRequest
     ) => Effect.Effect<IdempotencyClaim, Problem | StoreUnavailable>
-    /** Deletes keys older than 24 hours, a bounded number per call. */
+    /** Deletes keys older than 24 hours, at most a fixed number per call. */
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/ManageReplays") {
@@ -114,7 +114,7 @@ export class ManageReplays extends Context.Service<
             deletedAtOnceMax
           )
         ).pipe(
-          // A day's keys expire as fast as they came; the next call deletes the rest
+          // Keys expire at the rate at which they were created; the next call deletes the rest
           Effect.repeat({
             while: (deleted) => deleted >= deletedAtOnceMax,
             times: deleteTimesMax
@@ -125,7 +125,10 @@ export class ManageReplays extends Context.Service<
     })
   )
 
-  /** An expired key has no effect even before it is deleted, so one process deletes them each minute. */
+  /**
+   * Expired keys have no effect even before they are deleted, so it is enough that one process deletes them each
+   * minute.
+   */
   static readonly layerLoop = Duty.layer(
     { name: "idempotency keys", seconds: 60 },
     Effect.flatMap(ManageReplays, ({ deleteExpired }) => deleteExpired)
@@ -133,12 +136,11 @@ export class ManageReplays extends Context.Service<
 }
 
 const deletedAtOnceMax = 1000
-/** Ten thousand keys a second. */
+/** Enough for ten thousand keys per second. */
 const deleteTimesMax = 600
 
 /**
- * `Claimed`: the first request, which must call `complete` whatever its
- * outcome. `Replayed`: a repeat.
+ * `Claimed`: this is the first request, and it must call `complete` whatever its outcome. `Replayed`: this is a repeat.
  */
 export type IdempotencyClaim =
   | {

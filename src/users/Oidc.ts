@@ -7,15 +7,15 @@ import type { Problem } from "../domain/Problem.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { discovered, ProviderFault } from "./OidcDiscovery.ts"
 
-/** The identity confirmed by the provider. */
+/** The identity that the provider confirmed. */
 export interface Identity {
-  /** Issuer and subject: unlike an address, they never pass to another person. */
+  /** Issuer and subject. Unlike an e-mail address, they are never reassigned to another person. */
   readonly subject: string
   /** Verified by the provider. */
   readonly email: string
 }
 
-/** The expected values of the callback; stored as the browser's cookie. */
+/** What the callback is checked against; stored encrypted in a cookie of the browser. */
 const Transaction = Schema.Struct({
   state: Schema.String,
   nonce: Schema.String,
@@ -26,19 +26,19 @@ const encode = Schema.encodeSync(Schema.fromJsonString(Transaction))
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Transaction))
 
 export interface Begun {
-  /** The redirect target. */
+  /** Where to redirect the browser. */
   readonly url: string
-  /** Stored by the browser, encrypted. */
+  /** Encrypted; stored in a cookie of the browser. */
   readonly transaction: string
 }
 
-/** Sign-in by an OpenID provider: authorization code, PKCE, state and nonce. ADR 0174. */
+/** Sign-in with an OpenID provider: authorization code flow with PKCE, state and nonce. ADR 0174. */
 export class Oidc extends Context.Service<
   Oidc,
   {
-    /** Fails with 2006 without `OIDC_ISSUER`, with 5002 when the provider cannot be reached. */
+    /** Fails with 2006 without `OIDC_ISSUER`, and with 5002 if the provider cannot be reached. */
     readonly begin: Effect.Effect<Begun, Problem>
-    /** `query` is that of the callback. Fails with 1005. */
+    /** `query` is the callback's query string. Fails with 1005. */
     readonly finish: (
       query: string,
       transaction: string | undefined
@@ -92,7 +92,7 @@ export class Oidc extends Context.Service<
       ) {
         const expected = yield* open(transaction)
         const configuration = yield* provider
-        // With our own address: a proxy or a client may have sent another Host
+        // Uses the configured address, because a proxy or a client may have sent another Host
         const url = new URL(`${redirect_uri}?${query}`)
         const claims = yield* Effect.tryPromise({
           try: () => identify(configuration, url, expected),
@@ -122,8 +122,9 @@ const notBegunHere = Effect.fail(
 const notConfirmed = problem(1005, "The provider did not confirm the identity")
 const notVerified = problem(1005, "The provider has not verified an e-mail address")
 /**
- * The claims of the ID token; the address may be in userinfo only. `enableNonRepudiationChecks` verifies the signature
- * with the published keys: by default openid-client trusts the connection to the token endpoint.
+ * The claims of the ID token, completed from userinfo if the e-mail address is only there. `enableNonRepudiationChecks`
+ * verifies the signature with the published keys; by default openid-client trusts the TLS connection to the token
+ * endpoint.
  */
 const identify = async (
   configuration: client.Configuration,

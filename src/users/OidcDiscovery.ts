@@ -3,14 +3,16 @@ import * as client from "openid-client"
 import type { OidcSettings } from "../config/SignInSettings.ts"
 import { problem } from "../domain/Problem.ts"
 
-/** The provider could not be reached or did not confirm; the client sees our own message. */
+/**
+ * The provider could not be reached or did not confirm the identity. The client sees only the gateway's own message.
+ */
 export class ProviderFault extends Schema.TaggedError<ProviderFault>()("ProviderFault", {
   cause: Schema.Defect()
 }) {}
 
 export const unreachable = problem(5002, "The sign-in provider cannot be reached")
 
-/** Read from the issuer at first use and every hour, because its endpoints may change. */
+/** The issuer's metadata, read at first use and again every hour, because its endpoints may change. */
 export const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
   let known: { readonly configuration: client.Configuration; readonly until: number } | undefined
   const secret = Option.map(clientSecret, Redacted.value)
@@ -22,14 +24,14 @@ export const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => 
       Option.isNone(secret) ? client.None() : undefined,
       {
         timeout: discoverySeconds,
-        // Only a loopback address may be http: `SignInSettings`
+        // Only a loopback issuer may use http; `SignInSettings` enforces this
         execute:
           issuer.protocol === "http:"
             ? [client.enableNonRepudiationChecks, client.allowInsecureRequests]
             : [client.enableNonRepudiationChecks]
       }
     )
-  /** Anyone may start a sign-in, so concurrent ones share one response. */
+  /** Anyone can start a sign-in, so concurrent ones share one request to the issuer. */
   let underWay: Promise<client.Configuration> | undefined
   const discoverOnce = () =>
     (underWay ??= discover().finally(() => {
@@ -50,6 +52,6 @@ export const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => 
   })
 }
 
-/** The longest time for one request to the provider. */
+/** The timeout of one request to the provider. */
 export const discoverySeconds = 10
 const discoveryMillis = Duration.toMillis("1 hour")

@@ -7,9 +7,9 @@ import { RequestQuotas } from "./RequestQuotas.ts"
 import { SessionStore } from "./SessionStore.ts"
 
 /**
- * The user of a session, who proves to be its owner before the way to sign in changes: by the current password, or, if
- * there is none, by a session that a link, a provider or a passkey has just opened. Counts as an attempt from the
- * address. Fails with 1004, 1005 or 1201.
+ * Requires the session's user to prove ownership of the account before changing how to sign in: by the current password
+ * or, for a user without one, by a session that a link, a provider or a passkey has just opened. Counts as a sign-in
+ * attempt from the address. Fails with 1004, 1005 or 1201.
  */
 export const makeOwnerProof = Effect.gen(function* () {
   const store = yield* SessionStore
@@ -33,7 +33,7 @@ export const makeOwnerProof = Effect.gen(function* () {
   })
 })
 
-/** A user without a password has just shown that the address or the passkey is theirs. */
+/** For a user without a password: the session is recent proof that the address or the passkey is theirs. */
 const isFresh = ({ createdAt, method }: Session, now: DateTime.Utc): boolean =>
   (method === "link" || method === "oidc" || method === "passkey") &&
   DateTime.toEpochMillis(now) - DateTime.toEpochMillis(createdAt) < signInLinkMinutes * 60_000
@@ -48,5 +48,5 @@ const notFresh = problem(
 )
 const wrongPassword = problem(1005, "The current password is wrong")
 
-/** The user was disabled, or the password was changed by another request. */
+/** The problem if the user was disabled or the password changed by another request. */
 export const changed = problem(1006, "The password or the user has changed: sign in again")

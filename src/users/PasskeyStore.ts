@@ -9,7 +9,7 @@ import type { SessionId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** A passkey as its user sees it. */
+/** A passkey as shown to its user. */
 export class PasskeyRow extends Schema.Class<PasskeyRow>("PasskeyRow")({
   id: PasskeyId,
   name: Schema.String,
@@ -21,14 +21,14 @@ export interface NewPasskey {
   readonly id: PasskeyId
   readonly userId: UserId
   readonly credentialId: Uint8Array
-  /** In COSE. */
+  /** In COSE format. */
   readonly publicKey: Uint8Array
   readonly signCount: number
   readonly name: string
   readonly now: DateTime.Utc
 }
 
-/** What a signature is checked with, of a user who is not disabled. */
+/** What is needed to verify a signature. Omits passkeys of disabled users. */
 const StoredPasskey = Schema.Struct({
   id: PasskeyId,
   userId: UserId,
@@ -41,7 +41,7 @@ export type StoredPasskey = typeof StoredPasskey.Type
 const CredentialId = Schema.Struct({ credentialId: Bytes })
 const Removed = Schema.Struct({ userId: UserId })
 
-/** Passkeys, and the challenges that were answered. */
+/** Passkeys, and the challenges that have already been answered. */
 export class PasskeyStore extends Context.Service<
   PasskeyStore,
   {
@@ -57,29 +57,32 @@ export class PasskeyStore extends Context.Service<
       userId: UserId
     ) => Effect.Effect<ReadonlyArray<Uint8Array>, StoreUnavailable>
     /**
-     * `None` if the user already has `passkeysMax`, or if the credential is registered. Locks the user's row, so that
-     * creates do not race.
+     * `None` if the user already has `passkeysMax`, or if the credential is already registered. Locks the user's row,
+     * so that concurrent creates cannot exceed the maximum.
      */
     readonly create: (
       passkey: NewPasskey,
       passkeysMax: number
     ) => Effect.Effect<Option.Option<PasskeyRow>, StoreUnavailable>
-    /** False if another sign-in has counted in the meantime, or if the passkey was removed. */
+    /**
+     * Updates the signature counter. False if another sign-in has updated it in the meantime or the passkey was
+     * removed.
+     */
     readonly use: (
       passkey: StoredPasskey,
       signCount: number,
       now: DateTime.Utc
     ) => Effect.Effect<boolean, StoreUnavailable>
     /**
-     * Ends the sessions that the user's passkeys have opened, except the one that asks. False if the owner has no such
-     * passkey. `undefined` for any owner.
+     * Removes a passkey and ends the sessions that the user's passkeys opened, except `except`. False if the owner has
+     * no such passkey. An `undefined` owner matches any.
      */
     readonly remove: (
       id: PasskeyId,
       owner: UserId | undefined,
       except: SessionId | undefined
     ) => Effect.Effect<boolean, StoreUnavailable>
-    /** Notes that a challenge was answered. False if it was before. */
+    /** Records that a challenge was answered. False if it had already been answered. */
     readonly takeChallenge: (
       hash: Uint8Array,
       expiresAt: DateTime.Utc

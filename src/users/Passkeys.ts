@@ -28,21 +28,21 @@ export interface PasskeyRequest {
 }
 
 /**
- * Passkeys of users: WebAuthn credentials that the browser finds by itself and that verify their user. The relying
- * party is the host of `BASE_URL`. docs/reference/sessions.md#passkeys
+ * Passkeys: discoverable WebAuthn credentials with user verification. The relying party is the host of `BASE_URL`.
+ * docs/reference/sessions.md#passkeys
  */
 export class Passkeys extends Context.Service<
   Passkeys,
   {
-    /** False if `BASE_URL` has an IP address, for which browsers make no passkeys. */
+    /** False if the host of `BASE_URL` is an IP address, for which browsers create no passkeys. */
     readonly isAvailable: boolean
-    /** What the browser is asked to sign. Fails with 2005 if they are not available. */
+    /** The options of a sign-in ceremony. Fails with 2005 if passkeys are not available. */
     readonly signInOptions: Effect.Effect<SignInOptions, Problem>
-    /** The owner of an assertion. Fails with 1005. */
+    /** Verifies an assertion and returns its user. Fails with 1005. */
     readonly prove: (assertion: PasskeyAssertion) => Effect.Effect<UserOwner, Failure>
-    /** What the browser is asked to make. Fails with 1004 or 2005. */
+    /** The options of a registration ceremony. Fails with 1004 or 2005. */
     readonly creationOptions: (session: Session) => Effect.Effect<CreationOptions, Failure>
-    /** Fails with 1004, 1005, 1201, 2001, or 2010 (too many, or registered already). */
+    /** Fails with 1004, 1005, 1201, 2001, or 2010 (too many passkeys, or already registered). */
     readonly create: (
       session: Session,
       request: PasskeyRequest,
@@ -52,7 +52,7 @@ export class Passkeys extends Context.Service<
       userId: UserId,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<PasskeyRow>, StoreUnavailable>
-    /** Ends the other sessions that the user's passkeys opened. Fails with 2005. */
+    /** Removes a passkey and ends the other sessions that the user's passkeys opened. Fails with 2005. */
     readonly remove: (
       id: PasskeyId,
       owner: UserId | undefined,
@@ -185,7 +185,7 @@ interface Creation {
   readonly rp: CreationOptions["rp"]
   readonly session: Session
   readonly userId: UserId
-  /** The credentials that the user already has: a device makes no second one. */
+  /** The user's existing credentials, so that a device does not create a second one. */
   readonly others: ReadonlyArray<Uint8Array>
   readonly challenge: string
 }
@@ -214,7 +214,7 @@ const creationOf = ({ challenge, others, rp, session, userId }: Creation): Creat
 
 const timeoutMillis = passkeyChallengeMinutes * 60_000
 
-/** The same for a passkey that is unknown, a signature that is wrong, and a challenge that is used or too old. */
+/** The same for an unknown passkey, a wrong signature, and a used or expired challenge. */
 const refused = problem(1005, "The passkey was refused: try again, or sign in another way")
 const unavailable = problem(
   2005,
@@ -226,16 +226,16 @@ const tooMany = problem(
   `The passkey is registered already, or the user has ${passkeysPerUserMax}: remove one first`
 )
 
-/** EdDSA, ES256, RS256: what authenticators have. */
+/** EdDSA, ES256 and RS256, which cover all authenticators. */
 const algorithms = [-8, -7, -257]
 
-/** A sign-in has no session yet. */
+/** The subject of sign-in challenges, because a sign-in has no session yet. */
 const signInSubject = "sign-in"
 
-/** The library, loaded with the first passkey: it parses certificates, which nothing else here does. */
+/** Loaded when the first passkey is used, because it includes a certificate parser that nothing else needs. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
-/** The library throws at whatever does not fit; the reason is not shown. */
+/** The library throws for any mismatch. The client does not learn the reason. */
 const verify = <A>(run: (it: typeof WebAuthn) => Promise<A>) =>
   Effect.flatMap(library, (it) => Effect.tryPromise({ try: () => run(it), catch: () => refused }))
 
@@ -264,7 +264,7 @@ const attestationOf = ({ id, rawId, response, type }: PasskeyAttestation) => ({
 
 const bytesOf = (text: string): Uint8Array => Buffer.from(text, "base64url")
 
-/** What the authenticator keeps as its user: the bytes of the id. */
+/** The WebAuthn user handle: the bytes of the user's id. */
 const handleOf = (userId: UserId): string =>
   Buffer.from(userId.replaceAll("-", ""), "hex").toString("base64url")
 
@@ -275,8 +275,8 @@ const ClientData = Schema.fromJsonString(
 const signedText = /^([0-9a-f]{32})\.(\d{1,16})\.([0-9a-f]{64})$/u
 
 /**
- * Challenges contain their expiry and a MAC, so that making one stores nothing. An answered one is stored until it
- * expires, so that none is answered twice, in any process.
+ * Challenges contain their expiry and a MAC, so creating one stores nothing. An answered challenge is stored until it
+ * expires, so that no process accepts it twice.
  */
 const makeChallenges = Effect.gen(function* () {
   const store = yield* PasskeyStore
@@ -289,7 +289,7 @@ const makeChallenges = Effect.gen(function* () {
       const mac = secrets.mac(purpose, `${nonce}.${expires}.${subject}`)
       return Buffer.from(`${nonce}.${expires}.${mac}`).toString("base64url")
     })
-  /** The challenge that the client data answer, which was made for this subject. Fails with 1005. */
+  /** Takes the challenge from the client data and checks that it was made for this subject. Fails with 1005. */
   const take = Effect.fnUntraced(function* (clientData: string, subject: string) {
     const text = Buffer.from(clientData, "base64url").toString("utf8")
     const data = yield* Schema.decodeEffect(ClientData)(text).pipe(Effect.mapError(() => refused))

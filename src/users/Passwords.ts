@@ -6,19 +6,19 @@ import { Problem } from "../domain/Problem.ts"
 
 export interface Verdict {
   readonly isRight: boolean
-  /** The password is correct, but its hash has other parameters than `hash` uses now. */
+  /** The password is correct, but its hash was not made with the current parameters. */
   readonly isOutdated: boolean
 }
 
 /**
- * Argon2id of passwords, outside the event loop. Each takes 19 MiB and about 25 ms of a core, so few run at
- * a time and few may wait. ADR 0174.
+ * Hashes passwords with Argon2id outside the event loop. Each hash takes 19 MiB and about 25 ms of a core, so few run
+ * at a time and few may wait. ADR 0174.
  */
 export class Passwords extends Context.Service<
   Passwords,
   {
     readonly hash: (password: string) => Effect.Effect<string, Problem>
-    /** `None` (unknown user or no password) takes as long as a wrong password. */
+    /** Verifying against `None` (unknown user or no password) takes as long as a wrong password. */
     readonly verify: (
       stored: Option.Option<string>,
       password: string
@@ -28,7 +28,7 @@ export class Passwords extends Context.Service<
   static readonly layer = Layer.effect(
     Passwords,
     Effect.gen(function* () {
-      // One caller for all sign-ins, because the user is not known yet
+      // All sign-ins count as one caller, because the user is not known yet
       const places = new FairShares({
         capacity: passwordHashesAtOnceMax,
         aloneMax: 1,
@@ -36,7 +36,7 @@ export class Passwords extends Context.Service<
       })
       const bounded = <A>(run: () => Promise<A>): Effect.Effect<A, Problem> =>
         Effect.catchTag(
-          // A hash continues after its request was abandoned, so its place stays taken
+          // A hash continues after its request was abandoned, so it keeps its place until it ends
           places.within("everybody")(Effect.uninterruptible(Effect.promise(run))),
           "ShareExhausted",
           () => busy
@@ -66,12 +66,12 @@ const busy = Effect.fail(
   })
 )
 
-/** Normalizes, so that the same password typed on another keyboard has the same code points. */
+/** Normalizes to NFKC, so that the same password typed on another keyboard has the same code points. */
 const normal = (password: string): string => password.normalize("NFKC")
 
-/** What OWASP recommends for Argon2id; the algorithm is the library's default. */
+/** OWASP's recommendation for Argon2id, which is the library's default algorithm. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const currentPrefix = "$argon2id$v=19$m=19456,t=2,p=1$"
 
-/** Compared when the user has no hash. */
+/** The hash to verify against if the user has none. */
 const decoy = `${currentPrefix}ESF1QUb1sYk33NTBSwGoaA$redMPG9rt27QA6TTyvYWxXBa4L+7uLr5OaiVLjLUg14`

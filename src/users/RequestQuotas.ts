@@ -24,11 +24,11 @@ export class RequestQuotas extends Context.Service<
   RequestQuotas,
   {
     readonly takeManagement: (userId: UserId) => Taken
-    /** Per endpoint and per user, so that recreating endpoints gains nothing. */
+    /** Counted per endpoint and per user, so that recreating an endpoint does not reset the limit. */
     readonly takeTestEvent: (userId: UserId, endpointId: EndpointId) => Taken
     /** A sign-in attempt, counted by network address and by e-mail address. */
     readonly takeSignIn: (address: Option.Option<string>, account: string | undefined) => Taken
-    /** Removes buckets unused for so long that they are full. */
+    /** Removes buckets that have been unused long enough to be full again. */
     readonly deleteFull: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/RequestQuotas") {
@@ -38,7 +38,7 @@ export class RequestQuotas extends Context.Service<
       const store = yield* AdmissionStore
       const { manageRateLimitPerMinute } = yield* AppConfig
       const secrets = yield* Secrets
-      // The bucket's name does not reveal who signs in
+      // Hashed, so that the bucket's name does not reveal who signs in
       const hidden = (kind: string, text: string) => `${kind}:${secrets.mac("sign-in", text)}`
       const take = Effect.fnUntraced(function* (
         bucket: string,
@@ -90,7 +90,7 @@ export class RequestQuotas extends Context.Service<
 
 const tooOften = "Too many sign-in attempts: wait as long as Retry-After says"
 
-/** The first 64 bits of an IPv6 address, which belong to one customer; all of an IPv4 address. */
+/** The first 64 bits of an IPv6 address, which one customer controls; an IPv4 address in full. */
 const networkOf = (address: string): string =>
   ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address
 

@@ -15,13 +15,13 @@ import { hasAddress } from "./UserListStore.ts"
 /** A session that has not ended. */
 export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   id: SessionId,
-  /** Null: the operator. */
+  /** Null for the operator. */
   userId: Schema.NullOr(UserId),
   email: Schema.NullOr(Schema.String),
   name: Schema.NullOr(Schema.String),
   method: SignInMethod,
   apiKeyId: Schema.NullOr(ApiKeyId),
-  /** The exchanged key; `isPrevious`: its secret was replaced and is valid until its grace period ends. */
+  /** The exchanged key's limits. `isPrevious`: its secret was replaced and is only valid for its grace period. */
   isLimited: Schema.Boolean,
   isPrevious: Schema.Boolean,
   address: Schema.NullOr(Schema.String),
@@ -30,17 +30,17 @@ export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
   expiresAt: Time
 }) {}
 
-/** A user as the owner of a session or a link, which ends with the epoch. */
+/** A user as the owner of a session or a link. Both end when the user's epoch changes. */
 export interface UserOwner {
   readonly _tag: "User"
   readonly userId: UserId
   readonly epoch: number
 }
 
-/** The owner of a session, and what ends it. */
+/** The owner of a session, with the value whose change ends the session. */
 export type Owner = UserOwner | { readonly _tag: "Operator"; readonly mac: string }
 
-/** The exchanged key and its secret: the session ends with either. */
+/** The exchanged key and its secret. The session ends when either does. */
 export interface SessionKey {
   readonly id: ApiKeyId
   readonly rotation: number
@@ -57,15 +57,15 @@ export interface NewSession {
   readonly expiresAt: DateTime.Utc
 }
 
-/** The columns that decide whether a session has ended. */
+/** What determines whether a session has ended. */
 export interface Standing {
   readonly now: DateTime.Utc
-  /** Sessions that were last seen before then have ended. */
+  /** Sessions last used before this time have ended. */
   readonly idleSince: DateTime.Utc
   readonly operatorMac: string
 }
 
-/** The columns of a user needed to sign in. */
+/** The columns of a user that sign-in needs. */
 const SignInUser = Schema.Struct({
   id: UserId,
   passwordHash: Schema.NullOr(Schema.String),
@@ -82,27 +82,27 @@ const LinkRow = Schema.Struct({ userId: UserId, epoch: Schema.Int })
 export class SessionStore extends Context.Service<
   SessionStore,
   {
-    /** Users that are not disabled. Addresses are compared without the case of A to Z. */
+    /** Finds a user who is not disabled. Addresses are compared ignoring the case of A to Z. */
     readonly userByEmail: (
       email: string
     ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
     readonly userById: (id: UserId) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    /** By `oidc_subject`, or else by address if no other subject has signed in with it. */
+    /** Finds a user by `oidc_subject`; if there is none, by an address with which no other subject has signed in. */
     readonly userBySubject: (
       subject: string,
       email: string
     ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    /** Replaces a hash by one of another kind, if it is unchanged. */
+    /** Replaces a password hash by one with the current parameters, unless it has changed in the meantime. */
     readonly rehash: (id: UserId, from: string, to: string) => Effect.Effect<void, StoreUnavailable>
-    /** At most the newest `max` of one owner remain. */
+    /** Creates a session and removes all but the newest `max` sessions of its owner. */
     readonly create: (session: NewSession, max: number) => Effect.Effect<void, StoreUnavailable>
     readonly find: (
       tokenHash: Uint8Array,
       standing: Standing
     ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
     /**
-     * Sets the user's password, if it is unchanged: all sessions end, and this one goes on under the new token. False
-     * if it has changed, or if the user is disabled.
+     * Sets the user's password, ends all other sessions and gives this session a new token. False if the password has
+     * changed in the meantime or the user is disabled.
      */
     readonly changePassword: (
       session: SessionRow,
@@ -110,13 +110,13 @@ export class SessionStore extends Context.Service<
     ) => Effect.Effect<boolean, StoreUnavailable>
     readonly end: (tokenHash: Uint8Array) => Effect.Effect<void, StoreUnavailable>
     readonly touch: (id: SessionId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Of a user, or of the operator. */
+    /** The sessions of a user or of the operator. */
     readonly list: (
       userId: UserId | null,
       page: PageRequest,
       standing: Standing
     ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
-    /** False if the owner has no such session. `undefined` for any owner. */
+    /** False if the owner has no such session. An `undefined` owner matches any. */
     readonly remove: (
       id: SessionId,
       owner: UserId | null | undefined
@@ -126,13 +126,16 @@ export class SessionStore extends Context.Service<
       owner: UserOwner,
       expiresAt: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** The owner of a link; the link cannot be used again. */
+    /** Consumes a link and returns its owner. */
     readonly takeLink: (
       tokenHash: Uint8Array,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<UserOwner>, StoreUnavailable>
     readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** The hash of the user's console key, which is the given one if there was none. `None` if there is no such user. */
+    /**
+     * The hash of the user's console key; creates the key with the given hash if the user has none. `None` if the user
+     * does not exist.
+     */
     readonly consoleKeyHash: (
       key: ConsoleKey
     ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>

@@ -28,7 +28,7 @@ import type { Credential, Proof } from "./SignInProof.ts"
 export type { SessionRow } from "./SessionStore.ts"
 export type { Credential } from "./SignInProof.ts"
 
-/** A new session; the token for the cookie is known only now. */
+/** A new session. Only this response contains the token for the cookie. */
 export interface OpenedSession {
   readonly token: string
   readonly row: SessionRow
@@ -44,57 +44,60 @@ export interface PasswordChange {
   readonly next: string
 }
 
-/** Who uses models without a key of their own in the request. */
+/** The user of a session that uses models, and the key exchanged for the session, if any. */
 type KeyUser = Pick<SessionRow, "apiKeyId" | "userId">
 
 type Failure = Problem | StoreUnavailable
 
-/** Sessions of people. docs/reference/sessions.md */
+/** Browser sessions of users and the operator. docs/reference/sessions.md */
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** Counts as an attempt from the address. Fails with 1005, with 1002 to 1004 for a key, or with 1201. */
+    /** Counts as a sign-in attempt from the address. Fails with 1005, with 1002 to 1004 for a key, or with 1201. */
     readonly signIn: (
       credential: Credential,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
-    /** Counts as an attempt from the address. Fails with 1201. */
+    /** Counts a sign-in attempt from the address. Fails with 1201. */
     readonly takeAttempt: (address: Option.Option<string>) => Effect.Effect<void, Failure>
-    /** For a user or the operator whose address the provider has verified. Fails with 1005. */
+    /** Opens a session for the user, or the operator, whose address the provider has verified. Fails with 1005. */
     readonly signInBySubject: (
       subject: string,
       email: string,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
     /**
-     * Sets the password of the session's user and ends all other sessions. The current password proves who asks, or, if
-     * there is none, a session that a link or a provider has just opened. Counts as an attempt from the address. Fails
-     * with 1004, 1005 or 1201.
+     * Sets the password of the session's user and ends all other sessions. The caller proves ownership by the current
+     * password or, for a user without one, by a session that was just opened by a link or a provider. Counts as a
+     * sign-in attempt from the address. Fails with 1004, 1005 or 1201.
      */
     readonly changePassword: (
       session: SessionRow,
       passwords: PasswordChange,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
-    /** The session of a cookie; `None` if it has ended. Unless `isUse`, it stays idle. */
+    /**
+     * The session of a cookie; `None` if it has ended. Without `isUse`, the lookup does not count as use and the
+     * session stays idle.
+     */
     readonly find: (
       token: string,
       isUse?: boolean
     ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
-    /** Ends the session of a cookie, if it has not ended. */
+    /** Ends the session of a cookie; does nothing if it has already ended. */
     readonly end: (token: string) => Effect.Effect<void, StoreUnavailable>
-    /** Of a user, or of the operator if null. */
+    /** The sessions of a user, or of the operator if null. */
     readonly list: (
       userId: UserId | null,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
-    /** Fails with 2005. `undefined` for any owner. */
+    /** Fails with 2005. An `undefined` owner matches any. */
     readonly revoke: (
       id: SessionId,
       owner: UserId | null | undefined
     ) => Effect.Effect<void, Failure>
     /**
-     * The hash of the key with which the session uses models: the exchanged key, or else the
+     * The hash of the key with which the session uses models: the key exchanged for the session or, without one, the
      * user's console key, created at first use. Fails with 1004 for the operator.
      */
     readonly keyHashOf: (session: KeyUser) => Effect.Effect<Uint8Array, Failure>
@@ -175,7 +178,7 @@ export class Sessions extends Context.Service<
   )
 }
 
-/** Changes with any credential of the operator, which ends the operator's sessions. */
+/** Changes when any credential of the operator changes, which ends the operator's sessions. */
 const operatorMac = (secrets: Secrets["Service"], oidc: Option.Option<OidcSettings>): string => {
   const byOidc = Option.match(oidc, {
     onNone: () => [],
@@ -198,7 +201,7 @@ const newToken = (): string => randomBytes(32).toString("base64url")
 
 const nobody = problem(1005, "There is no user for this identity: ask the operator")
 
-/** Always a new token: a cookie sent by the browser is never adopted. */
+/** Always generates a new token: a cookie that the browser sent is never reused (session fixation). */
 const opener = (store: SessionStore["Service"]) =>
   Effect.fnUntraced(function* (proof: Proof, address: Option.Option<string>) {
     const now = yield* DateTime.now
@@ -230,7 +233,7 @@ const keyHashOf = (store: SessionStore["Service"], creditsPerMonth: number) => {
       ? store.consoleKeyHash({
           id: makeApiKeyId(DateTime.toEpochMillis(now)),
           userId,
-          // Not the hash of any known text
+          // Random rather than the hash of a text, so no text authenticates as this key
           keyHash: randomBytes(32),
           monthly: budget === 0n ? null : Credits.make(budget),
           now

@@ -14,24 +14,24 @@ import type { Owner, SessionKey, UserOwner } from "./SessionStore.ts"
 
 type Failure = Problem | StoreUnavailable
 
-/** The credential exchanged for a session. */
+/** The credential that is exchanged for a session. */
 export type Credential =
   | { readonly _tag: "Password"; readonly email: string; readonly password: string }
   | { readonly _tag: "ApiKey"; readonly key: string }
   | { readonly _tag: "OperatorToken"; readonly token: string }
-  /** The secret of a link, or the full link. */
+  /** The secret of a link, or the link's whole URL. */
   | { readonly _tag: "Link"; readonly link: string }
   | { readonly _tag: "Passkey"; readonly assertion: PasskeyAssertion }
 
-/** The owner of the credential. */
+/** The owner whom the credential proves. */
 export interface Proof {
   readonly owner: Owner
   readonly method: SignInMethod
-  /** Which secret of which key. */
+  /** The exchanged key and its secret, if the credential was a key. */
   readonly key: SessionKey | null
 }
 
-/** Finds the owner of the credential. Fails with 1005, or with 1002 to 1004 for a key. */
+/** Verifies the credential and returns its owner. Fails with 1005, or with 1002 to 1004 for a key. */
 export const makeProve = Effect.fnUntraced(function* (
   operator: Owner & { readonly _tag: "Operator" }
 ) {
@@ -94,15 +94,15 @@ export const makeProve = Effect.fnUntraced(function* (
   }
 })
 
-/** Prefix of the secret of a link. */
+/** The prefix of a link's secret. */
 export const linkPrefix = "sil_"
-/** At the end of a link, or alone. */
+/** Matches the secret alone or at the end of a link. */
 const linkSecret = new RegExp(`(?:^|#token=)(${linkPrefix}[\\w-]+)$`, "u")
 
-/** A plain hash is enough for 256 random bits, as with keys. */
+/** A plain hash is enough, because tokens have 256 random bits. */
 export const hashToken = (token: string): Uint8Array => hash("sha256", token, "buffer")
 
-/** The same for an unknown address, a wrong password and a disabled user. */
+/** The same for an unknown address, a wrong password and a disabled user, so that it reveals nothing. */
 const wrongPassword = problem(1005, "The e-mail address or the password is wrong")
 const wrongToken = problem(1005, "The token is unknown, was used or has expired")
 
@@ -118,7 +118,7 @@ export const ownerOf = ({
   epoch
 })
 
-/** Fails with 2005 for a user that is disabled or unknown. */
+/** Fails with 2005 if the user is disabled or does not exist. */
 export const ownerWithId = (store: SessionStore["Service"], id: UserId) =>
   Effect.flatMap(store.userById(id), (user) =>
     Option.isNone(user)

@@ -15,30 +15,30 @@ export class UserRow extends Schema.Class<UserRow>("UserRow")({
   name: Schema.NullOr(Schema.String),
   createdAt: Time,
   disabledAt: Schema.NullOr(Time),
-  /** Of the wallet. */
+  /** The wallet's alert threshold. */
   triggerThreshold: Micro,
-  /** `null` for the configured limits. */
+  /** `null`: the configured limits apply. */
   rateLimitPerMinute: Schema.NullOr(Schema.Int),
   concurrentTasks: Schema.NullOr(Schema.Int)
 }) {}
 
-/** Compares like `foldAddress`. `lower` has the index, but folds by the server's locale. */
+/** SQL that compares like `foldAddress`. `lower` makes the query use the index, but folds by the server's locale. */
 export const hasAddress = (sql: PgClient.PgClient, email: string) => sql`
   lower(email) = lower(${email}) AND translate(email, ${capitals}, ${capitals.toLowerCase()})
     = translate(${email}::text, ${capitals}, ${capitals.toLowerCase()})`
 const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/** `alerted`: below the threshold of the balance alert. `negative`: charged late to below zero. */
+/** `alerted`: below the threshold of the balance alert. `negative`: below zero because of late charges. */
 export type UserState = "active" | "disabled" | "alerted" | "negative"
 
-/** What is absent matches all users. */
+/** Absent members do not filter. */
 export interface UserFilter {
-  /** An id, or a part of the address or the name. */
+  /** A user id, or a part of the address or the name. */
   readonly text?: string | undefined
   readonly state?: UserState | undefined
   /**
-   * Default: the newest first, by pages. `balance`: the lowest first; `spent`: who has spent most this
-   * month. These two are the beginning of a list, without further pages.
+   * Default: newest first, in pages. `balance` sorts by the lowest balance; `spent` by the most spent this month. These
+   * two return only the beginning of the list, without further pages.
    */
   readonly sort?: "newest" | "balance" | "spent" | undefined
 }
@@ -47,7 +47,7 @@ export interface UserFilter {
 export class ListedUser extends UserRow.extend<ListedUser>("ListedUser")({
   settled: Micro,
   held: Micro,
-  /** Charged since the beginning of the month, in UTC. */
+  /** Charged since the beginning of the month (UTC). */
   spent: Micro
 }) {}
 
@@ -90,7 +90,7 @@ export const listUsers = (
       Effect.map((found): ScannedPage<ListedUser> => ({ rows: found, end: null })),
       storeFailures
     )
-  /** By an index: the one with this id or address. */
+  /** Looks up the user with this id or address through an index. */
   const exact = ({ month, state, text = "" }: UserListing) => {
     const one = isUserId(text) ? sql`u.id = ${text}::uuid` : hasAddress(sql, text)
     const conditions = [sql`true`, ...when(state, inState)]
@@ -137,7 +137,7 @@ export const listUsers = (
 
 const Owner = Schema.Struct({ id: UserId, email: Schema.NullOr(Schema.String) })
 
-/** Addresses by id; null: the user was deleted. */
+/** Addresses by user id; null if the user was deleted. */
 export const ownersIn = (sql: PgClient.PgClient) => (ids: ReadonlyArray<UserId>) =>
   sql`
     SELECT id, CASE WHEN deleted_at IS NULL THEN email END AS email FROM users

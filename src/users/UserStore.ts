@@ -37,13 +37,13 @@ export interface NewUser {
 export interface UserChange {
   readonly email?: string | undefined
   readonly name?: string | null | undefined
-  /** Null: none. Ends all sessions of the user. */
+  /** Null removes the password. A change ends all sessions of the user. */
   readonly passwordHash?: string | null | undefined
-  /** Refuses the user's keys and ends the sessions, or accepts the keys again. Running tasks continue. */
+  /** True refuses the user's keys and ends the sessions; false accepts the keys again. Running tasks continue. */
   readonly disabled?: boolean | undefined
-  /** Below this balance `balance.low` is sent. */
+  /** `balance.low` is sent when the balance falls below this. */
   readonly triggerThreshold?: Credits | undefined
-  /** Null: the configured limits. */
+  /** Null: the configured limits apply. */
   readonly rateLimitPerMinute?: number | null | undefined
   readonly concurrentTasks?: number | null | undefined
 }
@@ -53,29 +53,32 @@ export type UserUpdate =
   | {
       readonly _tag: "Updated"
       readonly user: UserRow
-      /** A process has a reservation for one of the keys and may admit calls under the user's previous state. */
+      /**
+       * Whether a process has a reservation for one of the user's keys and may still admit calls under the previous
+       * state.
+       */
       readonly wait: boolean
     }
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "EmailTaken" }
 
-/** Users, the creation of their wallets, and API keys. */
+/** Users and their API keys; also creates their wallets. */
 export class UserStore extends Context.Service<
   UserStore,
   {
-    /** The user and an empty wallet, in one transaction. `None` if the e-mail address is taken. */
+    /** Creates the user and an empty wallet in one transaction. `None` if the e-mail address is taken. */
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (
       listing: UserListing
     ) => Effect.Effect<ScannedPage<ListedUser>, StoreUnavailable>
-    /** Addresses by id; null: the user was deleted. */
+    /** Addresses by user id; null if the user was deleted. */
     readonly owners: (
       ids: ReadonlyArray<UserId>
     ) => Effect.Effect<ReadonlyMap<UserId, string | null>, StoreUnavailable>
-    /** Whether there is a row, including that of a deleted user. */
+    /** Whether the store has any user, including deleted ones. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
-    /** One transaction with its audit entry. ADR 0030. */
+    /** Changes the user and writes the audit entry in one transaction. ADR 0030. */
     readonly update: (
       id: UserId,
       change: UserChange,
@@ -90,7 +93,7 @@ export class UserStore extends Context.Service<
       page: PageRequest,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<KeyDetails>, StoreUnavailable>
-    /** A key that is not revoked, of this user or of any. */
+    /** A key that is not revoked, of this user or, for the operator, of any user. */
     readonly findKey: (
       userId: Option.Option<UserId>,
       id: ApiKeyId,
@@ -104,21 +107,24 @@ export class UserStore extends Context.Service<
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<KeyUpdate>, StoreUnavailable>
     /**
-     * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it
-     * read the key before and may still admit calls (ADR 0116). Revoking twice succeeds.
+     * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it read the key
+     * before and may still admit calls (ADR 0116). Revoking a revoked key succeeds.
      */
     readonly revokeKey: (
       userId: UserId,
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** Adds a new secret to the old one; otherwise like `revokeKey`. Console keys are never rotated. ADR 0190. */
+    /**
+     * Replaces the secret; the old one stays valid for its grace period. Otherwise like `revokeKey`. Console keys are
+     * never rotated. ADR 0190.
+     */
     readonly rotateKey: (
       userId: UserId,
       id: ApiKeyId,
       rotation: KeyRotation
     ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** Writes when the key was last used, at most once a minute. */
+    /** Records when the key was last used, at most once a minute. */
     readonly touchKey: (id: ApiKeyId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/UserStore") {
@@ -178,7 +184,7 @@ function users(sql: PgClient.PgClient) {
 const updatedRow = (user: UserRow | undefined): UserUpdate =>
   user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user, wait: false }
 
-/** One transaction; after its commit the reservations are read, as for a revoked key. */
+/** One transaction. After its commit the reservations are read, as when a key is revoked. */
 function update(sql: PgClient.PgClient) {
   return (id: UserId, change: UserChange, now: DateTime.Utc) => {
     const fields = Object.entries(change)

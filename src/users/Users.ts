@@ -24,25 +24,25 @@ export type { UserRow } from "./UserStore.ts"
 export class Users extends Context.Service<
   Users,
   {
-    /** A user with an empty wallet. Fails with 2010 if the e-mail address is taken. */
+    /** Creates a user with an empty wallet. Fails with 2010 if the e-mail address is taken. */
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
-    /** Newest first, with balances; or sorted by these. */
+    /** Lists users with their balances, newest first or sorted by balance or spending. */
     readonly list: (
       page: PageRequest & UserFilter
     ) => Effect.Effect<ScannedPage<ListedUser>, StoreUnavailable>
-    /** Addresses by id; null: the user was deleted. */
+    /** Addresses by user id; null if the user was deleted. */
     readonly owners: UserStore["Service"]["owners"]
-    /** Whether the user exists or existed before its deletion. */
+    /** Whether any user exists or has ever existed. */
     readonly known: Effect.Effect<boolean, StoreUnavailable>
     /**
-     * Fails with 2005, or with 2010 when the e-mail address is taken. When it returns, every process applies
-     * the change.
+     * Fails with 2005, or with 2010 if the e-mail address is taken. Once it has returned, every process applies the
+     * change.
      */
     readonly update: (
       id: UserId,
       change: Omit<UserChange, "passwordHash"> & {
-        /** Null: none. */
+        /** Null removes the password. */
         readonly password?: string | null | undefined
       }
     ) => Effect.Effect<UserRow, Problem | StoreUnavailable>
@@ -86,7 +86,7 @@ export class Users extends Context.Service<
           const updated = yield* store.update(id, { ...change, passwordHash }, yield* DateTime.now)
           switch (updated._tag) {
             case "Updated":
-              // A process with a reservation may admit calls until it settles it
+              // A process with a reservation may admit calls until the reservation settles
               if (updated.wait) yield* Effect.sleep(reservationMillis)
               return updated.user
             case "EmailTaken":

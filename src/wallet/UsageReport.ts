@@ -12,7 +12,7 @@ import type { UsagePage, UsageQuery, UsageRow } from "./UsageStore.ts"
 
 export type { UsageQuery, UsageRow } from "./UsageStore.ts"
 
-/** Days, both inclusive, of one user or of all. */
+/** A range of days, both inclusive, for one user or for all. */
 export interface RebuildRange {
   readonly from: string
   readonly to: string
@@ -27,11 +27,13 @@ export class UsageReport extends Context.Service<
       query: UsageQuery,
       page: UsagePage
     ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
-    /** All sums, read in pages. */
+    /** All sums, read page by page. */
     readonly all: (query: UsageQuery) => Stream.Stream<UsageRow, StoreUnavailable>
-    /** Recomputes days from tasks and receipts, one at a time. Returns how many days of a user differed. */
+    /**
+     * Recomputes the sums from tasks and receipts, one day of a user at a time. Returns how many of them were wrong.
+     */
     readonly rebuild: (range: RebuildRange) => Effect.Effect<number, StoreUnavailable>
-    /** Removes hours that are no longer kept. docs/reference/privacy.md#retention */
+    /** Deletes hourly sums that are past their retention. docs/reference/privacy.md#retention */
     readonly removeOld: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/wallet/UsageReport") {
@@ -58,7 +60,7 @@ export class UsageReport extends Context.Service<
   ).pipe(Layer.provide(UsageStore.layer))
 }
 
-/** The first hour that is kept. */
+/** The first hour that is retained. */
 const hoursSince = Effect.map(DateTime.now, (now) =>
   DateTime.subtract(DateTime.startOf(now, "hour"), { days: usageHoursDays })
 )

@@ -8,7 +8,7 @@ import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { UsageGroup } from "../domain/Usage.ts"
 
-/** The text of each group's column, in an order independent of collations. */
+/** The SQL expression of each group as text, sorted independently of collations. */
 const columnOf: Readonly<Record<UsageGroup, string>> = {
   day: `d.day::text COLLATE "C"`,
   hour: `to_char(d.hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') COLLATE "C"`,
@@ -19,12 +19,12 @@ const columnOf: Readonly<Record<UsageGroup, string>> = {
   sandbox: `d.sandbox::text COLLATE "C"`
 }
 
-/** Days are `YYYY-MM-DD` in UTC, both inclusive. An absent filter matches all. */
+/** Days are `YYYY-MM-DD` in UTC, both inclusive. Absent filters match all rows. */
 export interface UsageQuery {
   readonly from: string
   readonly to: string
   readonly groups: ReadonlyArray<UsageGroup>
-  /** The most expensive first; otherwise in ascending order of the groups. */
+  /** Sorts by amount, the largest first; otherwise by the groups in ascending order. */
   readonly byAmount?: boolean
   readonly user?: UserId | undefined
   readonly key?: string | undefined
@@ -39,12 +39,12 @@ export interface UsagePage {
   readonly limit: number
 }
 
-/** Sums of one group. `group` has a value for each of the query's groups, empty if there is none. */
+/** Sums of one group. `group` has one value for each of the query's groups; it is empty where the row has none. */
 export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
   group: Schema.Array(Schema.String),
-  /** Completed tasks. */
+  /** The number of completed tasks. */
   tasks: Schema.Int,
-  /** Settled calls. */
+  /** The number of settled calls. */
   calls: Schema.Int,
   inputTokens: Schema.Int,
   inputCachedTokens: Schema.Int,
@@ -54,16 +54,16 @@ export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
   audios: Schema.Int,
   seconds: Schema.Int,
   credits: Micro,
-  /** Failed tasks, and calls that were not settled. */
+  /** The number of failed tasks and of calls that were not settled. */
   errors: Schema.Int,
-  /** Of the tasks and calls. */
+  /** The histogram of the durations of tasks and calls. */
   durations: Schema.NullOr(Schema.Array(Schema.Int))
 }) {}
 
 const Rebuilt = Schema.Struct({ changed: Schema.Boolean })
 const User = Schema.Struct({ userId: UserId })
 
-/** The rollup of charges. Tasks and calls are added in the transactions that settle them. */
+/** The rollup of charges. The transaction that settles a task or a call also adds it here. */
 export class UsageStore extends Context.Service<
   UsageStore,
   {
@@ -72,20 +72,20 @@ export class UsageStore extends Context.Service<
       page: UsagePage
     ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
     /**
-     * Recomputes a day of a user from tasks and receipts, its hours as far as they are kept. Returns whether it
-     * differed.
+     * Recomputes one day of a user from tasks and receipts, and its hours as far as they are retained. Returns whether
+     * the sums were wrong.
      */
     readonly rebuild: (
       userId: UserId,
       day: string,
       hoursSince: DateTime.Utc
     ) => Effect.Effect<boolean, StoreUnavailable>
-    /** Removes hours, at most so many rows. Returns how many. */
+    /** Deletes hourly rows, at most `limit`; returns how many. */
     readonly removeHours: (
       before: DateTime.Utc,
       limit: number
     ) => Effect.Effect<number, StoreUnavailable>
-    /** Users in the order of their ids. */
+    /** User ids in ascending order. */
     readonly users: (
       after: Option.Option<UserId>,
       limit: number
@@ -173,7 +173,7 @@ const behind = (
   condition: (last: Pick<UsageRow, "group" | "credits">) => Statement.Fragment
 ) => Option.toArray(Option.map(after, condition))
 
-/** The rows of the days, or of all hours of them. */
+/** The rows of the range: daily ones, or all hourly ones. */
 const days = (sql: PgClient.PgClient, { from, to }: UsageQuery) =>
   sql`(SELECT * FROM usage_days o WHERE o.day >= ${from}::date AND o.day <= ${to}::date) d`
 

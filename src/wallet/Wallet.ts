@@ -20,7 +20,7 @@ export { shownAmount } from "./WalletEntryStore.ts"
 export type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
 export type { WalletRow } from "./WalletStore.ts"
 
-/** A top-up or an adjustment. A second change with the same `operationId` has no effect. */
+/** A top-up or an adjustment. A repeated `operationId` has no effect. */
 export interface WalletChange {
   readonly userId: UserId
   readonly amount: Credits.Credits
@@ -29,18 +29,15 @@ export interface WalletChange {
   readonly traceId: string
 }
 
-/**
- * The wallet after a change. `repeated`: an earlier request made the
- * change, and this one had no effect.
- */
+/** The wallet after a change. `repeated`: an earlier request already made the change, and this one had no effect. */
 export interface ChangedWallet {
   readonly wallet: WalletRow
   readonly repeated: boolean
 }
 
 /**
- * The prepaid wallet. `TaskStore` holds, settles and releases the price of a task in the transaction
- * that moves the task; `Metering` does it for passthrough calls. docs/reference/wallet.md
+ * The prepaid wallet. `TaskStore` holds, settles and releases the price of a task in the transaction that changes the
+ * task's state; `Metering` does the same for passthrough calls. docs/reference/wallet.md
  */
 export class Wallet extends Context.Service<
   Wallet,
@@ -49,7 +46,7 @@ export class Wallet extends Context.Service<
     readonly topUp: (
       change: WalletChange
     ) => Effect.Effect<ChangedWallet, Problem | StoreUnavailable>
-    /** Fails with 2010 if less than the held amount would be left. */
+    /** Fails with 2010 if the adjusted balance would be less than the held amount. */
     readonly adjust: (
       change: WalletChange
     ) => Effect.Effect<ChangedWallet, Problem | StoreUnavailable>
@@ -62,7 +59,7 @@ export class Wallet extends Context.Service<
       userId: UserId,
       page: EntryPage
     ) => Effect.Effect<ScannedPage<EntryRow>, StoreUnavailable>
-    /** Publishes withheld alerts that are due; returns the endpoints to notify. */
+    /** Publishes withheld alerts that have become due; returns the endpoints to notify. */
     readonly reportWithheld: (
       alerting: Alerting
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
@@ -71,22 +68,22 @@ export class Wallet extends Context.Service<
       userId: UserId,
       subjectId: string
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
-    /** All entries that match the filters, newest first, read in pages. */
+    /** All ledger entries that match the filters, newest first, read page by page. */
     readonly ledger: (
       userId: UserId,
       filters: Omit<EntryPage, "before" | "limit">
     ) => Stream.Stream<EntryRow, StoreUnavailable>
-    /** Wallets that the last audit found to differ from their ledger or holds; must be 0. Cheap. */
+    /** How many wallets differed from their ledger or holds at the last audit; must be 0. Cheap to read. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** Their users, at most 20. */
+    /** The users of those wallets, at most 20. */
     readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** Spend limits of keys with impossible counts; must be 0. Cheap. */
+    /** How many spend limits of keys have impossible counts; must be 0. Cheap to read. */
     readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
-    /** When the last audit of all wallets ended. */
+    /** When the last audit of all wallets finished. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** When spend limits were last compared. */
+    /** When spend limits were last audited. */
     readonly budgetsAuditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** One round: compares every wallet with its ledger and its open holds. Returns how many differ. */
+    /** Runs one audit round, which compares every wallet with its ledger and open holds. Returns how many differ. */
     readonly audit: Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/wallet/Wallet") {

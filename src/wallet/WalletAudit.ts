@@ -4,7 +4,7 @@ import * as Duty from "../process/heartbeat/Duty.ts"
 import { Wallet } from "./Wallet.ts"
 
 /**
- * Recomputes the balances from the ledger at an interval, for the drift gauge. One process does it.
+ * Recomputes balances from the ledger at an interval and reports differences in the drift gauge. A duty of one process.
  * docs/reference/wallet.md#wallet-audit, ADR 0061.
  */
 export const layer = Duty.layer(

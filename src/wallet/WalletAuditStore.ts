@@ -6,8 +6,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
 
 /**
- * A page of an audit round: the next `wallets` after this one, and up to
- * `entries` new entries of each.
+ * A page of an audit round: the next `wallets` wallets after this one, with up to `entries` new ledger entries of each.
  */
 export interface AuditPage {
   readonly after: Option.Option<UserId>
@@ -18,7 +17,7 @@ export interface AuditPage {
 
 export interface AuditedPage {
   readonly wallets: number
-  /** The next page starts after this wallet; `None`: this page was the last. */
+  /** The next page starts after this wallet. `None`: this was the last page. */
   readonly last: Option.Option<UserId>
 }
 
@@ -28,7 +27,7 @@ const Owner = Schema.Struct({ userId: UserId })
 const driftingShown = 20
 const Finished = Schema.Struct({ finishedAt: Time })
 
-/** The audit methods of `WalletStore` (ADR 0061). */
+/** Implements the audit methods of `WalletStore` (ADR 0061). */
 export const audits = (sql: PgClient.PgClient) => ({
   drift: sql`SELECT count(*)::int AS n FROM wallet_audits WHERE drifting`.pipe(
     rowsOf(Count),
@@ -78,8 +77,8 @@ export const audits = (sql: PgClient.PgClient) => ({
 })
 
 /**
- * One statement, so that wallets, entries and holds are read from one snapshot. Only changes are
- * written. A wallet with more new entries than a page holds is judged when the rest is read.
+ * A single statement, so that wallets, entries and holds are read from one snapshot. Writes only what changed. A wallet
+ * with more new entries than a page holds is judged once the rest has been read.
  */
 function audit(sql: PgClient.PgClient) {
   return ({ after, entries, now, wallets }: AuditPage) =>

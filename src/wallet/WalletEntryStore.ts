@@ -22,8 +22,8 @@ export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
 }) {}
 
 /**
- * The displayed amount of an entry: its effect on the displayed settled balance, or, for a hold or a release, on the
- * displayed held one. docs/reference/wallet.md#amounts
+ * The displayed amount of an entry: its effect on the displayed settled balance or, for a hold or a release, on the
+ * displayed held amount. docs/reference/wallet.md#amounts
  */
 export const shownAmount = ({
   amount,
@@ -45,16 +45,16 @@ export const shownAmount = ({
   }
 }
 
-/** A page of the ledger: entries before this number, newest first, that match every filter given. */
+/** A page of the ledger: the entries before this number, newest first, that match all given filters. */
 export interface EntryPage {
   readonly before: Option.Option<bigint>
   readonly limit: number
   readonly kind?: EntryRow["kind"] | undefined
   /** The task or call that the entry is about. */
   readonly subjectId?: string | undefined
-  /** Created at or after. */
+  /** Created at this time or later. */
   readonly since?: DateTime.Utc | undefined
-  /** Created before. */
+  /** Created before this time. */
   readonly until?: DateTime.Utc | undefined
   readonly traceId?: string | undefined
   readonly minAmount?: Credits | undefined
@@ -62,8 +62,8 @@ export interface EntryPage {
 }
 
 /**
- * A page without filters. Its values are sub-selects, whose results the planner does not know, so one plan serves
- * every user and page; with plain values Postgres would plan each one.
+ * A page without filters. Its values are sub-selects, whose results the planner does not know, so one generic plan
+ * serves every user and page; Postgres would plan every query with literal values separately.
  */
 const newest = (sql: PgClient.PgClient, userId: UserId, { before, limit }: EntryPage) => {
   const conditions = [
@@ -79,7 +79,9 @@ const newest = (sql: PgClient.PgClient, userId: UserId, { before, limit }: Entry
   )
 }
 
-/** `WalletStore.search`: newest first. Entries are numbered in order of time, so that no index by time is needed. */
+/**
+ * Implements `WalletStore.search`: newest first. Entry numbers follow the order of time, so no index by time is needed.
+ */
 export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPage) => {
   const { before, limit, ...wanted } = page
   if (Object.values(wanted).every((it) => it === undefined)) return newest(sql, userId, page)
@@ -116,7 +118,7 @@ export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPa
   })
 }
 
-/** `WalletStore.entriesOf`. */
+/** Implements `WalletStore.entriesOf`. */
 export const entriesOf = (sql: PgClient.PgClient) => (userId: UserId, subjectId: string) =>
   sql`
     SELECT * FROM wallet_entries

@@ -30,10 +30,7 @@ export interface Addition {
   readonly userId: UserId
   readonly kind: "top_up" | "adjustment"
   readonly amount: Credits.Credits
-  /**
-   * A second change with the same id has no effect.
-   * docs/reference/wallet.md#top-ups-and-adjustments
-   */
+  /** A repeated id has no effect. docs/reference/wallet.md#top-ups-and-adjustments */
   readonly operationId: string
   readonly note: string | null
   readonly traceId: string
@@ -41,17 +38,17 @@ export interface Addition {
 }
 
 export type AdditionOutcome =
-  /** `repeated`: this change had no effect; `wallet` is the result of the first one. */
+  /** `repeated`: this change had no effect, and `wallet` is the result of the first one. */
   | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
-  /** The adjustment would leave less than the held amount. */
+  /** The adjusted balance would be less than the held amount. */
   | { readonly _tag: "BelowHeld" }
   /** The balance would exceed the maximum of a wallet. */
   | { readonly _tag: "TooMuch" }
-  /** The operation id was used for another change. */
+  /** The operation id was already used for a different change. */
   | { readonly _tag: "Reused" }
   | { readonly _tag: "NoWallet" }
 
-/** The SQL states that `wallet_top_up` raises. */
+/** Outcomes by the SQLSTATE that `wallet_top_up` raises. */
 const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
   GW404: { _tag: "NoWallet" },
   GW409: { _tag: "BelowHeld" },
@@ -60,8 +57,8 @@ const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
 }
 
 /**
- * Wallets and their ledger. `TaskStore` writes the holds of tasks, `CallStore` those of passthrough
- * calls, each in its own transactions.
+ * Wallets and their ledger. `TaskStore` writes the holds of tasks, and `CallStore` those of passthrough calls, in their
+ * own transactions.
  */
 export class WalletStore extends Context.Service<
   WalletStore,
@@ -83,8 +80,8 @@ export class WalletStore extends Context.Service<
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
     /**
-     * Publishes `balance.low` for charges that crossed the threshold within the throttle window, once the window is
-     * over and if the balance is still below. Returns the endpoints to notify.
+     * Publishes `balance.low` for charges that crossed the threshold during the throttle window. Runs once the window
+     * is over, and only for balances that are still below the threshold. Returns the endpoints to notify.
      */
     readonly reportWithheld: (
       alerting: Alerting,
@@ -92,22 +89,22 @@ export class WalletStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** Their users, at most 20. */
+    /** The users of those wallets, at most 20. */
     readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** How many spend limits of keys were found to have impossible counts; must be 0. */
+    /** How many spend limits of keys have impossible counts; must be 0. */
     readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
-    /** Compares spend limits with holds and usage, unless that was done in the last `seconds`. */
+    /** Compares spend limits with holds and usage, unless that happened within the last `seconds`. */
     readonly auditBudgets: (
       now: DateTime.Utc,
       seconds: number
     ) => Effect.Effect<void, StoreUnavailable>
-    /** When the last audit of all wallets ended. */
+    /** When the last audit of all wallets finished. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** When spend limits were last compared. */
+    /** When spend limits were last audited. */
     readonly budgetsAuditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
     readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
-    /** Records that a round has compared all wallets. */
+    /** Records that a round has covered all wallets. */
     readonly endAudit: (wallets: number, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/wallet/WalletStore") {

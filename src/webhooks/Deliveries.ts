@@ -19,9 +19,9 @@ import { Endpoints } from "./Endpoints.ts"
 export type { AttemptRow, DeliveryRow, TaskDeliveryRow } from "./DeliveryLogStore.ts"
 
 export interface Recovery {
-  /** Deliveries queued again by this call. */
+  /** How many deliveries this call queued again. */
   readonly recovered: number
-  /** The limit was reached: call again for the rest. */
+  /** The limit was reached; call again for the rest. */
   readonly hasMore: boolean
 }
 
@@ -44,19 +44,16 @@ export class Deliveries extends Context.Service<
       {
         readonly row: DeliveryRow
         readonly attempts: ReadonlyArray<AttemptRow>
-        /** The bytes to send; empty if the event is no longer stored. */
+        /** The request body as text; empty if the event is no longer stored. */
         readonly body: string
       },
       Failure
     >
-    /** All deliveries of a task's events, joined with their attempts, ordered by both. */
+    /** All deliveries of a task's events joined with their attempts, ordered by delivery, then by attempt. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /**
-     * Resends a delivery under the same id, whatever its status. Fails with
-     * 2010 if its endpoint was deleted.
-     */
+    /** Resends a delivery under the same id, whatever its status. Fails with 2010 if its endpoint was deleted. */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
-    /** Resends a bounded number of matching deliveries, oldest first; `next`: where the rest begins. */
+    /** Resends a bounded number of matching deliveries, oldest first. `next`: where the rest begins. */
     readonly redeliverAll: (
       userId: UserId,
       filter: RedeliveryFilter
@@ -64,7 +61,7 @@ export class Deliveries extends Context.Service<
       { readonly count: number; readonly next: Option.Option<DeliveryId> },
       StoreUnavailable
     >
-    /** Resends a bounded number of failed and skipped deliveries created since then, oldest first. */
+    /** Resends a bounded number of failed and skipped deliveries created at or after `since`, oldest first. */
     readonly recover: (
       userId: UserId,
       endpointId: EndpointId,
@@ -116,7 +113,7 @@ export class Deliveries extends Context.Service<
               `The endpoint ${row.endpointId} of this delivery was deleted`
             )
           }
-          // Events are dropped with their day before deliveries are
+          // The daily partition of the events is dropped before that of the deliveries
           if (Option.isNone(yield* log.body(id))) return yield* notKept(id)
           yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
           return yield* find(userId, id)
@@ -144,8 +141,8 @@ export class Deliveries extends Context.Service<
 }
 
 /**
- * The oldest matching deliveries, one more than a call resends. The log is read in windows, one at a time in
- * this process: a filter that matches little delays no other caller.
+ * The oldest matching deliveries, one more than a call resends. The log is read in windows, one at a time in this
+ * process, so that a filter that matches few rows does not delay other callers.
  */
 const oldestMatching = (log: DeliveryLogStore["Service"], turn: Semaphore.Semaphore) =>
   Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {

@@ -19,7 +19,6 @@ import {
 } from "./DeliverySearchStore.ts"
 import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 
-/** One delivery of the log. */
 export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   id: DeliveryId,
   endpointId: EndpointId,
@@ -27,18 +26,17 @@ export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   eventType: DeliveryType,
   taskId: Schema.NullOr(TaskId),
   status: DeliveryStatus,
-  /** Attempts that have ended, except lost ones. */
+  /** The number of attempts that have ended, except lost ones. */
   attempts: Schema.Int,
-  /** Due time of the next attempt, while the delivery waits for one. */
+  /** When the next attempt is due, while the delivery waits for one. */
   nextDueAt: Schema.NullOr(Time),
   endpointDeleted: Schema.Boolean,
-  /** Of the task's own webhook; null: the endpoint's. */
+  /** The URL of the task's own webhook. Null: the endpoint's URL. */
   webhookUrl: Schema.NullOr(Schema.String),
   createdAt: Time,
   updatedAt: Time
 }) {}
 
-/** One attempt of the log. */
 export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
   seq: Schema.Int,
   dueAt: Time,
@@ -51,21 +49,21 @@ export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
   remoteAddress: Schema.NullOr(Schema.String)
 }) {}
 
-/** Which deliveries to resend; absent members match all. */
+/** Which deliveries to resend. Absent members do not filter. */
 export interface RedeliveryFilter {
   readonly endpointId: EndpointId | undefined
   readonly statuses: ReadonlyArray<DeliveryStatus>
   readonly type: DeliveryType | undefined
-  /** Created at or after. */
+  /** Created at this time or later. */
   readonly since: DateTime.Utc | undefined
-  /** Created before. */
+  /** Created before this time. */
   readonly until: DateTime.Utc | undefined
   readonly after: DeliveryId | undefined
 }
 
 const MatchingDeliveries = Schema.Struct({
   ids: Schema.Array(DeliveryId),
-  /** The last delivery read, if more may follow. */
+  /** The last delivery that was scanned, if more may follow. */
   scanEnd: Schema.NullOr(DeliveryId)
 })
 export type MatchingDeliveries = typeof MatchingDeliveries.Type
@@ -92,7 +90,7 @@ const OfDeliveryRow = Schema.Struct({
   failure: Schema.NullOr(FailureClass)
 })
 
-/** One attempt of one delivery; without an attempt its members are null. */
+/** A delivery with one of its attempts. The attempt's members are null if there has been no attempt. */
 export type TaskDeliveryRow = typeof OfTaskRow.Type & {
   readonly [Key in Exclude<keyof typeof OfDeliveryRow.Type, "deliveryId">]:
     | (typeof OfDeliveryRow.Type)[Key]
@@ -128,16 +126,15 @@ export class DeliveryLogStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
     /** All deliveries of a task's events. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /** The bytes to send. */
+    /** The request body of a delivery. */
     readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Queues deliveries again, due now, except running ones; returns the endpoints to notify. */
+    /** Queues deliveries again, due now, except those whose attempt is running. Returns the endpoints to notify. */
     readonly requeue: (
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /**
-     * Deliveries to existing endpoints, oldest first. Reads at most `listScanRowsMax` deliveries, whatever the
-     * filter matches.
+     * Deliveries to existing endpoints, oldest first. Scans at most `listScanRowsMax` deliveries, however few match.
      */
     readonly matching: (
       userId: UserId,
@@ -187,7 +184,7 @@ function reads(sql: PgClient.PgClient) {
   }
 }
 
-/** Each row's day is known, so one partition is read for each, whatever the statistics say. */
+/** The id gives each row's day, so each lookup reads one partition, whatever the planner's statistics say. */
 function ofTask(sql: PgClient.PgClient) {
   return Effect.fnUntraced(function* (id: TaskId) {
     const [days] = yield* daysOfTask(sql)(id)
@@ -222,7 +219,7 @@ function ofTask(sql: PgClient.PgClient) {
   }, storeFailures)
 }
 
-/** Clocks of processes may differ by this much. */
+/** The clocks of processes may differ by this much. */
 const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {
@@ -254,6 +251,6 @@ function matching(sql: PgClient.PgClient) {
   }
 }
 
-/** Below and above the ids of all times. */
+/** Less than and greater than every delivery id. */
 const lowestId = "whd_"
 const highestId = "whd_g"

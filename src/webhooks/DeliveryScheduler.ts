@@ -10,42 +10,42 @@ import { WorkNotifier } from "../process/signals/WorkNotifier.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 
 /**
- * Most scans read only deliveries that fell due since the previous scan, so the backlog of a flooded endpoint
- * costs nothing. At this interval a scan reads everything, and finds deliveries whose message was lost.
+ * Most scans read only deliveries that became due after the previous scan, so the backlog of a flooded endpoint costs
+ * nothing. At this interval a scan reads everything and finds deliveries whose message was lost.
  */
 const fullScanMillis = 5000
 
 /**
- * A full scan also notifies endpoints whose next delivery falls due by 1.5 s after the next full scan,
- * so that their senders are open in time. ADR 0003, 0114.
+ * A full scan also notifies endpoints whose next delivery is due within 1.5 s after the next full scan, so that their
+ * actors are open in time. ADR 0003, 0114.
  */
 const openAhead = Duration.millis(fullScanMillis + 1500)
 
 /**
- * The loop sleeps to the next due delivery. Retries are due at least 15 s ahead, and the transaction
- * of a new delivery notifies its endpoint, so a scan every 5 s misses none.
+ * The loop sleeps until the next due delivery. Retries become due at least 15 s ahead, and the transaction of a new
+ * delivery notifies its endpoint, so a scan every 5 s misses none.
  */
 const scanIntervalMaxMillis = 5000
 
-/** Rows that fall due within this time are served by one scan. */
+/** Deliveries that become due within this time share a scan. */
 const scanIntervalMinMillis = 10
 
-/** Up to this many due endpoints of a scan (one claim), the process whose turn it is serves them all. */
+/** If a scan finds at most this many due endpoints (one claim), this process serves them all itself. */
 const ownEndpointsMax = 100
 
-/** Lost attempts requeued by one statement. */
+/** The maximum number of lost attempts that one statement requeues. */
 const lostMax = 5000
 
-/** How long a process scans after its turn. The next turn, of this process or another, comes sooner. */
+/** How long a process scans after its turn has begun. The next turn, of this or another process, begins earlier. */
 const turnMillis = fullScanMillis + 2 * heartbeatSeconds * 1000
 
-/** Notifies the senders of endpoints whose deliveries fall due. */
+/** Notifies the actors of endpoints whose deliveries become due. */
 export class DeliveryScheduler extends Context.Service<
   DeliveryScheduler,
   {
-    /** Notifies every endpoint whose delivery is due now or soon; returns when the next falls due. */
+    /** Notifies every endpoint with a delivery that is due now or soon; returns when the next one is due. */
     readonly notifyDue: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** Requeues attempts that dead processes left claimed. */
+    /** Requeues attempts that dead processes had claimed. */
     readonly requeueLost: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/webhooks/DeliveryScheduler") {
@@ -72,7 +72,7 @@ export class DeliveryScheduler extends Context.Service<
             : yield* deliveries.due(lastScan, now, now)
           lastScan = Option.some(now)
           if (full) lastFullScan = lastScan
-          // A backlog is for all processes; a few retries are not worth a claim by each
+          // Other processes help with a backlog; a few retries are not worth a claim by each of them
           if (due.endpoints.length > ownEndpointsMax) {
             for (const id of due.endpoints) hints.publishUnsafe("endpoint", id)
           }
@@ -105,10 +105,7 @@ export class DeliveryScheduler extends Context.Service<
     })
   )
 
-  /**
-   * The loop of the process whose turn it is: sleeps to the next due delivery and notifies its endpoint's
-   * actor.
-   */
+  /** The loop of the process whose turn it is: sleeps until the next due delivery and notifies its endpoint's actor. */
   static readonly layerLoop = Layer.unwrap(
     Effect.sync(() => {
       const loop = new DueLoop()

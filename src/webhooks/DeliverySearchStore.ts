@@ -8,18 +8,18 @@ import { deliveryTimeMillis } from "../domain/Ids.ts"
 import type { DeliveryId, EndpointId, EventId, TaskId, UserId } from "../domain/Ids.ts"
 import type { DeliveryStatus } from "../domain/Webhook.ts"
 
-/** A filter that is absent matches all deliveries. */
+/** Absent members do not filter. */
 export interface DeliveryFilter {
   readonly endpointId?: EndpointId | undefined
   readonly taskId?: TaskId | undefined
   readonly eventId?: EventId | undefined
   readonly status?: DeliveryStatus | undefined
   readonly type?: DeliveryType | undefined
-  /** Of the request that caused the event. */
+  /** The trace of the request that caused the event. */
   readonly traceId?: string | undefined
-  /** Created at or after. */
+  /** Created at this time or later. */
   readonly since?: DateTime.Utc | undefined
-  /** Created before. */
+  /** Created before this time. */
   readonly until?: DateTime.Utc | undefined
 }
 
@@ -28,15 +28,15 @@ export interface DeliveryPage {
   readonly limit: number
 }
 
-/** The `created_at` in the id, so that the planner reads only that day's partition. */
+/** The `created_at` that the id contains, so that the planner reads only that day's partition. */
 export const createdAt = (id: DeliveryId): Date =>
   new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
 
-/** The lowest delivery id of this time. */
+/** The lowest delivery id possible at this time. */
 export const deliveryIdAt = (at: DateTime.Utc): string =>
   `whd_${DateTime.toEpochMillis(at).toString(16).padStart(12, "0")}`
 
-/** Of a table named `t`. */
+/** Columns of a table or alias named `t`. */
 export const deliveryColumns = `
     t.id, t.endpoint_id, t.event_id, t.event_type, t.task_id, t.status, t.attempts, t.next_due_at,
     t.created_at, t.updated_at, t.webhook_url,
@@ -45,8 +45,8 @@ export const deliveryColumns = `
 const TaskTimes = Schema.Struct({ createdAt: Time, updatedAt: Time })
 
 /**
- * The period in which the events of a task were made, allowing for clock differences: constants, so that the planner
- * skips the other days. Empty if the task was deleted.
+ * The time range of a task's events, with an allowance for clock differences. Passed as constants, so that the planner
+ * skips the partitions of other days. Empty if the task was deleted.
  */
 export const daysOfTask = (sql: PgClient.PgClient) => (id: TaskId) =>
   sql`SELECT created_at, updated_at FROM tasks WHERE id = ${id}`.pipe(
@@ -60,7 +60,7 @@ export const daysOfTask = (sql: PgClient.PgClient) => (id: TaskId) =>
     storeFailures
   )
 
-/** `DeliveryLogStore.search`. */
+/** Implements `DeliveryLogStore.search`. */
 export const searchDeliveries =
   <S extends Schema.Constraint>(sql: PgClient.PgClient, row: S) =>
   (userId: UserId, filter: DeliveryFilter, page: DeliveryPage) =>
@@ -102,7 +102,7 @@ export const searchDeliveries =
         columns: sql.literal(deliveryColumns),
         key: "id",
         candidates: candidates(filter.since),
-        // A task has few deliveries
+        // A task has few deliveries, so they need no separate scan of the newest
         ...(taskId === undefined && !isShort ? { newest: candidates(newest) } : {}),
         filters: [
           ...when(endpointId, () => sql`t.user_id = ${userId}`),

@@ -11,18 +11,18 @@ import type { AttemptOutcome } from "../domain/Webhook.ts"
 export class ClaimedDelivery extends Schema.Class<ClaimedDelivery>("ClaimedDelivery")({
   id: DeliveryId,
   createdAt: Time,
-  /** Failed attempts before this one, 0 to 5. */
+  /** How many attempts failed before this one: 0 to 5. */
   attempt: Schema.Int,
-  /** Number of this attempt in the log. */
+  /** The number of this attempt in the log. */
   seq: Schema.Int,
   dueAt: Time,
   startedAt: Time,
   body: Bytes,
   endpointId: EndpointId,
   url: Schema.String,
-  /** Ciphertext, as is `previousSecret`. */
+  /** Encrypted, as is `previousSecret`. */
   secret: Bytes,
-  // Null comes first: nearly every row has it, and a union tries its members in order.
+  // Null comes first: nearly every row has it, and a union tries its members in order
   previousSecret: Schema.Union([Schema.Null, Bytes]),
   previousSecretUntil: Schema.Union([Schema.Null, Time])
 }) {}
@@ -36,45 +36,45 @@ export interface AttemptRecord {
   readonly nextDueAt: Option.Option<DateTime.Utc>
 }
 
-/** The queue of deliveries and the log of their attempts. The only writer of those tables. */
+/** The queue of deliveries and the log of their attempts. The only writer of these tables. */
 export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
     /**
-     * Claims due deliveries of many endpoints, oldest first; for a disabled endpoint only manually
-     * requested ones. Never more than the sliding minute and the concurrent attempts of all processes
-     * allow. ADR 0104.
+     * Claims due deliveries of many endpoints, oldest first; for disabled endpoints only those that were resent
+     * manually. Never exceeds the rate limit of the sliding minute or the limit of concurrent attempts, both counted
+     * over all processes. ADR 0104.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
-      /** Claims deliveries due by then. */
+      /** Claims deliveries that are due by this time. */
       readonly now: DateTime.Utc
       /** The same moment by the database's clock, by which other processes judge the claim. */
       readonly claimedAt: DateTime.Utc
-      /** Called for each endpoint whose capacity is reduced by the attempts of other processes. */
+      /** Called for each endpoint whose capacity is reduced by other processes' attempts. */
       readonly onBusy?: (id: EndpointId) => void
     }) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
     /**
-     * Abandons a claim whose statement failed but may have been committed. Its deliveries
-     * were not sent; the next rescue records them as `lost`.
+     * Abandons a claim whose statement failed but may have been committed. Its deliveries were not sent; the next
+     * rescue records these attempts as `lost`.
      */
     readonly abandonClaims: (claim: {
       readonly endpoints: ReadonlyArray<EndpointId>
       readonly owner: string
       readonly claimedAt: DateTime.Utc
     }) => Effect.Effect<void, StoreUnavailable>
-    /** Undoes claims that were not sent: they are due again as before, without a log entry. */
+    /** Undoes claims that were not sent. The deliveries become due again as before, without a log entry. */
     readonly releaseClaims: (
       claimed: ReadonlyArray<ClaimedDelivery>
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Ends attempts: their deliveries have ended, or are due again. */
+    /** Records the ends of attempts. Each delivery has then ended or is due again. */
     readonly record: (
       records: ReadonlyArray<AttemptRecord>
     ) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Endpoints with a delivery that falls due after `since` and up to `until` (default: `now`),
-     * and the due time of the first delivery after `now`.
+     * Endpoints with a delivery that becomes due after `since` and no later than `until` (default: `now`), and the due
+     * time of the first delivery after `now`.
      */
     readonly due: (
       since: Option.Option<DateTime.Utc>,
@@ -87,15 +87,15 @@ export class DeliveryStore extends Context.Service<
       },
       StoreUnavailable
     >
-    /** End times of the attempts that ended since then; a running attempt counts as ended now. */
+    /** The end times of attempts that ended since then. A running attempt counts as ending now. */
     readonly endedSince: (
       id: EndpointId,
       since: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
     /**
-     * Attempts whose process died, or that were claimed before `claimedBefore`, are recorded as `lost`.
-     * They do not count and are due again at once. Handles a bounded number; returns how many, and their endpoints.
+     * Records attempts whose process died, or that were claimed before `claimedBefore`, as `lost`. They do not count,
+     * and their deliveries are due again at once. Handles a bounded number; returns how many, and their endpoints.
      * ADR 0003.
      */
     readonly requeueLost: (
@@ -107,12 +107,12 @@ export class DeliveryStore extends Context.Service<
       { readonly rescued: number; readonly endpoints: ReadonlyArray<EndpointId> },
       StoreUnavailable
     >
-    /** Skips deliveries that were queued while the transaction that disabled their endpoint ran. */
+    /** Skips deliveries that were queued while the transaction that disabled their endpoint was running. */
     readonly skipDisabled: (
       disabledSince: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Queues one event (the test event) for one endpoint, whatever its subscriptions. */
+    /** Queues one event (the test event) for one endpoint, whatever events it subscribes to. */
     readonly publishTo: (
       userId: UserId,
       endpointId: EndpointId,

@@ -36,7 +36,7 @@ function claim(sql: PgClient.PgClient) {
     Effect.suspend(() => {
       const endpoints = c.wanted.map((wanted) => wanted.endpointId)
       const limits = c.wanted.map((wanted) => wanted.limit)
-      // The first row has the capacity of each endpoint, even if it is the only row and has no delivery
+      // The first row also reports each endpoint's capacity, so it exists even if there is no delivery
       return sql`
         SELECT CASE WHEN row_number() OVER () = 1 THEN p.places END AS places, c.*
         FROM (
@@ -61,7 +61,7 @@ function claim(sql: PgClient.PgClient) {
     )
 }
 
-/** No process has this id, so the next rescue finds an owner without a heartbeat. */
+/** No process has this id, so the next rescue finds an owner without a heartbeat and requeues the attempt. */
 const noProcess = ""
 
 function abandonClaims(sql: PgClient.PgClient) {
@@ -89,7 +89,7 @@ function releaseClaims(sql: PgClient.PgClient) {
   }
 }
 
-/** An array parameter with nulls; the driver cannot infer the type of an array of nulls only. */
+/** An array parameter that contains nulls. The driver cannot infer the type of an array of nulls alone. */
 const nullable = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A | null> | string =>
   values.some((value) => value !== null) ? values : `{${values.map(() => "NULL").join(",")}}`
 
@@ -114,9 +114,7 @@ function record(sql: PgClient.PgClient) {
 const failedAttempts = ({ claimed, outcome }: AttemptRecord): number =>
   claimed.attempt + (outcome.failure === null || outcome.failure === "lost" ? 0 : 1)
 
-/**
- * The next scan finds a row committed up to this long after its due time. Milliseconds.
- */
+/** A scan also finds rows that were committed up to this many milliseconds after their due time. */
 const lateCommitMillis = 1000
 
 function schedule(sql: PgClient.PgClient) {
@@ -155,7 +153,7 @@ function schedule(sql: PgClient.PgClient) {
   }
 }
 
-/** How long before its end an attempt may have started: twice the timeout. */
+/** The maximum duration of an attempt, with a margin: twice the timeout. */
 const attemptSecondsMax = 2 * webhookTimeoutSeconds
 
 function requeueLost(sql: PgClient.PgClient) {

@@ -3,29 +3,29 @@ import { withoutServices } from "../domain/BackgroundContext.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { WebhookDispatcher } from "./WebhookDispatcher.ts"
 
-/** An actor ends after this long without a message. With work it gets one every few seconds. */
+/** An actor ends after this long without a message. While it has work, it gets one every few seconds. */
 const idleTime = Duration.minutes(1)
 
-/** Messages above this number are lost; the `DeliveryScheduler` resends them. */
+/** The maximum number of open actors. Messages beyond it are dropped; the `DeliveryScheduler` resends them. */
 const actorsMax = 50_000
 
-/** Actors opened at a time: each reads the last minute of its attempts. */
+/** The number of actors that may start at a time, because each reads its attempts of the last minute. */
 const opensMax = 8
 
 /**
- * The actors of the webhook endpoints in this process: one for each endpoint with work, so that all
- * deliveries of a process to an endpoint go through it, one message at a time. The rate limit over all
- * processes is enforced when deliveries are claimed. ADR 0003, 0104.
+ * The actors of webhook endpoints in this process, one for each endpoint with work. All of this process's deliveries to
+ * an endpoint go through its actor, one message at a time. The rate limit over all processes is enforced when
+ * deliveries are claimed. ADR 0003, 0104.
  */
 export class EndpointActors extends Context.Service<
   EndpointActors,
   {
     /**
-     * Deliveries to these endpoints may be due. Opens actors that are not open. Volatile: an actor that could
-     * not be opened gets the next message of the `DeliveryScheduler`.
+     * Tells these endpoints' actors that deliveries may be due, and starts the actors that are not running. Kept in
+     * memory only: an actor that could not start gets the next message of the `DeliveryScheduler`.
      */
     readonly notify: (ids: ReadonlyArray<EndpointId>) => Effect.Effect<void>
-    /** Number of open actors. */
+    /** The number of running actors. */
     readonly count: Effect.Effect<number>
   }
 >()("gateway/webhooks/EndpointActors") {
@@ -40,18 +40,18 @@ export class EndpointActors extends Context.Service<
       })
       const ids = Effect.map(RcMap.keys(actors), (keys) => [...keys])
       const close = (id: EndpointId) => RcMap.invalidate(actors, id)
-      // All at once: the map would close them one after the other, and each waits for its records
+      // All at once, because the map would close them one after the other, and each waits for its records
       yield* Effect.addFinalizer(() =>
         Effect.flatMap(ids, Effect.forEach(close, { concurrency: "unbounded", discard: true }))
       )
-      // An actor runs in the context of this layer and not of the request that notified it: the
-      // request, its body and its span would stay in memory just as long
+      // An actor runs in this layer's context, not in that of the request that notified it. Otherwise the request, its
+      // body and its span would stay in memory as long as the actor
       const context = withoutServices(yield* Effect.context<never>())
 
       const notify = (id: EndpointId) =>
         RcMap.get(actors, id).pipe(
           Effect.flatMap(({ deliver }) => deliver),
-          // The map would keep the failure as long as an actor
+          // The map would keep a failure for as long as it keeps an actor
           Effect.catchCause((cause) =>
             Effect.andThen(Effect.logDebug(`The actor of ${id} is not open`, cause), close(id))
           ),

@@ -21,7 +21,7 @@ export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   enabled: Schema.Boolean,
   filter: Schema.NullOr(EndpointFilter),
   format: WebhookFormat,
-  /** The first failed attempt since the last success. */
+  /** When the first attempt since the last success failed. */
   failingSince: Schema.NullOr(Time),
   secret: Bytes,
   secretPreview: Schema.String,
@@ -31,7 +31,7 @@ export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   updatedAt: Time
 }) {}
 
-/** An attempt that has ended. A lost one says nothing about the endpoint. */
+/** An attempt that has ended. Lost attempts are excluded, because they say nothing about the endpoint. */
 export const EndpointAttempt = Schema.Struct({
   endpointId: EndpointId,
   startedAt: Time,
@@ -40,15 +40,15 @@ export const EndpointAttempt = Schema.Struct({
 })
 export type EndpointAttempt = typeof EndpointAttempt.Type
 
-/** Deliveries of an endpoint that were created in the same hour. */
+/** Counts of the deliveries to an endpoint that were created within one hour. */
 export const EndpointHour = Schema.Struct({
-  /** When it began. */
+  /** The beginning of the hour. */
   hour: Time,
   succeeded: Schema.Int,
   failed: Schema.Int,
-  /** For an attempt, the first or another. */
+  /** Deliveries that wait for their first or a later attempt. */
   waiting: Schema.Int,
-  /** More were created than were counted. */
+  /** Not all deliveries of the hour were counted. */
   hasMore: Schema.Boolean
 })
 export type EndpointHour = typeof EndpointHour.Type
@@ -76,7 +76,7 @@ export interface EndpointChange {
   readonly format?: WebhookFormat | undefined
 }
 
-/** A failing endpoint, to be reported to its user's other endpoints. */
+/** A failing endpoint that is reported to its user's other endpoints. */
 const FailingEndpoint = Schema.Struct({
   id: EndpointId,
   userId: UserId,
@@ -87,14 +87,14 @@ export type FailingEndpoint = typeof FailingEndpoint.Type
 
 /**
  * Webhook endpoints, without the rows that represent task webhooks (`of_tasks`). The row of a deleted endpoint stays,
- * because the delivery log refers to it.
+ * because the delivery log references it.
  */
 export class EndpointStore extends Context.Service<
   EndpointStore,
   {
     /**
-     * `None` if the user already has `endpointsMax`. Locks the user's
-     * row, so that creates do not race.
+     * `None` if the user already has `endpointsMax`. Locks the user's row, so that concurrent creates cannot exceed the
+     * maximum.
      */
     readonly create: (
       endpoint: NewEndpoint,
@@ -108,13 +108,16 @@ export class EndpointStore extends Context.Service<
       userId: UserId,
       page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
-    /** The latest `attemptsMax` attempts at each endpoint that began since then, newest first. */
+    /** The latest attempts at each endpoint that began since then, newest first; at most `attemptsMax` per endpoint. */
     readonly latestAttempts: (
       ids: ReadonlyArray<EndpointId>,
       since: DateTime.Utc,
       attemptsMax: number
     ) => Effect.Effect<ReadonlyArray<EndpointAttempt>, StoreUnavailable>
-    /** So many hours from this time on, oldest first; of each hour the newest `deliveriesMax` are counted. */
+    /**
+     * Counts for `count` hours starting at `from`, oldest first. Only the newest `deliveriesMax` deliveries of each
+     * hour are counted.
+     */
     readonly hours: (
       id: EndpointId,
       from: DateTime.Utc,
@@ -122,14 +125,14 @@ export class EndpointStore extends Context.Service<
       deliveriesMax: number
     ) => Effect.Effect<ReadonlyArray<EndpointHour>, StoreUnavailable>
     /**
-     * Unreported endpoints that have failed since then and whose users have another endpoint that subscribes to
+     * Unreported endpoints that have been failing since `since`, whose users have another endpoint that subscribes to
      * `webhook.failing`.
      */
     readonly failing: (
       since: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<FailingEndpoint>, StoreUnavailable>
-    /** Publishes `webhook.failing`, once. Returns the endpoints to notify. */
+    /** Publishes `webhook.failing` once. Returns the endpoints to notify. */
     readonly publishFailing: (
       endpoint: FailingEndpoint,
       event: EventBody,
@@ -206,7 +209,7 @@ function reads(sql: PgClient.PgClient) {
 }
 
 /**
- * Pending deliveries of a disabled or deleted endpoint become `skipped`.
+ * Marks the pending deliveries of a disabled or deleted endpoint as `skipped`.
  * docs/reference/webhooks.md#disabled-endpoints
  */
 const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
@@ -275,7 +278,8 @@ function writes(sql: PgClient.PgClient) {
           rowsOf(EndpointRow),
           Effect.map(Array.head)
         )
-        // Manually resent deliveries of a disabled endpoint survive other changes to it
+        // Only disabling skips pending deliveries: those that were resent manually survive other changes to a disabled
+        // endpoint
         if (Option.isSome(found) && change.enabled === false) yield* skipPending(sql, id, now)
         return found
       }).pipe(audited(sql, Option.flatMap(named)), sql.withTransaction, storeFailures),

@@ -31,9 +31,9 @@ export interface EndpointWithSecret {
   readonly secret: string
 }
 
-/** How the latest attempts at an endpoint ended. docs/reference/webhooks.md#health */
+/** The outcomes of the latest attempts at an endpoint. docs/reference/webhooks.md#health */
 export interface EndpointHealth {
-  /** Failed attempts since the last success, at most `webhookHealth.attemptsMax`. */
+  /** Failed attempts since the last success, up to `webhookHealth.attemptsMax`. */
   readonly failedAttempts: number
   readonly lastAttempt: EndpointAttempt | undefined
 }
@@ -54,7 +54,7 @@ type Failure = Problem | StoreUnavailable
 export class Endpoints extends Context.Service<
   Endpoints,
   {
-    /** Fails with 2011 (URL) or 2010 (a sixth endpoint). */
+    /** Fails with 2011 (URL) or 2010 (too many endpoints). */
     readonly create: (fields: EndpointFields) => Effect.Effect<EndpointWithSecret, Failure>
     readonly get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
     readonly list: (
@@ -64,7 +64,7 @@ export class Endpoints extends Context.Service<
     readonly healthOf: (
       ids: ReadonlyArray<EndpointId>
     ) => Effect.Effect<(id: EndpointId) => EndpointHealth, StoreUnavailable>
-    /** How its deliveries of the current hour and the 23 before it stand. Fails with 2005. */
+    /** Counts of its deliveries in the current hour and the 23 hours before. Fails with 2005. */
     readonly activityOf: (
       userId: UserId,
       id: EndpointId
@@ -76,7 +76,7 @@ export class Endpoints extends Context.Service<
     ) => Effect.Effect<EndpointRow, Failure>
     readonly remove: (userId: UserId, id: EndpointId) => Effect.Effect<void, Failure>
     readonly rotate: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointWithSecret, Failure>
-    /** Sends the synthetic `task.succeeded`. Fails with 1201 when it was sent too often. */
+    /** Sends the synthetic `task.succeeded`. Fails with 1201 if it was sent too often. */
     readonly test: (
       userId: UserId,
       id: EndpointId
@@ -164,7 +164,7 @@ export class Endpoints extends Context.Service<
   )
 }
 
-/** Newest first. */
+/** Expects the attempts newest first. */
 const healthOfAttempts = (attempts: ReadonlyArray<EndpointAttempt>): EndpointHealth => {
   const lastSuccess = attempts.findIndex(({ failure }) => failure === null)
   return {
@@ -173,7 +173,7 @@ const healthOfAttempts = (attempts: ReadonlyArray<EndpointAttempt>): EndpointHea
   }
 }
 
-/** Fails with 2001: only the format `openai` has the events of OpenAI. */
+/** Fails with 2001 if OpenAI's events are requested in a format other than `openai`. */
 const acceptFormat = ({ events, format }: Pick<EndpointFields, "events" | "format">) => {
   const faults = formatFaults(format, events)
   return faults.length === 0
@@ -181,7 +181,7 @@ const acceptFormat = ({ events, format }: Pick<EndpointFields, "events" | "forma
     : invalid(faults.map(({ detail, n }) => ({ pointer: `#/events/${n}`, detail })))
 }
 
-/** Fails with 2011. */
+/** Accepts a URL that passes the check. Fails with 2011. */
 const makeAcceptUrl = Effect.map(
   makeUrlCheck,
   (checkUrl) => (url: string) =>

@@ -3,7 +3,7 @@ import { EventLogStore } from "./EventLogStore.ts"
 
 export type { EventPosition, EventRow } from "./EventLogStore.ts"
 
-/** The events of a user's tasks and balance, as webhooks deliver them. ADR 0232. */
+/** The events about a user's tasks and balance, as webhooks deliver them. ADR 0232. */
 export class EventLog extends Context.Service<EventLog, EventLogStore["Service"]>()(
   "gateway/webhooks/EventLog"
 ) {

@@ -8,9 +8,9 @@ import type { UserId } from "../domain/Ids.ts"
 import { ledgerSkewMinutes } from "../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** An event with the bytes that its deliveries send. */
+/** An event with the body that its deliveries send. */
 export class EventRow extends Schema.Class<EventRow>("EventRow")({
-  /** The ledger entry of its transaction. */
+  /** The number of the ledger entry that was written in the event's transaction. */
   seq: Schema.BigInt,
   id: EventId,
   type: StreamedEventType,
@@ -19,39 +19,39 @@ export class EventRow extends Schema.Class<EventRow>("EventRow")({
   body: Bytes
 }) {}
 
-/** The position of a reader of a user's events. ADR 0232. */
+/** How far a reader has read a user's events. ADR 0232. */
 export interface EventPosition {
-  /** Number of the last ledger entry whose events were read. */
+  /** The number of the last ledger entry whose events were read. */
   readonly seq: bigint
-  /** Balance alerts up to this time were read. */
+  /** Balance alerts up to this time have been read. */
   readonly alertsUntil: DateTime.Utc
 }
 
 export interface EventFilter {
   readonly types: ReadonlyArray<StreamedEventType>
-  /** Created at or after. */
+  /** Created at this time or later. */
   readonly since: Option.Option<DateTime.Utc>
   readonly position: EventPosition
-  /** Most ledger entries to read. */
+  /** The maximum number of ledger entries to read. */
   readonly entries: number
 }
 
 export interface EventPage {
   /** In the order of their transactions. */
   readonly rows: ReadonlyArray<EventRow>
-  /** Number of the last ledger entry that was read. */
+  /** The number of the last ledger entry that was read. */
   readonly seq: bigint
-  /** There may be more. */
+  /** Whether there may be more. */
   readonly isFull: boolean
 }
 
-/** Events, whether or not an endpoint subscribes to them. Read-only. */
+/** All events, whether or not an endpoint subscribes to them. Read-only. */
 export class EventLogStore extends Context.Service<
   EventLogStore,
   {
     /**
-     * After all events of a user, or before those created at this time or later, less the possible difference
-     * between the clocks of processes.
+     * The position after all of a user's events or, given a time, before the events created at this time or later. The
+     * possible difference between the clocks of processes is subtracted.
      */
     readonly position: (
       userId: UserId,
@@ -74,7 +74,10 @@ export class EventLogStore extends Context.Service<
 
 const Position = Schema.Struct({ seq: Schema.BigInt, alertsUntil: Time })
 
-/** One wallet row has both, so an alert committed later is not among those up to its last. */
+/**
+ * The wallet's row contains both values, so they are consistent: an alert that is committed later comes after this
+ * position.
+ */
 const positionAt =
   (sql: PgClient.PgClient) => (userId: UserId, since: Option.Option<DateTime.Utc>) => {
     const { alertsUntil, seq } = Option.match(since, {
@@ -88,13 +91,13 @@ const positionAt =
         }
       }
     })
-    // Returns a row for an unknown user too, as the operator may ask
+    // Also returns a row for an unknown user, because the operator may ask for any id
     return sql`
       SELECT coalesce(max(${seq}), 0) AS seq, coalesce(max(${alertsUntil}), ${new Date(0)}) AS alerts_until
       FROM wallets w WHERE w.user_id = ${userId}`.pipe(rowOf(Position), storeFailures)
   }
 
-/** One row for each event, or one without an event. */
+/** A row of the page: one per event, or a single row without an event. */
 const PageRow = Schema.Struct({
   lastSeq: Schema.NullOr(Schema.BigInt),
   entries: Schema.Int,
@@ -107,15 +110,16 @@ const Row = Schema.Union([
 ])
 
 /**
- * Events have no index by user, because every create would pay for it. Every transaction that publishes an event of
- * a task also writes an entry into its user's ledger, with the same time and under the lock of the wallet, so entry
- * numbers follow the order of commits without gaps: a reader that has seen an entry has missed none before it. With
- * the time of the entry an event is found by its key, in the partition of its day.
+ * Events have no index by user, because every create would have to maintain it. Instead, they are found through the
+ * ledger. Every transaction that publishes an event about a task also writes an entry to the user's ledger, with the
+ * same time and under the wallet's lock. Entry numbers therefore follow the order of commits without gaps: a reader
+ * that has seen an entry has not missed an earlier one. The entry's time leads to the event by its key, in the
+ * partition of that day.
  *
- * A charge that ends in a capture and a release has its event at the capture. A balance alert is found at the time of
- * its charge, whose number shows that it is new, because its process's clock may be behind that of the last alert. A
- * withheld alert has no entry: `withheld_alerts` has the number of the entry that it follows. The time of the
- * wallet's last alert is searched too. ADR 0232.
+ * If a charge ends in a capture and a release, its event belongs to the capture. A balance alert is looked up at the
+ * time of its charge. The number of the charge's entry shows whether the alert is new; its time cannot, because the
+ * process's clock may be behind that of the last alert. A withheld alert has no entry of its own: `withheld_alerts`
+ * contains the number of the entry that it follows. The time of the wallet's last alert is also searched. ADR 0232.
  */
 const after = (sql: PgClient.PgClient) => {
   return (userId: UserId, { entries, position, since, types }: EventFilter) =>

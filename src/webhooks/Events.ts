@@ -11,7 +11,7 @@ const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()
 
 /**
- * The bytes are built once, and stored, signed and sent unchanged.
+ * Serializes an event. The bytes are built once, and stored, signed and sent unchanged.
  * docs/reference/webhooks.md#delivery-request
  */
 const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
@@ -19,14 +19,14 @@ const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
   body: utf8.encode(JSON.stringify(encode(envelope)))
 })
 
-/** The model of a task, as named in its events. */
+/** How a task's events name its model. */
 export interface TaskSubject {
   readonly vendor: string
   readonly model: string
 }
 
 /**
- * `task.created`, `task.succeeded` or `task.failed`, by the status of the payload.
+ * `task.created`, `task.succeeded` or `task.failed`, depending on the status in the payload.
  * docs/reference/webhooks.md#task-events
  */
 export const taskEvent = (
@@ -73,7 +73,7 @@ export const balanceLow = (
   })
 }
 
-/** docs/reference/batches.md#event */
+/** The `task_batch.completed` event. docs/reference/batches.md#event */
 export const taskBatchCompleted = (
   userId: UserId,
   payload: TaskBatch,
@@ -84,7 +84,7 @@ export const taskBatchCompleted = (
   return toBody(id, { id, type: "task_batch.completed", created_at: now, data })
 }
 
-/** docs/reference/webhooks.md#failing-endpoints */
+/** The `webhook.failing` event. docs/reference/webhooks.md#failing-endpoints */
 export const webhookFailing = (
   endpoint: {
     readonly id: EndpointId
@@ -110,7 +110,7 @@ export const webhookFailing = (
   })
 }
 
-/** docs/reference/webhooks.md#expiring-keys */
+/** The `key.expiring` event. docs/reference/webhooks.md#expiring-keys */
 export const keyExpiring = (
   key: {
     readonly id: ApiKeyId
@@ -131,10 +131,7 @@ export const keyExpiring = (
   })
 }
 
-/**
- * A synthetic `task.succeeded` whose id starts with `evt_test_`.
- * docs/reference/webhooks.md#test-event
- */
+/** A synthetic `task.succeeded` whose id starts with `evt_test_`. docs/reference/webhooks.md#test-event */
 export const testEvent = (
   subject: TaskSubject,
   payload: TaskResult,

@@ -13,25 +13,25 @@ const ExpiringKey = Schema.Struct({
   preview: Schema.String,
   expiresAt: Time
 })
-/** A key that will expire, to be reported to its user's endpoints. */
+/** A key that is about to expire and is reported to its user's endpoints. */
 export type ExpiringKey = typeof ExpiringKey.Type
 
 const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
 
-/** Keys that will expire, and whether `key.expiring` has told of it. */
+/** Keys that are about to expire, and whether `key.expiring` was already published for them. */
 export class ExpiringKeyStore extends Context.Service<
   ExpiringKeyStore,
   {
     /**
-     * Keys that expire in the next days and were not reported since their time was set, of users with an endpoint for
-     * `key.expiring`. Not those made for a shorter time.
+     * Keys that expire within the next days, have not been reported for their current expiry time, and belong to users
+     * with an endpoint for `key.expiring`. Excludes keys that were created with a shorter lifetime.
      */
     readonly expiring: (
       now: DateTime.Utc,
       days: number,
       limit: number
     ) => Effect.Effect<ReadonlyArray<ExpiringKey>, StoreUnavailable>
-    /** Publishes `key.expiring`, once for this time. Returns the endpoints to notify. */
+    /** Publishes `key.expiring` once per expiry time. Returns the endpoints to notify. */
     readonly publish: (
       key: ExpiringKey,
       event: EventBody,

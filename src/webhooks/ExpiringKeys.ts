@@ -6,7 +6,7 @@ import { keyExpiring } from "./Events.ts"
 import { ExpiringKeyStore } from "./ExpiringKeyStore.ts"
 
 /**
- * Tells a user's endpoints that a key will expire within a week. One process scans for them.
+ * Notifies a user's endpoints of keys that expire within a week. A duty of one process.
  * docs/reference/webhooks.md#expiring-keys
  */
 export const layer = Duty.layer(

@@ -10,7 +10,7 @@ import { EndpointStore } from "./EndpointStore.ts"
 import { webhookFailing } from "./Events.ts"
 
 /**
- * Notifies a user's other endpoints when one has failed for a day. One process scans for them.
+ * Notifies a user's other endpoints when one has been failing for a day. A duty of one process.
  * docs/reference/webhooks.md#failing-endpoints
  */
 export const layer = Duty.layer(

@@ -6,19 +6,19 @@ import type { EventId, TaskId } from "../domain/Ids.ts"
 /** How a task ended. */
 interface Outcome {
   readonly status: "completed" | "failed"
-  /** Of a response that ended at its limit of tokens. */
+  /** A response that ended because it reached its token limit. */
   readonly isIncomplete: boolean
   readonly error?: { readonly code: number }
-  /** What a failed task is charged for the results that it has. */
+  /** The charge of a failed task for its partial results. */
   readonly charge?: unknown
 }
 
-/** `task_info.error.code` of a cancelled task, and of one that its vendor did not end in time. */
+/** `task_info.error.code` of a cancelled task; below, of a task that missed its deadline. */
 const cancelled = 4004
 const deadlinePassed = 4005
 
 /**
- * The outcome of a task as OpenAI tells it, under the id of our event; `undefined`: OpenAI has no such event.
+ * The OpenAI event for a task's outcome, with the id of the gateway's event. `undefined`: OpenAI has no such event.
  * Source: OpenAI's webhook events. docs/reference/webhooks.md#openais-format
  */
 export const openAiOutcome = (
@@ -46,14 +46,17 @@ const responseType = ({ error, isIncomplete, status }: Outcome): OpenAiEventType
   return error?.code === cancelled ? "response.cancelled" : "response.failed"
 }
 
-/** The vendor ends an expired batch, with results; without any, the gateway gave it up. */
+/**
+ * A batch that expired at the vendor has results, and therefore a charge. Without a charge, the gateway gave it up and
+ * it failed.
+ */
 const batchType = ({ charge, error, status }: Outcome): OpenAiEventType => {
   if (status === "completed") return "batch.completed"
   if (error?.code === cancelled) return "batch.cancelled"
   return error?.code === deadlinePassed && charge !== undefined ? "batch.expired" : "batch.failed"
 }
 
-/** OpenAI's envelope: `about` is the id of the object that the event is about, `created_at` is in Unix seconds. */
+/** OpenAI's envelope. `about` is the id of the object that changed; `created_at` is in Unix seconds. */
 const openAiEvent = (id: EventId, type: OpenAiEventType, about: string, now: DateTime.Utc) => {
   const created_at = Math.floor(DateTime.toEpochMillis(now) / 1000)
   const body = JSON.stringify({ id, object: "event", created_at, type, data: { id: about } })

@@ -13,28 +13,27 @@ interface Origin {
   connections: number
   /** Running attempts to each URL. */
   readonly runningByUrl: Map<string, number>
-  /** Oldest first. */
+  /** Attempts that wait for a slot, oldest first. */
   readonly waiting: LinkedList<WaitingAttempt>
-  /** When it fires, another connection may be opened. */
+  /** When this fires, another connection may be opened. */
   connectTimer: NodeJS.Timeout | undefined
 }
 
-/** Attempts that each URL may always run, however busy its origin is. */
+/** Attempts that each URL may always run at once, however busy its origin is. */
 const reservedPerUrl = 2
 
 /**
- * Shortest time between two new connections to one origin, except for the first two attempts
- * of a URL: a handshake costs as much CPU as ten deliveries, and another connection may become
- * free in the meantime. ADR 0114.
+ * The minimum time in milliseconds between two new connections to one origin, except for the first two attempts of a
+ * URL. A handshake costs as much CPU as ten deliveries, and an open connection may become free in the meantime.
+ * ADR 0114.
  */
 const connectIntervalMillis = 2
 
 /**
- * Limits the running attempts to one origin, and thereby its connections. Many endpoints
- * may share an origin, and one that never responds uses its slots for 30 seconds. Therefore
- * a URL with fewer than two running attempts need not wait. Beyond the limit attempts wait
- * in the order in which they came. No `FairShares`: a URL never waits for its first two attempts, and what is spared is
- * connections.
+ * Limits the attempts that run at one origin, and thereby its connections. Many endpoints may share an origin, and one
+ * that never responds blocks its slots for 30 seconds; therefore a URL with fewer than two running attempts need not
+ * wait. Above the limit, attempts wait in the order in which they arrived. This is not `FairShares`, because a URL
+ * never waits for its first two attempts and because the goal is to save connections.
  */
 export class OriginLimiter {
   readonly #max: number
@@ -44,7 +43,10 @@ export class OriginLimiter {
     this.#max = max
   }
 
-  /** Starts an attempt now or when a slot is free. Returns the release, which also cancels the wait. */
+  /**
+   * Starts an attempt now or when a slot becomes free. Returns the function that releases the slot or, before the
+   * start, cancels the wait.
+   */
   acquire({ href, origin: name }: URL, attempt: () => void): () => void {
     const origin = this.#origin(name)
     let state: "waiting" | "started" | "released" = "waiting"
@@ -63,15 +65,15 @@ export class OriginLimiter {
     }
     return () => {
       if (state === "waiting" && node !== undefined) origin.waiting.remove(node)
-      // One event loop turn later: before that undici does not reuse the connection and would open another
+      // One event loop turn later, because undici does not reuse the connection before that and would open another
       else if (state === "started") setImmediate(() => this.#release(name, origin, href))
       state = "released"
     }
   }
 
   /**
-   * Attempts that a URL may run if all busy URLs of its origin share the limit equally. A caller that
-   * stays within this number hardly waits.
+   * The number of attempts that a URL may run if all busy URLs of its origin share the limit equally. A caller that
+   * stays within it hardly waits.
    */
   fairShare({ href, origin: name }: URL): number {
     const busy = this.#origins.get(name)?.runningByUrl
@@ -80,7 +82,7 @@ export class OriginLimiter {
     return Math.max(reservedPerUrl, Math.floor(this.#max / urls))
   }
 
-  /** A connection to this origin was opened. Returns the function to call when it is closed. */
+  /** Call this when a connection to the origin has been opened. Returns the function to call when it is closed. */
   connectionOpened(name: string): () => void {
     const origin = this.#origin(name)
     origin.connections += 1
@@ -115,7 +117,7 @@ export class OriginLimiter {
     this.#deleteIfIdle(name, origin)
   }
 
-  /** Starts waiting attempts: on free connections, and on a new one at each interval. */
+  /** Starts waiting attempts on free connections, and on one new connection per interval. */
   #startWaiting(origin: Origin): void {
     while (origin.running < this.#max) {
       const next = origin.waiting.first

@@ -1,14 +1,14 @@
 import { Option } from "effect"
 
 /**
- * Waits before retry 1 to 5, in milliseconds, counted from the end of the failed attempt. Exact,
- * without jitter. docs/reference/webhooks.md#retries
+ * The waits before retries 1 to 5, in milliseconds after the end of the failed attempt. Exact, without jitter.
+ * docs/reference/webhooks.md#retries
  */
 export const retryDelaysMillis: ReadonlyArray<number> = [
   15_000, 60_000, 300_000, 1_800_000, 3_600_000
 ]
 
-/** The first attempt and one for each delay: six. */
+/** The first attempt and one after each delay: six. */
 export const attemptsMax = retryDelaysMillis.length + 1
 
 /**

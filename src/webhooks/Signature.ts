@@ -2,10 +2,7 @@ import { SecureRandom } from "effect/crypto"
 import { Base64 } from "effect/encoding"
 import { createHmac } from "node:crypto"
 
-/**
- * Prefix of the hex digits, so that the algorithm can change later.
- * docs/reference/requirements.md#versioning
- */
+/** The prefix of the hex digits, so that the algorithm can change later. docs/reference/requirements.md#versioning */
 const signatureVersion = "v1"
 
 /** Prefix of every signing secret. */
@@ -15,19 +12,19 @@ const secretBytes = 32
 
 /** The parts of a delivery request that are signed. docs/reference/webhooks.md#delivery-request */
 export interface SignedParts {
-  /** `whd_…`, the same on every attempt. */
+  /** `whd_…`, the same for every attempt. */
   readonly deliveryId: string
-  /** Unix time of the signing, new on every attempt. */
+  /** When the request was signed, in Unix seconds. Different for every attempt. */
   readonly timestampSeconds: number
-  /** The signed bytes are the bytes on the wire. */
+  /** The exact bytes that are sent. */
   readonly body: Uint8Array
 }
 
 /**
- * Value of the signature header, `v1=<hex>`: HMAC-SHA256 of `<delivery_id>.<timestamp>.<raw_body>`. The
- * key is the whole secret string as UTF-8, with `whsec_`. docs/reference/webhooks.md#signature
+ * The value of the signature header, `v1=<hex>`: HMAC-SHA256 of `<delivery_id>.<timestamp>.<raw_body>`. The key is the
+ * whole secret string as UTF-8, including `whsec_`. docs/reference/webhooks.md#signature
  *
- * Synchronous, because it runs once an attempt on the hot path.
+ * Synchronous, because it runs for every attempt on the hot path.
  */
 export const sign = (secret: string, parts: SignedParts): string => {
   const hex = createHmac("sha256", secret)
@@ -37,12 +34,12 @@ export const sign = (secret: string, parts: SignedParts): string => {
   return `${signatureVersion}=${hex}`
 }
 
-/** `whsec_` and Base64 with padding: the form of secrets that Standard Webhooks defines. */
+/** `whsec_` and padded Base64, which is the form of secrets that Standard Webhooks defines. */
 const standardSecret = /^whsec_(?<key>[A-Za-z0-9+/]{43}=)$/u
 
 /**
- * One signature of `webhook-signature`: the same content, signed by the decoded key, in Base64. `undefined` for a
- * secret that is not in this form. docs/reference/webhooks.md#standard-webhooks
+ * A signature for `webhook-signature`: the same content, signed with the decoded key, in Base64. `undefined` if the
+ * secret does not have the standard form. docs/reference/webhooks.md#standard-webhooks
  */
 export const standardSign = (secret: string, parts: SignedParts): string | undefined => {
   const key = standardSecret.exec(secret)?.groups?.["key"]
@@ -54,7 +51,7 @@ export const standardSign = (secret: string, parts: SignedParts): string | undef
   return `${signatureVersion},${signature}`
 }
 
-/** The headers of Standard Webhooks, if the current secret has its form. */
+/** The headers of Standard Webhooks, if the current secret has the standard form. */
 const standardHeaders = (
   parts: SignedParts,
   secret: string,
@@ -71,8 +68,8 @@ const standardHeaders = (
 }
 
 /**
- * Headers of a delivery request, in the documented order. `previousSecret` adds a second signature, for
- * 24 hours after a rotation. docs/reference/webhooks.md#delivery-request
+ * The headers of a delivery request, in the documented order. `previousSecret` adds a second signature for 24 hours
+ * after a rotation. docs/reference/webhooks.md#delivery-request
  */
 export const deliveryHeaders = (
   serviceName: string,
@@ -103,10 +100,7 @@ const namesFor = (serviceName: string) => ({
 
 let cachedNames = namesFor("Service")
 
-/**
- * Returns the same strings each time: undici validates a string that it
- * has not seen letter by letter.
- */
+/** Returns the same string objects each time, because undici validates unknown header names character by character. */
 const namesOf = (serviceName: string) => {
   if (cachedNames.serviceName !== serviceName) cachedNames = namesFor(serviceName)
   return cachedNames

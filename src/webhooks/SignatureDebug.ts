@@ -13,11 +13,11 @@ import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import { sign } from "./Signature.ts"
 import { WebhookSecretStore } from "./WebhookSecretStore.ts"
 
-/** A delivery as reported by its receiver. */
+/** A delivery as its receiver reports it. */
 export interface ReceivedDelivery {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** The secret that the receiver verifies with. */
+  /** The secret with which the receiver verifies. */
   readonly secret: Option.Option<string>
   readonly receivedAt: Option.Option<DateTime.Utc>
 }
@@ -29,13 +29,13 @@ export interface Finding {
 
 export interface SignatureReport {
   readonly valid: boolean
-  /** All findings, including those that will soon break the verification. */
+  /** All findings, including those that do not break the verification yet but soon will. */
   readonly findings: ReadonlyArray<Finding>
 }
 
 /**
- * Explains why a receiver could not verify a delivery. Not `verifyWebhook`, which stops at the first reason and stands
- * alone for receivers: this one reports all findings and knows the secrets and the log.
+ * Explains why a receiver could not verify a delivery. Unlike `verifyWebhook`, which is self-contained for receivers
+ * and stops at the first reason, this reports all findings and knows the secrets and the log.
  * docs/reference/webhooks.md#debugging-a-signature.
  */
 export class SignatureDebug extends Context.Service<
@@ -64,7 +64,7 @@ export class SignatureDebug extends Context.Service<
             return yield* problem(2005, `There is no webhook endpoint ${endpointId}`)
           }
           const parts = readHeaders(serviceName, received.headers)
-          // Signatures have its times
+          // Signatures use the database's clock
           const now = DateTime.makeUnsafe(process.databaseMillis())
           const found: Array<Finding> = [
             ...headerFindings(serviceName, parts),
@@ -204,7 +204,7 @@ const signatureFindings = (
     )
   const bodies = [body, ...Option.toArray(sent)]
   if (bodies.some((bytes) => signedBy(current, bytes))) {
-    // Without a log entry the received bytes are assumed to be the signed ones
+    // Without a log entry, the received body is assumed to be the one that was signed
     return changed
   }
   if (bodies.some((bytes) => signedBy(previous, bytes))) {
@@ -240,7 +240,7 @@ const sameJson = (a: Uint8Array, b: Uint8Array): boolean => {
   )
 }
 
-/** JSON with sorted keys; equal for equal values. */
+/** JSON with sorted keys, so that equal values have equal texts. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

@@ -1,16 +1,15 @@
-/** A clock that jumps back by more than this was set back. */
+/** If the clock jumps back by more than this, it was set back. */
 const clockStepMillis = 1000
 
 /**
- * A limit in every sliding window, as the receiver counts it. A request arrives at some time
- * between the start and the end of its attempt, so an attempt counts from its start until
- * `windowMillis` after its end: whatever the network does, no window at the receiver sees more
- * arrivals than the limit. ADR 0104.
+ * A rate limit that holds in every sliding window as the receiver counts it. A request arrives at some time between the
+ * start and the end of its attempt, so an attempt counts from its start until `windowMillis` after its end. Whatever
+ * the network does, no window at the receiver contains more arrivals than the limit. ADR 0104.
  */
 export class SlidingWindow {
   readonly #limit: number
   readonly #windowMillis: number
-  /** End times, oldest first, from the index `#first` on. */
+  /** End times, oldest first, starting at the index `#first`. */
   #ends: Array<number>
   #first = 0
   #running = 0
@@ -33,9 +32,9 @@ export class SlidingWindow {
   }
 
   /**
-   * After the clock was set back, no end lies in the future: otherwise attempts would
-   * wait until the old time returns. Small differences come from fibers that
-   * read the clock slightly earlier.
+   * After the clock was set back, moves all ends out of the future. Otherwise attempts would wait until the clock
+   * reaches the old time again. Small differences are normal, because fibers read the clock at slightly different
+   * times.
    */
   #adjustToClock(nowMillis: number): void {
     if ((this.#ends.at(-1) ?? nowMillis) <= nowMillis + clockStepMillis) return
@@ -43,28 +42,25 @@ export class SlidingWindow {
     this.#first = 0
   }
 
-  /** Records that this many attempts start. */
+  /** Records the start of this many attempts. */
   begin(count: number): void {
     this.#running += count
   }
 
-  /**
-   * Records that one attempt has ended. A clock that was set back does not shorten
-   * the window of earlier attempts.
-   */
+  /** Records the end of an attempt. If the clock was set back, the window of earlier attempts is not shortened. */
   end(nowMillis: number): void {
     this.#running -= 1
     this.#ends.push(Math.max(nowMillis, this.#ends.at(-1) ?? nowMillis))
   }
 
-  /** Records that one started attempt was not sent. */
+  /** Records that a started attempt was not sent. */
   cancel(): void {
     this.#running -= 1
   }
 
   /**
-   * Milliseconds until capacity becomes free; 0 if there is some, or
-   * if only the end of an attempt can free it.
+   * Milliseconds until capacity becomes free. 0 if there already is some, or if only the end of a running attempt can
+   * free it.
    */
   waitMillis(nowMillis: number): number {
     if (this.capacity(nowMillis) > 0) return 0

@@ -13,38 +13,33 @@ import { WebhookSender } from "./WebhookSender.ts"
 import type { OriginBusy } from "./WebhookSender.ts"
 
 /**
- * A claim older than this is not sent: the process was paused, or the attempt waited in its
- * origin's queue, and another process may have claimed the delivery (a process is dead 10 s after
- * its last heartbeat). ADR 0003.
+ * A claim older than this is not sent. The process was paused or the attempt waited in its origin's queue, and another
+ * process may have claimed the delivery in the meantime (a process is dead 10 s after its last heartbeat). ADR 0003.
  */
 const claimMillisMax = 8000
 
 /**
- * Claims released by one statement, and how long a closing actor waits for it; the
- * `Rescuer` requeues the rest.
+ * How many claims one statement releases, and how long a closing actor waits for it. The `Rescuer` requeues the rest.
  */
 const releasedPerRunMax = 200
 const releaseTimeout = Duration.seconds(3)
 
-/** Records written by one statement, and concurrent statements. ADR 0114. */
+/** How many records one statement writes, and how many statements run concurrently. ADR 0114. */
 const recordsPerRunMax = 200
 export const recordRunsMax = 1
 
-/**
- * How long a closing actor waits for its records; the `Rescuer`
- * requeues unrecorded deliveries.
- */
+/** How long a closing actor waits for its records. The `Rescuer` requeues deliveries without one. */
 const writtenTimeout = Duration.seconds(3)
 
-/** Notifies the endpoint's sender about an attempt. */
+/** Informs the endpoint's sender about an attempt. */
 export interface AttemptObserver {
-  /** The exchange with the receiver has ended. */
+  /** Called when the exchange with the receiver has ended. */
   readonly ended: (millis: number) => void
-  /** The attempt was never started and its claim is released. */
+  /** Runs when an attempt was never started and its claim has been released. */
   readonly released: Effect.Effect<void>
 }
 
-/** Attempts, from signing to the record of their outcome. */
+/** Runs attempts, from signing until their outcome is recorded. */
 export const makeAttempts = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const sender = yield* WebhookSender
@@ -85,10 +80,7 @@ export const makeAttempts = Effect.gen(function* () {
       records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, now) })
     })
 
-  /**
-   * A started attempt is recorded even if the actor closes; an attempt
-   * that never started is released.
-   */
+  /** Records a started attempt even if the actor closes, and releases one that never started. */
   const conclude = (
     claimed: ClaimedDelivery,
     observer: AttemptObserver,
@@ -100,7 +92,7 @@ export const makeAttempts = Effect.gen(function* () {
       return Effect.andThen(releaseClaims([claimed]), observer.released)
     }
     if (Cause.hasInterruptsOnly(exit.cause)) return end(claimed, observer, movedAway)
-    // A fault of this service counts as a failed attempt, so that the delivery follows its schedule
+    // An internal failure counts as a failed attempt, so that the delivery follows its retry schedule
     return Effect.andThen(
       Effect.logError(`Delivery ${claimed.id} could not be sent`, exit.cause),
       end(claimed, observer, failed("protocol", "internal error before sending"))
@@ -109,12 +101,12 @@ export const makeAttempts = Effect.gen(function* () {
 
   return {
     fairShare: sender.fairShare,
-    /** The clock of the window, which counts attempts of all processes. */
+    /** The clock of the sliding window, which counts the attempts of all processes. */
     databaseMillis: process.databaseMillis,
     releaseClaims,
-    /** Waits until all records added so far are written, or until a timeout. */
+    /** Waits until all records added so far have been written, or until a timeout. */
     written: records.settled.pipe(Effect.timeoutOption(writtenTimeout), Effect.asVoid),
-    /** One attempt, from signing until its record is queued for writing; never fails. */
+    /** Runs one attempt, from signing until its record is queued for writing. Never fails. */
     attempt: (claimed: ClaimedDelivery, observer: AttemptObserver): Effect.Effect<unknown> =>
       Effect.suspend(() => {
         let isStarted = false
@@ -142,9 +134,8 @@ const makeReleaseClaims = Effect.fnUntraced(function* (store: DeliveryStore["Ser
 })
 
 /**
- * Writes the records of attempts in order, without delay; those that arrive in the meantime
- * share the next statement. Detached, so that an actor that ends after its services still
- * records its attempts. ADR 0003.
+ * Writes the records of attempts in order and without delay; records that arrive during a statement share the next one.
+ * Detached, so that an actor that ends after its services can still record its attempts. ADR 0003.
  */
 const makeRecords = (store: DeliveryStore["Service"]) =>
   Batcher.makeDetached({
@@ -170,7 +161,7 @@ const wasNeverStarted = (
 const notSent = failed("lost", "the process was paused before it could send; sent again")
 const movedAway = failed("lost", "the sending process stopped during this attempt; sent again")
 
-/** Follows the retry schedule; a lost attempt is due again at once and does not count. ADR 0003. */
+/** Follows the retry schedule. A lost attempt is due again at once and does not count. ADR 0003. */
 const nextDueAt = (
   claimed: ClaimedDelivery,
   outcome: AttemptOutcome,
@@ -182,7 +173,7 @@ const nextDueAt = (
   return Option.map(next, (millis) => DateTime.makeUnsafe(millis))
 }
 
-/** Decrypted secrets in the cache of one process: each attempt to an endpoint uses the same. */
+/** The maximum number of decrypted secrets that one process caches. All attempts to an endpoint use the same secret. */
 const cachedSecretsMax = 1000
 
 const makeDecrypt = Effect.gen(function* () {

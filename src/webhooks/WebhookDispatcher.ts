@@ -17,28 +17,31 @@ import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptObserver } from "./WebhookAttempt.ts"
 
-/** An endpoint whose slots other processes have taken is checked again after this time. */
+/** If other processes use all slots of an endpoint, it is checked again after this time. */
 const busyMillis = 500
 
 const windowMillis = 60_000
 
-/** How many attempts of an endpoint may start at this time. */
+/** How many attempts of an endpoint may start at the given time. */
 type Capacity = (millis: number) => number
 
-/** Sends the deliveries of one endpoint in this process. Its only message is `deliver`. */
+/** Sends the deliveries to one endpoint in this process. Its only message is `deliver`. */
 export interface EndpointActor {
-  /** Sends due deliveries in the background until none is due. Returns at once. */
+  /** Sends due deliveries in the background until none is due. Returns immediately. */
   readonly deliver: Effect.Effect<void>
 }
 
 /**
- * Sends webhooks: claims due deliveries of an endpoint, signs and sends them, and records the outcomes. The
- * transaction that moves a task creates the deliveries of its event. docs/reference/webhooks.md#delivery
+ * Sends webhooks: claims due deliveries of an endpoint, signs and sends them, and records the outcomes. The deliveries
+ * themselves are created by the transaction that changes the task's state. docs/reference/webhooks.md#delivery
  */
 export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
   {
-    /** Once for each endpoint, so that the sliding window is exact. For `EndpointActors`. */
+    /**
+     * Opens the actor of an endpoint. Must be open only once per endpoint, so that the sliding window is exact. For
+     * `EndpointActors`.
+     */
     readonly open: (id: EndpointId) => Effect.Effect<EndpointActor, StoreUnavailable, Scope.Scope>
   }
 >()("gateway/webhooks/WebhookDispatcher") {
@@ -89,8 +92,8 @@ const claimUpTo = Effect.fnUntraced(function* (claim: ClaimFor, capacityAt: Capa
 })
 
 /**
- * Waits for a signal, at most so many milliseconds; 0: without a limit. No `DueLoop`: the actor ends when nothing is
- * left, and each delivery passes here.
+ * Waits for a signal, at most this many milliseconds; 0 means without a limit. Not a `DueLoop`, because the actor ends
+ * when nothing is left, and because every delivery passes through here.
  */
 const signalled = (signals: Queue.Queue<void>, millis: number) => {
   const signal = Queue.take(signals)
@@ -105,24 +108,24 @@ const makeEndpointActor = Effect.fnUntraced(function* (
 ) {
   const drain = yield* Drain
   yield* Effect.addFinalizer(() => attempts.written)
-  // In the background: a message that took as long as the sending would block its sender
+  // In the background, so that a message does not block its sender until everything is sent
   const run = yield* makeFiberSlots()
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
-  /** Running attempts. Their records are written while others start. */
+  /** The number of running attempts. Their records are written while other attempts start. */
   let running = 0
   let mustRecheck = false
   let mayHaveMore = true
-  /** Until then other processes have the slots. */
+  /** Until this time, other processes are assumed to use all slots. */
   let busyUntil = 0
-  /** Of the last attempt; empty before the first. */
+  /** The URL of the last attempt; empty before the first. */
   let url = ""
 
   const attemptEnded = () => {
     running -= 1
     drain.count("delivery", -1)
-    // Free capacity alone is no reason to continue, if nothing is left to send
+    // Free capacity alone is not a reason to continue if nothing is left to send
     if (running === 0 || mayHaveMore || mustRecheck) Queue.offerUnsafe(signals, undefined)
   }
 
@@ -143,7 +146,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
 
-  /** Claims and starts as many due attempts as there is capacity for when the claim runs. */
+  /** Claims and starts as many due attempts as capacity allows at the time of the claim. */
   const startDue = Effect.gen(function* () {
     mustRecheck = false
     const { capacity, claimed, isBusy } = yield* claimUpTo(claim, capacityAt)
@@ -155,7 +158,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     drain.count("delivery", claimed.length)
     window.begin(claimed.length)
     for (const one of claimed) run(attempts.attempt(one, observer))
-    // A claim must be sent or released, even if the actor closes in the meantime
+    // Uninterruptible, because a claim must be sent or released even if the actor closes in the meantime
   }).pipe(Effect.uninterruptible)
 
   const send = Effect.gen(function* () {
@@ -181,7 +184,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   return { deliver } satisfies EndpointActor
 })
 
-/** Starts `send` in the background. `false` if it already runs; it then rechecks before its end. */
+/** Starts `send` in the background. `false`: it is already running and will check again before it ends. */
 const onceAtATime = (
   id: EndpointId,
   run: (effect: Effect.Effect<void>) => unknown,
@@ -189,7 +192,7 @@ const onceAtATime = (
   mustRecheck: () => boolean
 ) => {
   let isSending = false
-  /** Checks and ends in one synchronous step, so that no call comes between. */
+  /** Checks and ends in one synchronous step, so that no call can come in between. */
   const sendUntilDone: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
     if (mustRecheck()) return Effect.andThen(send, sendUntilDone)
     isSending = false
@@ -209,7 +212,7 @@ const onceAtATime = (
   }
 }
 
-/** Whether the scope is closing: the sender's fibers are then interrupted, and no other may start. */
+/** Whether the scope is closing. If so, the sender's fibers have been interrupted and no other may start. */
 const makeIsClosing = Effect.gen(function* () {
   let isClosing = false
   yield* Effect.addFinalizer(() =>
@@ -221,9 +224,8 @@ const makeIsClosing = Effect.gen(function* () {
 })
 
 /**
- * A connection to the store plans these statements at first use, which takes
- * longer than a delivery may be late. Running empty statements on as many connections as work
- * concurrently makes the plans in advance.
+ * A connection plans these statements at first use, which takes longer than a delivery may be delayed. Running empty
+ * statements on as many connections as will work concurrently makes the plans in advance.
  */
 const warmUp = (store: DeliveryStore["Service"]) =>
   Effect.gen(function* () {
@@ -232,15 +234,15 @@ const warmUp = (store: DeliveryStore["Service"]) =>
     yield* store.record([])
   }).pipe(
     Effect.replicateEffect(claimsMax + recordRunsMax, { concurrency: "unbounded", discard: true }),
-    // The first real statement reports an outage
+    // Ignored, because the first real statement will report an outage
     Effect.ignore
   )
 
-/** Endpoints per statement, and concurrent statements. ADR 0114. */
+/** How many endpoints one statement claims for, and how many statements run concurrently. ADR 0114. */
 const claimEndpointsMax = 100
 const claimsMax = 1
 
-/** Shortest time between two claims, so that under load one claim serves many endpoints. ADR 0114. */
+/** The minimum time between two claims, so that under load one claim serves many endpoints. ADR 0114. */
 const claimIntervalMillis = 10
 
 /** Claims for all endpoint actors of this process together. */
@@ -248,13 +250,13 @@ const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process
 
-  /** A failed claim may have been committed, and its deliveries would not be sent. */
+  /** Abandons a failed claim, because it may have been committed and its deliveries would never be sent. */
   const abandonClaims = (
     wanted: ReadonlyArray<{ readonly endpointId: EndpointId }>,
     claimedAt: DateTime.Utc
   ) => {
     const endpoints = wanted.map((one) => one.endpointId)
-    // Detached: the store is unavailable, and the senders may have to end before it recovers
+    // Detached, because the store is unavailable and the senders may have to end before it recovers
     return Effect.forkDetach(
       retryStore(store.abandonClaims({ endpoints, owner: process.id, claimedAt }))
     )
@@ -292,7 +294,7 @@ const makeClaim = Effect.gen(function* () {
       }
       return wanted.map(({ endpointId }) => {
         const own = found.get(endpointId) ?? []
-        // The first of two requests for the same endpoint gets all
+        // If an endpoint was requested twice, the first request gets all of its deliveries
         found.delete(endpointId)
         return own
       })

@@ -6,9 +6,9 @@ import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/Egress
 import { EgressRefused } from "../egress/EgressRules.ts"
 
 /**
- * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its body, then ends.
- * Settles once; the status line decides about success. Not the exchange of `VendorHttp`, for which a truncated body
- * is not a response. docs/reference/webhooks.md#delivery
+ * One attempt as an undici handler: reads the response's status and the first 16 KiB of its body, then ends. Settles
+ * once; the status decides whether the attempt succeeded. Different from `VendorHttp`'s exchange, for which a truncated
+ * body is not a response. docs/reference/webhooks.md#delivery
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
   #settle: (outcome: AttemptOutcome) => void = () => {}
@@ -21,20 +21,20 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   #done = false
 
   /**
-   * Receives the outcome as soon as the connection is closed or free for the next request. Called
-   * at most once, and not after `abort`.
+   * Registers the callback for the outcome, called as soon as the connection is closed or free for the next request. It
+   * is called at most once, and not after `abort`.
    */
   onSettled(settle: (outcome: AttemptOutcome) => void): void {
     this.#settle = settle
   }
 
-  /** Ends the attempt: nothing more is sent or read, and its connection is closed. */
+  /** Ends the attempt: nothing more is sent or read, and the connection is closed. */
   abort(): void {
     this.#settle = () => {}
     this.#close()
   }
 
-  /** The timeout of the attempt. A status line that arrived before still counts. */
+  /** Called at the attempt's timeout. A status that was received before still counts. */
   expire(timeoutMillis: number): void {
     if (this.#done) return this.#notify()
     this.#finish(
@@ -63,7 +63,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     status: number,
     headers: Readonly<Record<string, string | Array<string> | undefined>>
   ): void {
-    // An informational response (1xx) is not the response
+    // An informational response (1xx) is not the final response
     if (status < 200) return
     this.#status = status
     this.#location = [headers["location"]].flat()[0]
@@ -71,7 +71,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (this.#done || this.#status === undefined) return
-    // A copy: the parser may reuse the memory of the chunk
+    // Copied, because the parser may reuse the memory of the chunk
     this.#chunks.push(chunk.slice(0, webhookResponseBytesMax + 1 - this.#bytes))
     this.#bytes += chunk.length
     if (this.#bytes > webhookResponseBytesMax) {
@@ -94,7 +94,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     if (this.#done) return
     this.#done = true
     this.#outcome = outcome
-    // Not inside the parser: whether the connection stays open is decided after its step
+    // Outside the parser's step, because only after it is decided whether the connection stays open
     queueMicrotask(() => {
       const socket = this.#controller === undefined ? undefined : this.peer.socket
       if (socket?.destroyed !== true) this.#notify()
@@ -124,7 +124,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   }
 }
 
-/** An attempt without a response. The detail is cut to one line. */
+/** The outcome of an attempt without a response. The detail is cut to its first line. */
 export const failed = (
   failure: FailureClass,
   detail: string,
@@ -139,7 +139,7 @@ export const failed = (
 
 const detailCharactersMax = 300
 
-/** The tenant sees the log, so it does not reveal the internal address of a name. */
+/** Does not name the address: the tenant can read the log, and the address may be internal. */
 export const blocked = failed("blocked", "the address is not allowed")
 
 const failureOf = (error: Error, address: string | null): AttemptOutcome =>
@@ -152,8 +152,8 @@ const failureClass = (error: Error): FailureClass => {
 }
 
 /**
- * The first 16 KiB as text. A character cut at the end is dropped, and U+0000, which Postgres
- * cannot store in a text, is replaced. Replacements may be longer, hence the second cut.
+ * The first 16 KiB as text. A character that was cut off at the end is dropped, and U+0000, which Postgres cannot store
+ * in a text, is replaced. Replacements may be longer than what they replace, hence the second cut.
  */
 const bodyText = (chunks: ReadonlyArray<Uint8Array>): string => {
   const [first = noBytes] = chunks
@@ -171,7 +171,7 @@ const bodyText = (chunks: ReadonlyArray<Uint8Array>): string => {
 const noBytes = new Uint8Array()
 const decoder = new TextDecoder()
 
-/** The target of a redirect without its path and query, which may contain secrets. */
+/** The origin of a redirect's target. Its path and query are omitted, because they may contain secrets. */
 const originOf = (location: string | undefined): string => {
   const url = location === undefined ? null : URL.parse(location)
   return url === null ? "" : ` to ${url.origin}`

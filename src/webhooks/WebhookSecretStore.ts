@@ -13,21 +13,21 @@ export class WebhookSecretRow extends Schema.Class<WebhookSecretRow>("WebhookSec
   previousSecretUntil: Schema.NullOr(Time)
 }) {}
 
-/** The secrets that sign deliveries to an endpoint, encrypted. */
+/** The secrets that sign deliveries to an endpoint; encrypted. */
 export const SigningSecrets = Schema.Struct({
   secret: Bytes,
   previousSecret: Schema.NullOr(Bytes)
 })
 export type SigningSecrets = typeof SigningSecrets.Type
 
-/** Webhook secrets of users; `task_accept_many` creates the first one. */
+/** The webhook secrets of users. `task_accept_many` creates a user's first one. */
 export class WebhookSecretStore extends Context.Service<
   WebhookSecretStore,
   {
     readonly find: (
       userId: UserId
     ) => Effect.Effect<Option.Option<WebhookSecretRow>, StoreUnavailable>
-    /** The current secret becomes the previous one, if there is one. */
+    /** Stores a new secret. The current one, if any, becomes the previous one. */
     readonly rotate: (
       userId: UserId,
       secret: Uint8Array,
@@ -35,7 +35,7 @@ export class WebhookSecretStore extends Context.Service<
       previousUntil: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<WebhookSecretRow, StoreUnavailable>
-    /** The secrets of a user's endpoint, or of the row that represents task webhooks at an origin. */
+    /** The secrets of a user's endpoint, or of the row that represents task webhooks to an origin. */
     readonly signingAt: (
       userId: UserId,
       id: EndpointId

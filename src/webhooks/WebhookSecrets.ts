@@ -11,24 +11,24 @@ import type { WebhookSecretRow } from "./WebhookSecretStore.ts"
 
 export type { WebhookSecretRow } from "./WebhookSecretStore.ts"
 
-/** A new signing secret, in plain text and as stored. */
+/** Generates a signing secret; returns it in plain text and encrypted for the store. */
 export const makeSecret = (secrets: Secrets["Service"]) => {
   const text = generateSecret()
   return { text, encrypted: secrets.encrypt(text), preview: secretPreview(text) }
 }
 
-/** Until this time the secret from before a rotation also signs. docs/reference/webhooks.md#secrets-and-rotation */
+/** Until this time, the previous secret also signs after a rotation. docs/reference/webhooks.md#secrets-and-rotation */
 export const overlapEnd = (now: DateTime.Utc) => DateTime.add(now, { hours: secretOverlapHours })
 
 /** The secret that signs the webhooks of a user's tasks. docs/reference/webhooks.md#webhook-of-a-task */
 export class WebhookSecrets extends Context.Service<
   WebhookSecrets,
   {
-    /** `None` if no task of the user has had a webhook and no secret was requested. */
+    /** `None` if none of the user's tasks has had a webhook and no secret was requested. */
     readonly get: (
       userId: UserId
     ) => Effect.Effect<Option.Option<WebhookSecretRow>, StoreUnavailable>
-    /** Also creates the first secret. Only this method returns a secret in plain text. */
+    /** Replaces the secret, or creates the first one. Only this method returns a secret in plain text. */
     readonly rotate: (
       userId: UserId
     ) => Effect.Effect<

@@ -13,19 +13,19 @@ import { WebhookExchange, blocked, failed } from "./WebhookExchange.ts"
 /** One attempt of one delivery. docs/reference/webhooks.md#delivery-request */
 export interface WebhookRequest {
   readonly url: string
-  /** The endpoint's whole secret string, `whsec_` included. */
+  /** The endpoint's whole secret string, including `whsec_`. */
   readonly secret: string
-  /** Adds a second signature for 24 hours after a rotation. */
+  /** Adds a second signature, for 24 hours after a rotation. */
   readonly previousSecret?: string | undefined
-  /** `whd_…`, the same on every attempt. */
+  /** `whd_…`, the same for every attempt. */
   readonly deliveryId: string
-  /** The stored bytes, sent unchanged on every attempt. */
+  /** The stored body, sent unchanged in every attempt. */
   readonly body: Uint8Array
-  /** Unix time of this attempt's signing. */
+  /** When this attempt was signed, in Unix seconds. */
   readonly timestampSeconds: number
-  /** Unix time after which an attempt waiting in its origin's queue is not started. */
+  /** If the attempt still waits in its origin's queue at this time (Unix milliseconds), it is not started. */
   readonly startBeforeMillis?: number | undefined
-  /** Called when the attempt leaves its origin's queue, before it sends anything. */
+  /** Called when the attempt leaves its origin's queue, before anything is sent. */
   readonly onStart?: (() => void) | undefined
 }
 
@@ -33,15 +33,18 @@ export interface WebhookRequest {
 export class OriginBusy extends Schema.TaggedError<OriginBusy>()("OriginBusy", {}) {}
 
 export interface WebhookSenderOptions {
-  /** The name in the headers, `SERVICE_NAME`. Default `Service`. */
+  /** `SERVICE_NAME`, which is part of the header names. Default `Service`. */
   readonly serviceName?: string
-  /** Of the entire attempt. Default 30 s. docs/reference/webhooks.md#delivery */
+  /** The timeout of the whole attempt. Default 30 s. docs/reference/webhooks.md#delivery */
   readonly timeout?: Duration.Input
-  /** Of the wait in the origin's queue. Default 8 s. ADR 0003. */
+  /** The timeout of the wait in the origin's queue. Default 8 s. ADR 0003. */
   readonly queueTimeout?: Duration.Input
-  /** PEM certificates trusted instead of the system's, for tests. */
+  /** PEM certificates to trust instead of the system's; for tests. */
   readonly ca?: string | undefined
-  /** Concurrent attempts to one origin; others wait, except for the first two of a URL. Default 128. */
+  /**
+   * The maximum number of concurrent attempts to one origin. Others wait, except for the first two of a URL. Default
+   * 128.
+   */
   readonly connectionsPerOriginMax?: number
 }
 
@@ -50,23 +53,23 @@ export class WebhookSender extends Context.Service<
   WebhookSender,
   {
     /**
-     * A failed attempt succeeds with a class of failure as its outcome. The wait in the origin's
-     * queue is part of neither the attempt nor its timeout. Interruption aborts the request.
+     * Sends one attempt. A failed attempt does not fail the effect: its outcome contains the class of failure. The wait
+     * in the origin's queue is not part of the attempt or its timeout. Interruption aborts the request.
      */
     readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
-    /** How many attempts to this URL may run now so that none waits long in its origin's queue. */
+    /** How many attempts to this URL may run now without any of them waiting long in the origin's queue. */
     readonly fairShare: (url: string) => number
   }
 >()("gateway/webhooks/WebhookSender") {
-  /** Sends over HTTPS through the egress guard. Keeps connections alive until the layer ends. */
+  /** Sends over HTTPS through the egress guard. Keeps connections alive until the layer is released. */
   static readonly layer = (
     options: WebhookSenderOptions = {}
   ): Layer.Layer<WebhookSender, never, EgressGuard> =>
     Layer.effect(WebhookSender, makeWebhookSender(options))
 
   /**
-   * Sends nothing: records each request with its time for `WebhookSenderLog`, and returns the
-   * outcome of the script, which may wait or never end. Without a script every attempt gets a 200.
+   * A mock that sends nothing. It records each request with its time in `WebhookSenderLog` and returns the script's
+   * outcome, which may wait or never end. Without a script, every attempt gets a 200.
    */
   static readonly layerMock = (
     script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy> = () =>
@@ -77,7 +80,7 @@ export class WebhookSender extends Context.Service<
       Effect.sync(() => {
         const sent: Array<SentRequest> = []
         const send = Effect.fnUntraced(function* ({ onStart, ...request }: WebhookRequest) {
-          // Without the callback, which would keep its caller in memory as long as the log exists
+          // Without `onStart`, which would keep its caller in memory as long as the log
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
           onStart?.()
           return yield* script(request)
@@ -89,13 +92,13 @@ export class WebhookSender extends Context.Service<
     )
 }
 
-/** One request to the mock, and its time. */
+/** A request that the mock received, and when. */
 export interface SentRequest {
   readonly request: WebhookRequest
   readonly atMillis: number
 }
 
-/** The requests to `WebhookSender.layerMock`, oldest first. */
+/** The requests that `WebhookSender.layerMock` received, oldest first. */
 export class WebhookSenderLog extends Context.Service<
   WebhookSenderLog,
   { readonly sent: Effect.Effect<ReadonlyArray<SentRequest>> }
@@ -110,23 +113,20 @@ export const mockOutcome = (status: number): AttemptOutcome => ({
   remoteAddress: "192.0.2.1"
 })
 
-/** The parts of a URL accepted by the egress guard. */
+/** The parts of a URL that the egress guard has accepted. */
 interface Target {
   readonly url: URL
   readonly origin: string
   readonly path: string
 }
 
-/** URLs in the cache of one process. */
+/** The maximum number of URLs that one process caches. */
 const cachedTargetsMax = 1000
 
-/** After this time the claim of the attempt is too old to send. ADR 0003. */
+/** After this time the attempt's claim would be too old to send. ADR 0003. */
 const queueTimeout = Duration.seconds(8)
 
-/**
- * undici's connect timeout is this much longer: Effect's clock decides,
- * undici's timer only cleans up.
- */
+/** undici's connect timeout is longer by this much: Effect's clock decides, and undici's timer only cleans up. */
 const backstopMillis = 5000
 
 const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOptions) {
@@ -140,7 +140,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   const dispatcher = yield* guard.dispatcher({
     ca,
     connectTimeoutMillis: timeoutMillis + backstopMillis,
-    // The limiter bounds them
+    // Unlimited here, because `OriginLimiter` limits connections
     connectionsPerOriginMax: Number.MAX_SAFE_INTEGER,
     onOpened: (origin) => limiter.connectionOpened(origin)
   })
@@ -159,7 +159,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   })
   const targets = new Map<string, Target>()
 
-  /** Cached, because the check depends only on the text of the URL; each connect is checked again. */
+  /** Cached, because the check depends only on the text of the URL. Each connect is checked separately. */
   const targetOf = (text: string): Effect.Effect<Target, EgressRefused> => {
     const known = targets.get(text)
     if (known !== undefined) return Effect.succeed(known)
@@ -191,7 +191,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
 
 const originBusy = Effect.fail(new OriginBusy())
 
-/** A body above 64 KB is not sent. docs/reference/webhooks.md#delivery-request */
+/** A body over 64 KB is not sent. docs/reference/webhooks.md#delivery-request */
 const tooLarge = (bytes: number): AttemptOutcome =>
   failed("payload_too_large", `${bytes} bytes, more than the ${webhookPayloadBytesMax} allowed`)
 
@@ -199,14 +199,14 @@ interface PostOptions {
   readonly serviceName: string
   readonly limiter: OriginLimiter
   readonly dispatcher: Dispatcher
-  /** Of an attempt. */
+  /** The time limit of an attempt. */
   readonly deadline: Deadline
   readonly timeoutMillis: number
-  /** Of the wait in the origin's queue. */
+  /** The time limit of the wait in the origin's queue. */
   readonly queueDeadline: Deadline
 }
 
-/** One attempt: waits for a slot, sends, releases the slot. */
+/** Runs one attempt: waits for a slot, sends, releases the slot. */
 const makePost = ({
   deadline,
   dispatcher,
@@ -242,7 +242,7 @@ const makePost = ({
             method: "POST",
             headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
             body: request.body,
-            // `deadline` is the only timeout
+            // undici's own timeouts are off; `deadline` is the only one
             headersTimeout: 0,
             bodyTimeout: 0
           },

@@ -5,10 +5,10 @@ import type { FieldFault } from "../domain/Problem.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"
 import type { EgressRefused } from "../egress/EgressRules.ts"
 
-/** The reason why a URL may not be used for a webhook; `None` if it may. */
+/** Returns the reason why a URL may not be used for a webhook; `None` if it may. */
 export type CheckUrl = (url: string) => Effect.Effect<Option.Option<string>>
 
-/** Characters that a URL parser would remove silently. */
+/** Whitespace and control characters, which a URL parser would remove silently. */
 const blank = /[\s\p{Cc}]/u
 
 const checkBy =
@@ -28,16 +28,18 @@ const checkBy =
 
 const schemes = ["https"] as const
 
-/** The rules of docs/reference/webhooks.md#endpoints for URLs. Resolves the host, for at most 2 seconds. */
+/**
+ * Checks the rules for URLs in docs/reference/webhooks.md#endpoints. Resolves the host, which takes at most 2 seconds.
+ */
 export const makeUrlCheck = Effect.map(EgressGuard, (guard) =>
   checkBy((url) => guard.checkSaved(url, { schemes }))
 )
 
-/** Checks without resolving the host, for many URLs at once. Each attempt resolves and checks the host. */
+/** Checks without resolving the host, for many URLs at once. Each attempt resolves and checks the host later. */
 export const makeUrlTextCheck = Effect.map(EgressGuard, (guard) =>
   checkBy((url) => guard.checkUrl(url, { schemes }))
 )
 
-/** 2011 with the pointer to the field. */
+/** A 2011 with a pointer to the field. */
 export const urlRefused = (fault: FieldFault): Problem =>
   new Problem({ code: 2011, detail: fault.detail, errors: [fault] })

@@ -7,7 +7,7 @@ import { Wallet } from "../wallet/Wallet.ts"
 import { balanceLow } from "./Events.ts"
 
 /**
- * Reports balance alerts that the throttle withheld, once its window is over. One process scans for them.
+ * Reports balance alerts that were withheld by the throttle once its window is over. A duty of one process.
  * docs/reference/wallet.md#balance-alert, ADR 0256.
  */
 export const layer = Duty.layer(

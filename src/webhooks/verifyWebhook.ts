@@ -1,12 +1,12 @@
-/** Equals `signatureSkewSecondsMax`; a test compares them. This file is self-contained: it imports nothing. */
+/** Equals `signatureSkewSecondsMax`; a test compares them. This file imports nothing, so that receivers can copy it. */
 const signatureSkewSeconds = 300
 
-/** The headers of a received request: a `Headers`, or an object such as Node's `request.headers`. */
+/** The headers of a received request: a `Headers` object, or a plain object such as Node's `request.headers`. */
 export type ReceivedHeaders =
   | { readonly get: (name: string) => string | null }
   | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** Why a delivery is refused. */
+/** Why a delivery was refused. */
 export type VerifyFailure =
   /** One of the id, timestamp and signature headers is missing, empty or repeated. */
   | "missing_header"
@@ -25,24 +25,23 @@ export type VerifyResult =
 
 export interface VerifyOptions {
   readonly headers: ReceivedHeaders
-  /** The raw body as it was received, never a re-serialized object. */
+  /** The raw body exactly as received, never a re-serialized object. */
   readonly body: Uint8Array | ArrayBuffer | string
-  /** The endpoint's whole secret string, `whsec_` included. */
+  /** The endpoint's whole secret string, including `whsec_`. */
   readonly secret: string
-  /** Current time; defaults to the machine's clock. */
+  /** The current time. Default: the system clock. */
   readonly now?: Date
-  /** The name in the headers, `X-{serviceName}-Webhook-…`. Default `Service`. */
+  /** The name in the headers `X-{serviceName}-Webhook-…`. Default `Service`. */
   readonly serviceName?: string
 }
 
 /**
- * For receivers: checks that a delivery comes from the service, is unchanged and recent.
+ * For receivers: verifies that a delivery comes from the service, is unchanged and is recent.
  * docs/reference/webhooks.md#signature
  *
- * Needs only Web Crypto, so it runs on Node, Deno and in browsers. Web Crypto's `verify` compares
- * in constant time. For 24 hours after a rotation the service also signs with the previous secret,
- * so a receiver with the old secret accepts the delivery. A receiver must still deduplicate on the
- * id header. The promise never rejects.
+ * Needs only Web Crypto, so it runs on Node, on Deno and in browsers; Web Crypto's `verify` compares in constant time.
+ * For 24 hours after a rotation the service also signs with the previous secret, so a receiver that still has the old
+ * secret accepts the delivery. Receivers must still deduplicate by the id header. The promise never rejects.
  */
 export const verifyWebhook = async (options: VerifyOptions): Promise<VerifyResult> => {
   const prefix = `x-${(options.serviceName ?? "Service").toLowerCase()}-webhook-`
@@ -55,7 +54,7 @@ export const verifyWebhook = async (options: VerifyOptions): Promise<VerifyResul
   if (!/^(?:0|[1-9]\d{0,14})$/u.test(timestamp)) return refused("malformed_timestamp")
   const nowSeconds = (options.now ?? new Date()).getTime() / 1000
   const skewSeconds = Math.abs(nowSeconds - Number(timestamp))
-  // In this form it also refuses a `now` that is an invalid date
+  // Written this way, the check also refuses a `now` that is an invalid date
   if (!(skewSeconds <= signatureSkewSeconds)) return refused("timestamp_outside_tolerance")
   if (!signature.startsWith("v1=")) return refused("unsupported_version")
 
@@ -77,7 +76,7 @@ const utf8 = new TextEncoder()
 
 const refused = (reason: VerifyFailure): VerifyResult => ({ valid: false, reason })
 
-/** A header by its lower-case name; a repeated or an empty one counts as missing. */
+/** Reads a header by its lower-case name. A repeated or empty header counts as missing. */
 const header = (headers: ReceivedHeaders, name: string): string | undefined => {
   const value = isHeaders(headers) ? headers.get(name) : fieldOf(headers, name)
   return typeof value === "string" && value !== "" ? value : undefined
@@ -97,7 +96,7 @@ const fieldOf = (
   return values.length === 1 ? values[0] : undefined
 }
 
-/** `undefined` for an empty secret, which Web Crypto refuses as a key. */
+/** `undefined` for an empty secret, which Web Crypto does not accept as a key. */
 const hmacKey = async (secret: string) =>
   secret === ""
     ? undefined
@@ -109,7 +108,7 @@ const hmacKey = async (secret: string) =>
         ["verify"]
       )
 
-/** The 32 bytes after `v1=`, or `undefined` for any other form than the service sends. */
+/** The 32 bytes after `v1=`. `undefined` for any form that the service does not send. */
 const macOf = (signature: string): Uint8Array<ArrayBuffer> | undefined => {
   const hex = /^v1=([0-9a-f]{64})$/u.exec(signature)?.[1]
   if (hex === undefined) return undefined

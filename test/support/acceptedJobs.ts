@@ -2,7 +2,7 @@ import { Duration, Effect } from "effect"
 import type { Progress } from "../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../src/vendors/VendorError.ts"
 
-/** A vendor that accepts each job at once and returns this on each poll, and the number of its requests by kind. */
+/** A vendor that accepts each job at once and returns this for each poll, with the number of its requests by kind. */
 export const acceptingVendor = (answer: () => Progress | VendorError) => {
   const asked = { submits: 0, polls: 0, cancels: 0 }
   const vendor = {
@@ -25,7 +25,7 @@ export const acceptingVendor = (answer: () => Progress | VendorError) => {
   return { asked, vendor }
 }
 
-/** A job that has generated one picture. */
+/** A finished job with one image. */
 export const onePicture: Progress = {
   _tag: "Done",
   result: { items: [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] }

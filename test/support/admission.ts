@@ -1,9 +1,9 @@
 import { AdmissionLimiter } from "../../src/process/admission/AdmissionLimiter.ts"
 
-/** Milliseconds. */
+/** In milliseconds. */
 export const delayMillisMax = 10
 
-/** The same bounds for a turn of the loop and for the store. */
+/** A limiter with the same bounds for turns of the loop and for the store. */
 export const limiterOf = (bounds: {
   readonly least: number
   readonly usual: number

@@ -6,7 +6,6 @@ import { VendorError } from "../../src/vendors/VendorError.ts"
 import type { VendorErrorClass } from "../../src/vendors/VendorError.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
-/** A catalog file with this content. */
 export const catalogFile = (content: object): string => {
   const file = join(temporaryFolder("aliases"), "catalog.json")
   writeFileSync(file, JSON.stringify(content))
@@ -61,7 +60,7 @@ export const aliasCatalog = {
 
 export const aliasPath = "/vendors/alibaba/v1/fast-image/generation"
 
-/** How a submit ends: a job that succeeds or fails, or a failure of the submit. */
+/** How a submit ends: with a job that succeeds or fails, or with a failure of the submit itself. */
 export type Outcome = "ok" | "fails" | "OPERATOR_OF_JOB" | VendorErrorClass
 
 const png = Uint8Array.from(
@@ -71,7 +70,7 @@ const png = Uint8Array.from(
   )
 )
 
-/** A refusal that concerns the account has a status; without one it is the end of a job. */
+/** A refusal. One that concerns the account has a status; without a status it is the end of a job. */
 const refusal = (outcome: VendorErrorClass | "OPERATOR_OF_JOB", message: string) =>
   outcome === "OPERATOR_OF_JOB"
     ? new VendorError({ class: "OPERATOR", message })
@@ -88,8 +87,8 @@ interface Submit {
 }
 
 /**
- * A vendor whose prompts define how each of its models responds: `max=RETRYABLE flux=ok`; default: a job that
- * succeeds.
+ * A vendor whose prompts determine how each of its models responds, for example `max=RETRYABLE flux=ok`. By default
+ * jobs succeed.
  */
 export const scriptedVendor = () => {
   const submits: Array<Submit> = []

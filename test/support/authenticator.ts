@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
-/** A passkey in software, with which tests answer the gateway's challenges as a browser does, or wrongly. */
+/** A software passkey with which tests answer the gateway's challenges, as a browser does or incorrectly. */
 
 const text = (value: string): Buffer =>
   Buffer.concat([Buffer.of(0x60 + value.length), Buffer.from(value)])
@@ -18,7 +18,7 @@ export interface Answer {
   readonly rpId?: string
   readonly type?: string
   readonly counter?: number
-  /** Whether the user was verified, and was there. */
+  /** Whether the authenticator reports user verification and user presence. */
   readonly isVerified?: boolean
   readonly isPresent?: boolean
   readonly crossOrigin?: boolean

@@ -6,18 +6,18 @@ import type { makeAuthority } from "./certificates.ts"
 
 type Authority = Awaited<ReturnType<typeof makeAuthority>>
 
-/** A receiver on loopback that counts its connections, requests and bytes sent. */
+/** A receiver on loopback that counts its connections, its requests and the bytes that it sends. */
 export interface Counted {
   readonly url: string
   /** Open connections. */
   readonly open: () => number
   /**
-   * The highest number of concurrent connections without a complete response. The sender may have closed others whose
-   * ends have not been read here yet.
+   * The maximum number of concurrent connections without a complete response. The sender may already have closed some
+   * whose end has not been read here.
    */
   readonly mostOpen: () => number
   readonly requests: () => number
-  /** Bytes that its sockets have written. */
+  /** How many bytes its sockets have written. */
   readonly sent: () => number
   readonly close: () => Promise<void>
 }
@@ -71,7 +71,7 @@ export const startHttps = async (
     request.resume()
     request.on("end", () => listener(request, response))
   })
-  // A port may be reused
+  // A port may be used again
   server.on("connection", ({ remotePort }: Socket) => answered.delete(remotePort))
   return listen(
     server,

@@ -48,7 +48,7 @@ export const startBalancer = async (
         retries.connect += 1
         return forward(request, response, body, tries + 1)
       }
-      // An idle connection was closed while the request was being sent: proxies resend it once
+      // The idle connection was closed while the request was being sent; proxies resend such a request once
       if (error.code === "ECONNRESET" && upstream.reusedSocket && tries < 10) {
         return forward(request, response, body, tries + 1)
       }
@@ -78,6 +78,6 @@ export const startBalancer = async (
 
 export interface Balancer extends AsyncDisposable {
   readonly url: string
-  /** Requests to a process that no longer listens. */
+  /** How often a connection to a process that no longer listens was retried. */
   readonly retries: { connect: number }
 }

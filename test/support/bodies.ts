@@ -8,7 +8,7 @@ import { base64, png } from "./media.ts"
 export const picture = base64(png())
 export const pictureUrl = "https://example.com/picture.png"
 
-/** The smallest body that each model accepts. */
+/** The smallest body that each label accepts. */
 export const leastBodies = {
   "text-to-video-spark": { prompt: "a" },
   "keyframe-to-video-plus": { prompt: "a", image: pictureUrl, last_frame: pictureUrl },
@@ -43,6 +43,6 @@ export const faults = (
     Effect.match({ onFailure: ({ errors }) => errors, onSuccess: () => [] })
   )
 
-/** The pointers of those faults. */
+/** The pointers of the faults. */
 export const pointers = (label: Label, fields: Record<string, unknown> = {}) =>
   Effect.map(faults(label, fields), (found) => found.map(({ pointer }) => pointer))

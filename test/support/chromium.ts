@@ -9,8 +9,8 @@ import { inject } from "vitest"
 import { browserPidFile } from "./stopBrowser.ts"
 
 /**
- * One browser per run. The first test that needs it starts it in the folder of the run; the end of the run stops it
- * (`globalSetup.ts`). Tests have separate contexts in it, which share nothing.
+ * One browser per run. The first test that needs it starts it in the run's folder, and the end of the run stops it
+ * (`globalSetup.ts`). Tests use separate contexts, which share nothing.
  */
 
 const flags = [
@@ -32,7 +32,7 @@ const flags = [
 const profile = (folder: string) => join(folder, "chromium")
 
 const start = async (folder: string): Promise<void> => {
-  // Also loads the libraries that a bare machine lacks
+  // Also loads the libraries that a minimal machine lacks
   const program = await bundled.executablePath()
   await mkdir(profile(folder), { recursive: true })
   const child = spawn(program, [...flags, `--user-data-dir=${profile(folder)}`, "about:blank"], {
@@ -44,7 +44,7 @@ const start = async (folder: string): Promise<void> => {
   writeFileSync(browserPidFile(folder), String(child.pid))
 }
 
-/** Its port and path, which it writes once it listens. */
+/** The browser's address, which it writes once it listens. */
 const endpoint = async (folder: string): Promise<string> => {
   for (let round = 0; round < 6000; round += 1) {
     const text = await readFile(join(profile(folder), "DevToolsActivePort"), "utf8").catch(() => "")
@@ -63,7 +63,7 @@ const connect = async (): Promise<Browser> => {
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
   }
-  // In the folder of the run, because the connection is never closed
+  // The connection is never closed, so its files belong in the run's folder
   return chromium.connectOverCDP(await endpoint(folder), {
     artifactsDir: join(folder, "artifacts")
   })

@@ -3,7 +3,10 @@ import { GatewayClient } from "../../src/client/index.ts"
 import type { ClientOptions } from "../../src/client/index.ts"
 import { TestGateway } from "../../src/testing/index.ts"
 
-/** Advances the clock until the work is done, each time after the gateway has done all that it can without it. */
+/**
+ * Advances the clock until the work is done. Before each step, the gateway finishes everything that it can do without
+ * it.
+ */
 export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const { advance } = yield* TestGateway
@@ -11,13 +14,13 @@ export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     yield* advance(0)
     while (fiber.pollUnsafe() === undefined) {
       yield* advance("1 second")
-      // A moment of real time, in which sockets make progress
+      // A short real wait, in which sockets make progress
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2)))
     }
     return yield* Fiber.join(fiber)
   })
 
-/** The result of a promise while the clock advances; its rejection is the error. */
+/** The result of a promise while the clock advances. A rejection becomes the error. */
 export const settled = <A>(work: () => Promise<A>) =>
   whileTimePasses(
     Effect.callback<A, unknown>((resume) => {

@@ -1,6 +1,6 @@
 /**
- * Loaded before the service: sets its clock `CLOCK_OFFSET` milliseconds ahead; each SIGUSR2 moves it by the next of
- * `CLOCK_JUMPS`, in milliseconds.
+ * Loaded before the service. Sets its clock `CLOCK_OFFSET` milliseconds ahead; each SIGUSR2 moves it by the next value
+ * of `CLOCK_JUMPS`, in milliseconds.
  */
 const jumps = (process.env["CLOCK_JUMPS"] ?? "").split(",").map(Number)
 const real = Date.now

@@ -12,7 +12,7 @@ export interface Ran {
   readonly error: string
 }
 
-/** Runs a command of `gateway` in this process; `onOut` and `onError` see each line of stdout and of stderr. */
+/** Runs a command of `gateway` in this process. `onOut` and `onError` receive each line of stdout and stderr. */
 export const runCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},

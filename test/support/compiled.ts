@@ -12,23 +12,23 @@ import { madeOnce, templatesFolder } from "../../src/testing/MadeOnce.ts"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
 /**
- * Node's cache of compiled modules: without it, loading the service is half the work of a start. A killed process
- * writes nothing.
+ * Node's compile cache. Without it, loading the service is half of a start. A process that is killed writes nothing to
+ * it.
  */
 export const compileCache = {
   NODE_COMPILE_CACHE: join(templatesFolder, `compiled-${process.version}`)
 }
 
 /**
- * Flags of short-lived processes. V8 compiles hot WebAssembly (the embedded store) a second time in the background.
- * That is a third of the CPU time of a start, from which these processes never benefit. An exit during a background
- * compilation of JavaScript may deadlock: https://github.com/nodejs/node/issues/54918
+ * Flags for short-lived processes. V8 compiles hot WebAssembly (the embedded store) a second time in the background.
+ * That takes a third of a start's CPU time, from which these processes never benefit. Exiting during a background
+ * compilation of JavaScript may also deadlock: https://github.com/nodejs/node/issues/54918
  */
 export const shortLived = ["--liftoff-only", "--no-maglev", "--no-concurrent-sparkplug"]
 
 /**
- * Bundles a program of this project with its packages into one file, once after each change, because finding and
- * linking 900 modules is a third of a start. Returns its path. Packages that load their own files are not bundled.
+ * Bundles a program of this project with its packages into one file, once after each change, and returns its path.
+ * Finding and linking 900 modules takes a third of a start. Packages that load files of their own are not bundled.
  */
 export const compiled = async (main = "src/main.ts"): Promise<string> => {
   const hash = createHash("sha256").update(root)
@@ -47,9 +47,9 @@ export const compiled = async (main = "src/main.ts"): Promise<string> => {
 }
 
 /**
- * Fills the compile cache. Only a process that ends by itself writes it, and only the first one counts, so this one
- * starts the whole service, with the same flags as the others, which V8 compares. A program that does not listen ends
- * with its work.
+ * Fills the compile cache. Only a process that exits normally writes the cache, and only the first write counts.
+ * Therefore this one starts the whole service, with the same flags as later processes, because V8 compares them. A
+ * program that does not listen exits when its work is done.
  */
 const load = async (program: string, folder: string) => {
   mkdirSync(compileCache.NODE_COMPILE_CACHE, { recursive: true })

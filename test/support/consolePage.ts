@@ -11,7 +11,7 @@ export interface ConsolePage {
   readonly context: BrowserContext
   /** Opens a path below `/console`. */
   readonly open: (path: string) => Promise<void>
-  /** Faults of the page: violations of the policy, errors, requests to another host. */
+  /** Faults of the page: policy violations, errors, and requests to other hosts. */
   readonly faults: ReadonlyArray<string>
   /** The findings of axe on the current page. */
   readonly axeFindings: () => Promise<ReadonlyArray<string>>
@@ -30,20 +30,20 @@ const watchPolicy = `document.addEventListener("securitypolicyviolation", (event
 
 const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-/** Waits for colors that are still changing. */
+/** Waits until transitions have finished, because they change colors. */
 const runAxe = `Promise.allSettled(document.getAnimations().map((it) => it.finished))
   .then(() => axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }))
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
     [it.html.slice(0, 200), it.any[0]?.message].join(" ")).join(" | ")))`
 
-/** Overflow of the page itself; tables scroll within themselves. */
+/** How much wider than the screen the page is. Tables scroll within themselves. */
 const overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 
-/** Statuses that pages expect, such as that of the session check; the browser reports each as an error. */
+/** Statuses that pages expect, such as that of the session check. The browser reports each as an error. */
 const expected =
   /Failed to load resource: the server responded with a status of (?:400|401|402|404|409|429)/u
 
-/** A separate browser context without cookies and stored data. It ends with the test. */
+/** A separate browser context without cookies or stored data. It is closed after the test. */
 export const consolePage = (options: Options = {}) =>
   Effect.gen(function* () {
     const { url } = yield* Running
@@ -54,7 +54,7 @@ export const consolePage = (options: Options = {}) =>
           viewport: { width, height },
           colorScheme,
           locale: "en-US",
-          // Colors do not change while axe measures them
+          // Without animations, colors do not change while axe measures them
           reducedMotion: "reduce"
         })
       ),
@@ -66,7 +66,7 @@ export const consolePage = (options: Options = {}) =>
 const watched = async (context: BrowserContext, url: string): Promise<ConsolePage> => {
   const faults: Array<string> = []
   const page = await context.newPage()
-  // For a page that hangs; a story on a busy machine has slow steps
+  // Long, because it only ends hanging pages; a story has slow steps on a busy machine
   page.setDefaultTimeout(60_000)
   await page.addInitScript(watchPolicy)
   page.on("console", (message) => {
@@ -97,7 +97,7 @@ const watched = async (context: BrowserContext, url: string): Promise<ConsolePag
   }
 }
 
-/** Signs in: a user by a one-time link, as the first start prints one; the operator (null) by the token. */
+/** Signs in: a user with a one-time link, such as the first start prints; the operator (`null`) with the token. */
 export const signInOnPage = (it: ConsolePage, adminToken: string, userId: string | null) =>
   Effect.gen(function* () {
     const { url } = yield* Running
@@ -124,7 +124,7 @@ const byToken = async ({ open, page }: ConsolePage, adminToken: string) => {
   await page.getByRole("button", { name: "Sign in with this key" }).click()
 }
 
-/** A gateway with the sandbox, as pages see it. */
+/** A sandbox gateway as pages see it. */
 export const consoleGateway = (
   env: Record<string, string> = {},
   receiver?: Parameters<typeof runningGateway>[2],

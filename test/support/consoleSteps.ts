@@ -1,9 +1,9 @@
 import { assert } from "vitest"
 import type { ConsolePage } from "./consolePage.ts"
 
-/** Steps that stories in the console share. */
+/** Steps that several console stories use. */
 
-/** Asserts that axe finds nothing and that nothing is wider than the screen. */
+/** Asserts that axe finds nothing and that no element is wider than the screen. */
 export const looks = async (it: ConsolePage) => {
   assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
   await it.assertFits()
@@ -39,7 +39,7 @@ const focused = `(() => {
     ...Array.from(it.labels ?? [], (label) => label.innerText)].join(" ")
 })()`
 
-/** Moves the focus with only Tab to the element with this name. */
+/** Moves the focus, using only Tab, to the element with this name. */
 export const tabTo = async ({ page }: ConsolePage, name: RegExp, presses = 60) => {
   const seen: Array<string> = []
   for (let press = 0; press < presses; press += 1) {
@@ -51,5 +51,7 @@ export const tabTo = async ({ page }: ConsolePage, name: RegExp, presses = 60) =
   assert.fail(`no ${name} by Tab, but ${seen.join(" | ")}`)
 }
 
-/** A text that would run if it became HTML: the policy would report it, and the request would be seen. */
+/**
+ * A text that would run as a script if it became HTML. The policy would report it, and its request would be noticed.
+ */
 export const hostile = (name: string) => `<img src=x onerror=alert(1)>${name}`

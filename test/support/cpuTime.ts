@@ -1,5 +1,5 @@
 /**
- * Milliseconds of CPU that this thread has used so far. Unlike a clock it does not count the work of other programs.
+ * Milliseconds of CPU time that this thread has used so far. Unlike a clock, it excludes the work of other programs.
  */
 export const cpuMillis = (): number => {
   const { system, user } = process.threadCpuUsage()

@@ -17,8 +17,8 @@ const die = Effect.andThen(
 )
 
 /**
- * `WEBHOOK_CRASH=before-send:5` kills this process when the fifth delivery is claimed and about to be
- * sent; `after-response:5` when the receiver has responded and nothing is recorded yet.
+ * `WEBHOOK_CRASH=before-send:5` kills this process when the fifth delivery has been claimed and is about to be sent;
+ * `after-response:5` kills it when the receiver has responded and nothing is recorded yet.
  */
 const sender = Layer.effect(
   WebhookSender,
@@ -39,8 +39,8 @@ const sender = Layer.effect(
 ).pipe(Layer.provide(Gateway.adapters))
 
 /**
- * Like `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in the file `submits.log`
- * of `DATA_DIR`.
+ * Like `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is appended to `submits.log` in
+ * `DATA_DIR`.
  */
 const vendors = Layer.effect(
   VendorClient,

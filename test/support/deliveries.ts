@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * Queues this number of events for one endpoint, due now by the database's clock, each with its own
- * body: `{"n":0}`, `{"n":1}`, … Returns the delivery ids, in that order.
+ * Queues this number of events for one endpoint, due now by the database's clock, each with its own body: `{"n":0}`,
+ * `{"n":1}`, … Returns the delivery ids in the same order.
  */
 export const queueDeliveries = Effect.fnUntraced(function* (
   endpointId: string,
@@ -33,7 +33,7 @@ export const queueDeliveries = Effect.fnUntraced(function* (
   return rows.map((row) => String(row["id"]))
 })
 
-/** The highest number of these times within any half-open span of this many milliseconds. */
+/** The maximum number of these times within any half-open span of this many milliseconds. */
 export const mostWithin = (times: ReadonlyArray<number>, millis: number): number => {
   const sorted = times.toSorted((a, b) => a - b)
   let first = 0

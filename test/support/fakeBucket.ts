@@ -8,15 +8,15 @@ interface Upload {
   initiated: Date
 }
 
-/** A bucket named `media` on 127.0.0.1: adds the requests that s3rver lacks, and shows its open uploads. */
+/** A bucket named `media` on 127.0.0.1. Implements the requests that s3rver lacks, and exposes its open uploads. */
 export interface FakeBucket {
   readonly url: string
   readonly objects: Map<string, Buffer>
   /** Uploads that are neither completed nor aborted. */
   readonly uploads: Map<string, Upload>
-  /** The next requests of this method get 503. */
+  /** Methods whose next request gets a 503. */
   readonly failures: Array<string>
-  /** The next responses to these methods break off in their bodies. */
+  /** Methods whose next response breaks off in its body. */
   readonly breaks: Array<string>
   readonly close: () => void
 }
@@ -28,7 +28,7 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
   const breaks: Array<string> = []
   const server = createServer(async (request, response) => {
     const body = await buffer(request).catch(() => undefined)
-    // The sender closed the connection in the middle, as an aborted upload does
+    // The sender closed the connection early, as an aborted upload does
     if (body === undefined) return
     const url = new URL(request.url ?? "/", "http://bucket.test")
     const key = decodeURIComponent(url.pathname.replace(/^\/media\/?/u, ""))

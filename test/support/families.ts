@@ -47,13 +47,13 @@ export interface Family {
   readonly upstreamModel: string
   readonly input?: UpstreamInput
   readonly result: "images" | "videos"
-  /** Credits of one task of `bodyOf`. */
+  /** The price in credits of one task with `bodyOf`. */
   readonly price: string
   readonly isBlocking: boolean
   /** Whether the vendor's list shows a job whose response was lost. */
   readonly canList: boolean
   readonly canCancel: boolean
-  /** Whether the vendor's URLs are valid for 24 hours and need no key. */
+  /** Whether the vendor's result URLs are valid for 24 hours without a key. */
   readonly hasLastingUrls: boolean
 }
 
@@ -82,7 +82,7 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "dashscope-sync",
     upstream: "dashscope",
-    // Not a model with a limit that the gateway enforces
+    // Not a model for which the gateway enforces a limit
     upstreamModel: "z-image-turbo",
     isBlocking: true,
     hasLastingUrls: true
@@ -152,7 +152,7 @@ export type Artifacts = "copy" | "vendor-url"
 
 const modelOf = ({ adapter }: Family, artifacts: Artifacts) => `${adapter}-${artifacts}`
 
-/** The create path of the family's model, with results copied or passed through. */
+/** The create path of the family's model whose results are copied or passed through. */
 export const pathOf = (family: Family, artifacts: Artifacts = "copy"): string =>
   `/vendors/test/v1/${modelOf(family, artifacts)}/${family.action}`
 

@@ -42,30 +42,30 @@ const egressAllow = "127.0.0.1,::1,localhost"
 export const baseUrl = "http://gateway.test"
 
 /**
- * Seconds between heartbeats of a gateway that is alone on its store. They and the work that comes with them are nearly
- * all that a moved clock costs. This is the longest interval at which such a process behaves as with the usual one: its
- * turn to look for due deliveries lasts 9 seconds, and its heartbeats count for 10.
+ * Seconds between the heartbeats of a gateway that is alone on its store. Heartbeats, and the work that comes with
+ * them, cause nearly all the cost of moving the clock by minutes. This is the longest interval at which a single process
+ * behaves as with the default: its turn to scan for due deliveries lasts 9 seconds, and its heartbeats count for 10.
  */
 export const longHeartbeat = 8
 
 export interface GatewayOptions {
   /** A migrated database. Default: a fresh embedded one in memory. */
   readonly database?: Layer.Layer<Database>
-  /** The outcome of each webhook attempt; it may wait or never end. Default: 200 at once. */
+  /** The outcome of each webhook attempt, which may wait or never end. Default: an immediate 200. */
   readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
-  /** Attempts that may run to a URL at once. Default: no limit. */
+  /** How many attempts may run to a URL at once. Default: no limit. */
   readonly fairShare?: (url: string) => number
-  /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
+  /** Options to send webhooks for real, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
-  /** The vendor of all models. Default: the simulator, whose jobs take `SIMULATOR_DELAY`, else 3 seconds. */
+  /** The vendor of all models. Default: the simulator, whose jobs take `SIMULATOR_DELAY`, or else 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
-  /** Uses the vendors for which `env` has keys, over the network, instead of the simulator. */
+  /** Uses the vendors for which `env` has keys over the network instead of the simulator. */
   readonly areVendorsLive?: boolean
-  /** The addresses of names, when the test does not ask name servers. */
+  /** Resolves host names without asking name servers. */
   readonly resolve?: Resolve
   /** The stores of the gateway, for example with faults. */
   readonly stores?: typeof Gateway.stores
-  /** The delivery store that the test uses, for example one whose responses are lost. */
+  /** Wraps the delivery store, for example to lose its responses. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** Seconds between heartbeats. Default: `longHeartbeat` on a store of its own, else the usual interval. */
   readonly heartbeatSeconds?: number | undefined
@@ -77,7 +77,7 @@ export interface GatewayOptions {
 export class GatewayHttp extends Context.Service<
   GatewayHttp,
   {
-    /** `path` includes the query; returns what `fetch` returns. */
+    /** `path` includes the query. Returns what `fetch` would return. */
     readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
   }
 >()("test/GatewayHttp") {
@@ -85,7 +85,7 @@ export class GatewayHttp extends Context.Service<
     GatewayHttp,
     Effect.gen(function* () {
       const app = yield* Routes.toHttpEffect
-      // The context has the test's clock, so that handlers use its time
+      // The context includes the test's clock, so handlers use its time
       const handle = HttpEffect.toWebHandlerWith<
         ApiKeys,
         ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope
@@ -99,8 +99,8 @@ export class GatewayHttp extends Context.Service<
 }
 
 /**
- * The whole gateway in this process: all its services and actors, its routes as `GatewayHttp`, and the sent webhooks
- * as `WebhookSenderLog`. Every wait uses the test's clock.
+ * The whole gateway in this process: all services and actors, the routes as `GatewayHttp`, and the sent webhooks as
+ * `WebhookSenderLog`. Every wait uses the test's clock.
  */
 export const layerGateway = (options: GatewayOptions = {}) =>
   Layer.unwrap(
@@ -144,7 +144,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
             MASTER_KEY: masterKey,
             EGRESS_ALLOW: egressAllow,
             SIMULATOR_DELAY: "3 seconds",
-            // For polls of a test whose clock stands still
+            // Off, because a test may poll while its clock stands still
             MANAGE_RATE_LIMIT_PER_MINUTE: "0",
             ...options.env
           })
@@ -166,7 +166,7 @@ const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
 )
 
-/** A vendor scripted by the test: a verb without a script dies. */
+/** A vendor that the test scripts. A method without a script dies. */
 export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) => {
   const unscripted = (verb: string) => () => Effect.die(new Error(`${verb} is not scripted`))
   const whole: VendorAccount = {
@@ -194,12 +194,12 @@ const sandboxVendors = Layer.unwrap(
   })
 )
 
-/** A short wait in real time, in which the store and the renderers make progress. */
+/** A short real wait, in which the store and the renderers make progress. */
 const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))
 
 /**
- * Advances the test's clock in steps. After each step the store has responded to all requests, so that due work is
- * done at its time.
+ * Advances the test's clock in steps. After each step, waits until the store has answered all requests, so that due
+ * work is done at its time.
  */
 export const advance = Effect.fnUntraced(function* (
   duration: Duration.Input,
@@ -216,8 +216,8 @@ export const advance = Effect.fnUntraced(function* (
 })
 
 /**
- * Repeats the effect without moving the clock until it returns what is expected. In real time, at least 60 seconds: a
- * busy machine takes many times as long as the work.
+ * Repeats the effect without moving the clock until the result is as expected. The limit is at least 60 seconds in real
+ * time, because a busy machine takes many times as long.
  */
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
@@ -235,13 +235,15 @@ export const eventually = <A, E, R>(
     return answer
   })
 
-/** Advances the clock by seconds until the condition holds, because rendering, reading and sending take real time. */
+/**
+ * Advances the clock second by second until the condition holds, because rendering, reading and sending take real time.
+ */
 export const secondsUntil = (is: () => boolean) =>
   eventually(Effect.andThen(advance("1 second"), Effect.sync(is)), Boolean)
 
 let users = 0
 
-/** A user with credits and a key with both scopes, created through the services. */
+/** Creates a user with credits and a key with both scopes, using the services directly. */
 export const makeUser = Effect.fnUntraced(function* (
   options: { readonly credits?: number; readonly scopes?: ReadonlyArray<KeyScope> } = {}
 ) {
@@ -270,7 +272,7 @@ export const makeUser = Effect.fnUntraced(function* (
   return { id: user.id, key, call: callWith(key) }
 })
 
-/** Calls the gateway in this process with a key; `body` is sent as JSON. */
+/** Calls the gateway in this process with a key. `body` is sent as JSON. */
 export const callWith =
   (token: string | undefined) =>
   (
@@ -293,10 +295,10 @@ export const callWith =
       return yield* Effect.promise(() => readResult(response))
     })
 
-/** Calls it with the operator's token. */
+/** Calls the gateway in this process with the operator's token. */
 export const operator = callWith(adminToken)
 
-/** A response with its whole body. */
+/** A response with its complete body. */
 export interface HttpResult {
   readonly status: number
   readonly headers: Headers

@@ -16,7 +16,7 @@ import { pause } from "./until.ts"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
 export interface ProcessOptions {
-  /** A real Postgres. Default: the embedded store in a temporary folder. */
+  /** The URL of a real Postgres. Default: the embedded store in a temporary folder. */
   readonly databaseUrl?: string
   /** The folder of the embedded store and the artifacts. Default: a temporary folder. */
   readonly dataDir?: string
@@ -24,25 +24,25 @@ export interface ProcessOptions {
   readonly main?: string
   readonly env?: Readonly<Record<string, string>>
   /**
-   * The command that runs the program. Default: this Node, with the flags of a short-lived process, and
-   * the program as one file.
+   * The command that runs the program. Default: this Node with the flags of a short-lived process, and the program
+   * bundled into one file.
    */
   readonly command?: ReadonlyArray<string>
 }
 
-/** The service as its own process, which can be killed and started again. */
+/** The service in its own process, which can be killed and restarted. */
 export class GatewayProcess {
   readonly url: string
   readonly dataDir: string
   readonly adminToken = adminToken
-  /** All output of the process, over all its starts. */
+  /** The output of the process over all its starts. */
   output = ""
   /** Environment variables of the next start. */
   readonly env: Record<string, string>
   #key: string | undefined
   #child: ChildProcess | undefined
   #ended: Promise<number | NodeJS.Signals> = Promise.resolve(0)
-  /** Called when the process writes something. */
+  /** Called when the process writes output. */
   #noted = () => {}
   readonly #options: ProcessOptions
   readonly #ownsFolder: boolean
@@ -72,7 +72,7 @@ export class GatewayProcess {
     return gateway
   }
 
-  /** Starts it again, on the same store and port. Returns the milliseconds until it was ready. */
+  /** Restarts the process on the same store and port. Returns the milliseconds until it was ready. */
   async start(): Promise<number> {
     const { command = [process.execPath, ...shortLived], databaseUrl } = this.#options
     const isOurs = this.#options.command === undefined
@@ -97,7 +97,7 @@ export class GatewayProcess {
         EGRESS_ALLOW: "127.0.0.1,::1,localhost",
         SIMULATOR_DELAY: "100 millis to 500 millis",
         LOG_FORMAT: "json",
-        // There is no load balancer that must notice
+        // There is no load balancer that needs time to notice
         SHUTDOWN_DELAY: "0 seconds",
         ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
         ...this.env
@@ -120,7 +120,7 @@ export class GatewayProcess {
     return performance.now() - began
   }
 
-  /** The first start is complete when its key is in the output and its marker is removed. */
+  /** Waits for the end of the first start: its key is in the output and its marker has been removed. */
   async #welcomed(): Promise<void> {
     const marker = join(this.dataDir, "first-start")
     for (let round = 0; round < 1000; round += 1) {
@@ -131,8 +131,8 @@ export class GatewayProcess {
   }
 
   /**
-   * Waits until the process is ready. The first request follows its log line about listening, because a refused
-   * connection costs as much as a response.
+   * Waits until the process is ready. The first request is sent only after the log line about listening, because a
+   * refused connection costs as much as a response.
    */
   async #ready(child: ChildProcess): Promise<void> {
     const until = performance.now() + 120_000
@@ -166,12 +166,12 @@ export class GatewayProcess {
     return this.#child?.pid
   }
 
-  /** The exit code, or the signal that ended it. */
+  /** The exit code, or the signal that ended the process. */
   get ended(): Promise<number | NodeJS.Signals> {
     return this.#ended
   }
 
-  /** Sends the signal and waits for the end. Returns the milliseconds that it took by its own clock. */
+  /** Sends the signal and waits for the end. Returns how many milliseconds that took, by the process's own clock. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
     const now = ownClock(this.pid)
     const began = now()
@@ -187,7 +187,7 @@ export class GatewayProcess {
     return this.start()
   }
 
-  /** Ends it and removes its temporary folder. */
+  /** Stops the process and removes its temporary folder. */
   async close(): Promise<void> {
     await this.kill()
     if (this.#ownsFolder) await rm(this.dataDir, { recursive: true, force: true })
@@ -197,7 +197,7 @@ export class GatewayProcess {
     await this.close()
   }
 
-  /** An API key with both scopes of a user with 1000 credits: the first one of the store, if embedded. */
+  /** An API key with both scopes, of a user with 1000 credits. With an embedded store it is the store's first key. */
   async key(): Promise<string> {
     if (this.#key !== undefined) return this.#key
     const printed = /sk-[0-9A-Za-z]{46}/u.exec(this.output)?.[0]
@@ -222,7 +222,7 @@ export class GatewayProcess {
     return { id, key: key.json.key }
   }
 
-  /** Calls with the key of `key()`; `body` is sent as JSON. */
+  /** Calls the service with the key of `key()`. `body` is sent as JSON. */
   async call(
     method: string,
     path: string,

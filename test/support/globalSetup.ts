@@ -7,9 +7,9 @@ import { runFolderPrefix, stopServer, stopStaleServers } from "./postgresProcess
 import { stopBrowser } from "./stopBrowser.ts"
 
 /**
- * Builds the console, if necessary. One Postgres per run: the first test that needs it starts it
- * (`postgresProcess.ts`) in the folder created here. It is stopped here by its pid file, as are servers left by
- * killed runs.
+ * Builds the console if necessary. There is one Postgres per run: the first test that needs it starts it
+ * (`postgresProcess.ts`) in the folder created here. This stops it by its pid file, along with servers that killed runs
+ * left behind.
  */
 export default async function setup(project: TestProject) {
   await ensureConsole()

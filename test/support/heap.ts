@@ -8,10 +8,10 @@ const collect: () => void = runInNewContext("gc")
 
 export const megabyte = 1024 * 1024
 
-/** Bytes of the JavaScript heap and of buffers that are in use after a garbage collection. */
+/** How many bytes of the JavaScript heap and of buffers are in use after a garbage collection. */
 export const kept = () => {
   collect()
-  // V8 sweeps array buffers after a collection, and finishes before the next one
+  // V8 sweeps array buffers after a collection, and finishes that before the next collection
   collect()
   const { arrayBuffers, heapUsed } = process.memoryUsage()
   return { heap: heapUsed, buffers: arrayBuffers }
@@ -25,8 +25,8 @@ export const heapGrewLessThan = (bytes: number, before: ReturnType<typeof kept>)
   )
 
 /**
- * Waits until less than `bytes` more than `before` are in use. Memory of the last requests is freed a few turns of
- * the loop after their responses; leaked memory is never freed.
+ * Waits until less than `bytes` more than `before` are in use. Memory of the last requests is freed some turns of the
+ * loop after their responses; leaked memory never is.
  */
 export const keepsLessThan = (bytes: number, before: ReturnType<typeof kept>) =>
   eventually(

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import type { RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** An HTTP server on 127.0.0.1 for as long as the scope is open. Returns its address. */
+/** An HTTP server on 127.0.0.1 that runs until the scope closes. Returns its address. */
 export const localServer = (listener: RequestListener) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

@@ -13,7 +13,7 @@ export interface Caller {
 
 let requests = 0
 
-/** A request of MCP 2025-11-25, unless the headers say otherwise. */
+/** An MCP 2025-11-25 request, unless the headers say otherwise. */
 export const rpc = (
   caller: Caller,
   method: string,
@@ -21,14 +21,14 @@ export const rpc = (
   headers: Readonly<Record<string, string>> = { "mcp-protocol-version": "2025-11-25" }
 ) => caller.call("POST", "/mcp", { jsonrpc: "2.0", id: (requests += 1), method, params }, headers)
 
-/** The result of a tool whose call succeeded. */
+/** Calls a tool and returns its successful result. */
 export const useTool = (caller: Caller, name: string, args: object = {}) =>
   Effect.map(rpc(caller, "tools/call", { name, arguments: args }), ({ json, text }) => {
     if (json.result?.structuredContent === undefined) throw new Error(text)
     return json.result
   })
 
-/** The problem of a tool whose call failed. */
+/** Calls a tool and returns the problem with which it fails. */
 export const failTool = (caller: Caller, name: string, args: object = {}) =>
   Effect.map(rpc(caller, "tools/call", { name, arguments: args }), ({ json, text }) => {
     if (json.result?.isError !== true) throw new Error(text)

@@ -1,4 +1,4 @@
-/** Requests of MCP 2026-07-28 by a client that declares the tasks extension. SEP-2663 */
+/** MCP 2026-07-28 requests by a client that declares the tasks extension (SEP-2663). */
 
 const version = "2026-07-28"
 const extensions = { "io.modelcontextprotocol/tasks": {} }

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
 import { crc32, deflateSync } from "node:zlib"
 
-/** Media files built by hand, as small as their formats allow, one for each rule. */
+/** Media files built byte by byte, as small as their formats allow, one for each rule. */
 
 const u16be = (value: number) => Buffer.from([(value >> 8) & 0xff, value & 0xff])
 const u16le = (value: number) => Buffer.from([value & 0xff, (value >> 8) & 0xff])
@@ -36,11 +36,11 @@ export const pngChunk = (type: string, data: Uint8Array = new Uint8Array()): Uin
 export interface PngOptions {
   readonly width?: number
   readonly height?: number
-  /** 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGBA. */
+  /** The PNG color type: 0 gray, 2 RGB, 3 palette, 4 gray with alpha, 6 RGBA. */
   readonly colourType?: 0 | 2 | 3 | 4 | 6
   /** Chunks between the header and the data. */
   readonly extra?: ReadonlyArray<Uint8Array>
-  /** Height of the data, when it differs from the header. */
+  /** The height of the data, if it differs from the header. */
   readonly storedHeight?: number
 }
 
@@ -81,15 +81,15 @@ export const jpegFrame = (marker: number, width: number, height: number): Uint8A
 export interface JpegOptions {
   readonly width?: number
   readonly height?: number
-  /** C0 baseline, C2 progressive. */
+  /** The frame marker: C0 for baseline, C2 for progressive. */
   readonly frame?: number
-  /** A progressive JPEG has several. */
+  /** The number of scans. A progressive JPEG has several. */
   readonly scans?: number
   /** Segments before the frame, such as an EXIF block with a thumbnail. */
   readonly extra?: ReadonlyArray<Uint8Array>
 }
 
-/** A grey JPEG: tables, one frame, one scan with a stuffed byte and a restart marker in it. */
+/** A gray JPEG: tables, one frame, and one scan that contains a stuffed byte and a restart marker. */
 export const jpeg = (options: JpegOptions = {}): Uint8Array => {
   const { extra = [], frame = 0xc0, height = 400, scans = 1, width = 400 } = options
   const scan = join(
@@ -164,7 +164,7 @@ export interface WebpOptions {
   readonly height?: number
   readonly kind?: "lossy" | "lossless" | "extended" | "animated"
   readonly alpha?: boolean
-  /** Canvas of the extended format, when it differs. */
+  /** The canvas of the extended format, if it differs. */
   readonly canvas?: readonly [number, number]
 }
 
@@ -195,16 +195,16 @@ export const webp = (options: WebpOptions = {}): Uint8Array => {
 export interface WavOptions {
   readonly hertz?: number
   readonly channels?: number
-  /** Bytes per second in the header, if wrong. */
+  /** The bytes per second in the header, if that is wrong. */
   readonly bytesPerSecond?: number
-  /** Length of the data chunk in the header, if wrong. */
+  /** The length of the data chunk in the header, if that is wrong. */
   readonly announcedBytes?: number
   readonly coding?: number
-  /** Chunks after the sound. */
+  /** Chunks after the samples. */
   readonly tags?: ReadonlyArray<Uint8Array>
 }
 
-/** PCM of 16 bits, silent; `seconds` is exact to a sample. */
+/** Silent 16-bit PCM. `seconds` is exact to a sample. */
 export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
   const { channels = 1, coding = 1, hertz = 8000, tags = [] } = options
   const block = channels * 2
@@ -228,14 +228,14 @@ export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
   )
 }
 
-/** MPEG 1, layer III, 32 kbit/s, 48 kHz, mono: 96 bytes and 24 ms a frame. */
+/** MPEG-1 Layer III, 32 kbit/s, 48 kHz, mono: 96 bytes and 24 ms per frame. */
 export const mp3FrameSeconds = 1152 / 48_000
 
 const mp3Frame = (data: Uint8Array = new Uint8Array()): Uint8Array =>
   join(Buffer.from([0xff, 0xfb, 0x14, 0xc0]), data, new Uint8Array(92 - data.length))
 
 export interface Mp3Options {
-  /** Number of frames in the Info tag; `undefined` for no tag. */
+  /** The number of frames in the Info tag. `undefined`: no tag. */
   readonly announcedFrames?: number
   readonly id3v2?: boolean
   readonly id3v1?: boolean
@@ -254,7 +254,7 @@ export const mp3 = (frames: number, options: Mp3Options = {}): Uint8Array => {
   )
 }
 
-/** An empty video, as phones append to a photo. */
+/** An empty video, such as phones append to a photo. */
 export const mp4 = (): Uint8Array =>
   join(
     u32be(24),

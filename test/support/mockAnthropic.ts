@@ -37,7 +37,7 @@ export const messageEvents = () => [
   event("message_stop", {})
 ]
 
-/** docs/reference/vendors.md#anthropic-messages */
+/** The default responses of the mock. docs/reference/vendors.md#anthropic-messages */
 export const anthropicScript: Script = (request, response) => {
   const body = JSON.parse(request.body)
   if (body.stream === true) return events(response, messageEvents())

@@ -1,7 +1,7 @@
 import { events, json, mockVendor } from "./mockVendors.ts"
 import type { Script } from "./mockVendors.ts"
 
-/** 100 tokens of thoughts and 400 of text; 400 of the prompt's 1000 tokens are cached. */
+/** 100 tokens of thoughts and 400 of text; 400 of the 1000 prompt tokens are cached. */
 export const geminiUsage = {
   promptTokenCount: 1000,
   cachedContentTokenCount: 400,
@@ -27,7 +27,7 @@ export const geminiEvents = () => {
   })
 }
 
-/** docs/reference/vendors.md#gemini-contents */
+/** The default responses of the mock. docs/reference/vendors.md#gemini-contents */
 export const geminiScript: Script = (request, response) => {
   if (request.method === "GET") {
     return json(response, 200, { models: [{ name: "models/gemini-2.5-flash" }] })

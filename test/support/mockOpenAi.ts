@@ -39,7 +39,7 @@ export const chatEvents = (words: ReadonlyArray<string>, withUsage: boolean) => 
   ]
 }
 
-/** The default responses of the mock: docs/reference/vendors.md#openai-calls */
+/** The default responses of the mock. docs/reference/vendors.md#openai-calls */
 export const openAiScript: Script = (request, response) => {
   const body = request.body === "" ? {} : JSON.parse(request.body)
   if (request.url.startsWith("/v1/models")) {

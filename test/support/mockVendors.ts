@@ -14,7 +14,7 @@ export interface Seen {
 
 export type Script = (request: Seen, response: ServerResponse) => void | Promise<void>
 
-/** A real HTTP server instead of a vendor: records requests and responds by its script. */
+/** A real HTTP server that stands for a vendor. It records requests and responds according to its script. */
 export interface MockVendor {
   readonly origin: string
   readonly seen: Array<Seen>
@@ -71,7 +71,7 @@ export const json = (
   response.end(JSON.stringify(value))
 }
 
-/** Server-sent events; `gate`, if given, is awaited before each except the first. */
+/** Sends server-sent events. `gate`, if given, is awaited before each one except the first. */
 export const events = async (
   response: ServerResponse,
   all: ReadonlyArray<string>,

@@ -6,10 +6,10 @@ const noAddress = 0
 const serverFailure = 2
 const noSuchName = 3
 
-/** The result for a name: an address, a fault, or no response. `AAAA` queries come along with `A` queries. */
+/** What a name resolves to: an address, an error, or no response. `AAAA` queries are sent together with `A` queries. */
 export type NameResult = "address" | "none" | "fails" | "silent"
 
-/** A name server on loopback. Addresses are 127.0.0.1. */
+/** Starts a name server on loopback, whose addresses are all 127.0.0.1. */
 export const startNameServer = async (
   resolve: (name: string, type: "A" | "AAAA") => NameResult
 ) => {

@@ -11,14 +11,14 @@ export interface Person {
 
 const resourceScopes = "inference manage"
 
-/** A program that the operator of the provider has registered. */
+/** A client that the provider's operator has registered. */
 export const program = {
   client_id: "program",
   token_endpoint_auth_method: "none",
   redirect_uris: ["http://127.0.0.1:1/callback"]
 }
 
-/** RFC 7591 and RFC 8707. */
+/** The features for RFC 7591 and RFC 8707. */
 const resourceFeatures = (resource: string) => ({
   registration: { enabled: true },
   resourceIndicators: {
@@ -37,14 +37,14 @@ const resourceFeatures = (resource: string) => ({
   }
 })
 
-/** An OpenID provider on loopback, where `person` is already signed in. */
+/** An OpenID provider on loopback where `person` is already signed in. */
 export const startOidcProvider = async (options: {
   readonly redirectUri: string
-  /** Claims in the ID token; else in userinfo only. */
+  /** Whether the claims are in the ID token, too, rather than only in userinfo. */
   readonly inIdToken: boolean
   /** A resource with access tokens, for which any client may register. */
   readonly resource?: string
-  /** The published keys have the ids of the provider's own keys, but have signed nothing. */
+  /** Whether the published keys have the ids of the provider's keys but did not sign anything. */
   readonly hasForeignKeys?: boolean
 }) => {
   const state: { person: Person } = { person: { sub: "nobody" } }
@@ -114,7 +114,7 @@ export const startOidcProvider = async (options: {
     }
     if (request.url?.startsWith("/interaction") !== true) return handle(request, response)
     const login = { accountId: state.person.sub }
-    // Programs ask for consent each time
+    // Clients ask for consent each time
     provider
       .interactionFinished(request, response, { login, consent: {} })
       .catch(() => response.destroy())
@@ -124,7 +124,7 @@ export const startOidcProvider = async (options: {
     be: (person: Person) => {
       state.person = person
     },
-    /** Follows the provider's redirects as a browser does, to the address of the client. */
+    /** Follows the provider's redirects like a browser, up to the client's own address. */
     walk: async (start: string): Promise<URL> => {
       const jar = new Map<string, string>()
       let at = start

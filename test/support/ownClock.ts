@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs"
 
 /**
- * A clock that stands still while the main thread of this process, or of one of the given ones, is ready to run and
- * other programs have the processors: real time minus the time that Linux counts as waiting. A product limit asserted
- * with it holds on a busy machine, too; on other systems it is real time. For a process that has ended, the last
- * value read counts: `look` reads it.
+ * A clock that stops while the main thread of this process, or of one of the given ones, is ready to run but other
+ * programs occupy the processors: real time minus the time that Linux counts as waiting. A time limit of the product
+ * that is asserted with it also holds on a busy machine. On other systems it is real time. For a process that has
+ * ended, the value that `look` read last counts.
  */
 export const ownClock = (...pids: ReadonlyArray<number | undefined>) => {
   const waited = new Map<number, number>()
@@ -22,7 +22,7 @@ export const ownClock = (...pids: ReadonlyArray<number | undefined>) => {
   return look
 }
 
-/** The second figure: nanoseconds on a run queue. */
+/** The second figure: nanoseconds spent waiting on a run queue. */
 const waitedMillis = (pid: number): number => {
   try {
     const nanos = Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1])

@@ -6,7 +6,7 @@ import { zero } from "../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../src/domain/Ids.ts"
 import type { Owned, OwnedTask } from "../../src/tasks/running/OwnedTask.ts"
 
-/** A claimed task without a job at its vendor. */
+/** Asserts that a claimed task has no job at its vendor. */
 export const withoutJob = (owned: Owned | undefined): OwnedTask => {
   if (owned === undefined || owned.job !== undefined) assert.fail("no task without a job")
   return owned
@@ -17,7 +17,7 @@ export const ownedEntry = builtInEntries.find(({ label }) => label === "text-to-
 
 const epoch = DateTime.makeUnsafe(0)
 
-/** A task in hand that is in no store, about to be submitted for the first time. */
+/** A task in hand that is about to be submitted for the first time. It is not in any store. */
 export const ownedTask: OwnedTask = {
   task: new TaskRow({
     id: TaskId.make("019a0000-0000-7000-8000-000000000001"),

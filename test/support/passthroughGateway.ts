@@ -56,7 +56,7 @@ const makeCaller = Effect.fnUntraced(function* (name: string, credits: bigint) {
   return { key, keyId: row.id, userId: user.id }
 })
 
-/** The whole gateway on its own port, with a user who has 1000 credits and a key. */
+/** Starts the whole gateway on its own port, with a user who has 1000 credits and a key. */
 export const startGateway = async (
   env: Record<string, string>,
   credits = 1000n,
@@ -112,7 +112,7 @@ export const startGateway = async (
     effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys | Drain>
   ): Promise<A> => runtime.runPromise(effect as Effect.Effect<A, E, never>)
 
-  /** Polls the wallet (real time, bounded) until no call is open. */
+  /** Polls the wallet in real time, up to a limit, until no call is open. */
   const settled = async () => {
     for (let tries = 0; tries < 1000; tries += 1) {
       const row = await run(Effect.flatMap(Wallet, (wallet) => wallet.get(made.userId)))
@@ -154,7 +154,7 @@ export const startGateway = async (
     ...made,
     /** The key of another user with 1000 credits. */
     otherKey: async (name: string) => (await run(makeCaller(name, 1000n))).key,
-    /** Requests that reached the routes; calls do not. */
+    /** How many requests reached the routes. Passthrough calls do not. */
     routed: () => made.counted.routed,
     origin,
     logs,

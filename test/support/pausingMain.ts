@@ -13,13 +13,13 @@ import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 
 const log = process.env["PAUSE_LOG"] ?? "/dev/null"
 
-/** Tasks that were paused at their point when an earlier process was killed: these continue. */
+/** Tasks that had already paused when an earlier process was killed. They continue now. */
 const before = existsSync(log) ? readFileSync(log, "utf8") : ""
 const points = new Map<string, string>()
 
 /**
- * Like `src/main.ts`, but a task whose prompt contains `[[pause:<point>]]` stops at that point, once and permanently,
- * and is recorded in the file `PAUSE_LOG`, so that a test can kill the process at that point.
+ * Like `src/main.ts`, but a task whose prompt contains `[[pause:<point>]]` stops forever when it first reaches that
+ * point, and is recorded in the file `PAUSE_LOG`, so that a test can kill the process at that point.
  */
 const pauseAt = (point: string, taskId: string) =>
   Effect.suspend(() => {

@@ -2,13 +2,16 @@ import { connect, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 
 export interface PoolerOptions {
-  /** `session`: a client keeps its server; `transaction`: for one transaction, as PgBouncer 1.18 does. */
+  /**
+   * `session`: a client keeps its server connection. `transaction`: it keeps it for one transaction, as with PgBouncer
+   * 1.18.
+   */
   readonly mode: "session" | "transaction"
   /** What the pooler does with the settings in a startup packet. */
   readonly settings: "passed" | "ignored" | "refused"
-  /** Most server connections; further clients wait for one, as with PgBouncer. */
+  /** The maximum number of server connections. Further clients wait for one, as with PgBouncer. */
   readonly serversMax?: number
-  /** How such a wait ends. */
+  /** How waiting for a server connection ends. */
   readonly exhausted?:
     | "waits"
     | "waits after its login"
@@ -23,7 +26,7 @@ const settings = [
   "statement_timeout"
 ]
 
-/** The complete messages of a stream; a startup packet has no leading letter. */
+/** Splits a stream into complete messages. A startup packet has no type byte. */
 class Frames {
   #rest = Buffer.alloc(0)
   hasStarted: boolean
@@ -69,7 +72,7 @@ const without = (startup: Buffer): Buffer => {
   return Buffer.concat([head, body])
 }
 
-/** A connection to Postgres, and the server's messages at login. */
+/** A connection to Postgres, with the messages that the server sent at login. */
 interface Server {
   readonly socket: Socket
   readonly login: Buffer
@@ -106,7 +109,7 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
   const sockets = new Set<Socket>()
   const idle: Array<Server> = []
   const state = { isStarting: false, clients: 0 }
-  /** The messages of one login, which PgBouncer keeps and sends to clients without a server. */
+  /** The messages of one login, which PgBouncer stores and sends to clients without a server connection. */
   let greeting: Buffer = Buffer.alloc(0)
 
   const serve = async (
@@ -123,7 +126,7 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
         client.write(frame)
         if (frame[0] !== 0x5a) return
         cycles -= 1
-        // Ready and not in a transaction
+        // Ready for a query, and not in a transaction
         if (options.mode === "session" || cycles > 0 || frame[5] !== 0x49) return
         server = undefined
         idle.push(taken)

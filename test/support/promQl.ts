@@ -3,11 +3,11 @@ import { parser } from "@prometheus-io/lezer-promql"
 /** A selector of a query, with the operations around it. */
 export interface Selected {
   readonly metric: string
-  /** The labels of its matchers. */
+  /** The label names in its matchers. */
   readonly labels: ReadonlyArray<string>
-  /** Functions, aggregations and `unless` around it, the nearest first. */
+  /** Functions, aggregations and `unless` around it, from the inside out. */
   readonly within: ReadonlyArray<string>
-  /** The labels of `by (…)` around it. */
+  /** The labels of the surrounding `by (…)`. */
   readonly groupedBy: ReadonlyArray<string>
 }
 
@@ -17,7 +17,7 @@ const ancestors = function* (node: Node): Generator<Node> {
   for (let up = node.parent; up !== null; up = up.parent) yield up
 }
 
-/** The selectors of a query; throws if Prometheus' grammar does not accept it. */
+/** The selectors of a query. Throws if the query does not conform to Prometheus's grammar. */
 export const selectedBy = (query: string): ReadonlyArray<Selected> => {
   const textOf = ({ from, to }: Node) => query.slice(from, to)
   const found: Array<Selected> = []
@@ -47,13 +47,13 @@ export const selectedBy = (query: string): ReadonlyArray<Selected> => {
   return found
 }
 
-/** A metric of `/metrics`: its type, and the labels of its series. */
+/** A metric of `/metrics`: its type and the labels of its series. */
 export interface Scraped {
   readonly type: string
   readonly labels: Set<string>
 }
 
-/** The series of a scrape by the names that queries use: a histogram has three. */
+/** The series of a scrape by the names that queries use; a histogram has three. */
 export const scrapedOf = (text: string): ReadonlyMap<string, Scraped> => {
   const types = new Map<string, string>()
   const scraped = new Map<string, Scraped>()

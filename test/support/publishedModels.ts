@@ -1,7 +1,7 @@
 /**
  * Schemas in the form in which fal and Replicate publish them: fal's OpenAPI 3.0 documents of the queue
- * (`/api/openapi/queue/openapi.json?endpoint_id=…`), Replicate's `GET /v1/models/{owner}/{name}` with the schema that Cog
- * writes. Read in fal's and Replicate's documentation on 2026-11-26; the models are invented.
+ * (`/api/openapi/queue/openapi.json?endpoint_id=…`), and Replicate's `GET /v1/models/{owner}/{name}` with the schema
+ * that Cog writes. According to their documentation as of 2026-11-26; the models are invented.
  */
 
 const json = (schema: object) => ({ content: { "application/json": { schema } } })
@@ -107,7 +107,7 @@ export const falDocument = (
   security: [{ apiKeyAuth: [] }]
 })
 
-/** A model that edits pictures. */
+/** A model that edits images. */
 export const falImages = falDocument(
   "acme-ai/brush/edit",
   "image-to-image",
@@ -151,7 +151,7 @@ export const falImages = falDocument(
   }
 )
 
-/** A model that makes a video of a picture; its file says only by its place what it is. */
+/** An image-to-video model. Only the position of its file in the output shows that it is a video. */
 export const falVideo = falDocument(
   "acme-ai/film",
   "image-to-video",
@@ -203,7 +203,7 @@ export const replicateModelOf = (schema: object, more: object = {}) => ({
   ...more
 })
 
-/** An official model of pictures: files are strings with the format `uri`, choices are references. */
+/** An official image model: files are strings with the format `uri`, and choices are references. */
 export const replicateImages = replicateModelOf(
   cog(
     {
@@ -239,7 +239,7 @@ export const replicateImages = replicateModelOf(
   }
 )
 
-/** A model of a user that describes a picture in words. */
+/** A user's model that describes an image. */
 export const replicateCaption = replicateModelOf(
   cog(
     {

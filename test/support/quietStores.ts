@@ -8,8 +8,8 @@ import { runFolderPrefix, startServer, stopServer } from "./postgresProcess.ts"
 import { singleStores } from "./stores.ts"
 
 /**
- * A server for a single test file, with one connection: an open transaction in any database of a server, such as
- * those of other tests, prevents Postgres from recomputing which rows are dead.
+ * A Postgres server for a single test file, with one connection. On a shared server, an open transaction in any
+ * database, such as another test's, would prevent Postgres from recomputing which rows are dead.
  */
 const ownPostgres = Layer.unwrap(
   Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { connect } from "node:net"
 import type { HttpResult } from "./gateway.ts"
 import { ownClock } from "./ownClock.ts"
 
-/** Sends raw bytes and returns all bytes received until the connection closed. */
+/** Sends raw bytes and returns everything received until the connection closed. */
 export const rawHttp = (
   port: number,
   send: (write: (bytes: string | Buffer) => boolean) => unknown
@@ -29,7 +29,7 @@ export const rawHttp = (
       })
   )
 
-/** Sends each request when the previous response is complete; the last one closes the connection. */
+/** Sends each request once the previous response is complete. The last request closes the connection. */
 export const rawSequence = (port: number, requests: ReadonlyArray<string>) =>
   Effect.promise(
     () =>
@@ -56,7 +56,7 @@ export const rawSequence = (port: number, requests: ReadonlyArray<string>) =>
       })
   )
 
-/** Every response of a connection, in order. Chunked bodies are not read. */
+/** All responses on a connection, in order. Chunked bodies are not decoded. */
 export const rawResponses = (text: string): ReadonlyArray<HttpResult> => {
   const answers: Array<HttpResult> = []
   for (let rest = text; rest !== "";) {

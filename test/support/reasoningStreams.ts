@@ -1,9 +1,9 @@
-/** Streams of reasoning models: 20,000 tokens that only the usage figures report. */
+/** Streams of reasoning models, whose 20,000 tokens only appear in the usage figures. */
 export interface ReasoningStream {
   readonly path: string
   readonly body: object
   readonly events: ReadonlyArray<string>
-  /** The text that the client has read when it leaves, by moment. */
+  /** The text that the client has read before it disconnects, by moment. */
   readonly moments: Readonly<Record<string, string>>
 }
 

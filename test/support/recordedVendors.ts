@@ -3,7 +3,7 @@ import { geminiScript, mockGemini } from "./mockGemini.ts"
 import { mockOpenAi, openAiScript } from "./mockOpenAi.ts"
 import { startGateway } from "./passthroughGateway.ts"
 
-/** A gateway in front of recorded vendors of the three dialects. `reset` restores their scripts between two tests. */
+/** A gateway in front of recorded vendors of the three dialects. `reset` restores their scripts between tests. */
 export const startBeforeVendors = async () => {
   const openai = await mockOpenAi()
   const anthropic = await mockAnthropic()

@@ -60,13 +60,13 @@ const runningAt = (host: string) =>
     })
   )
 
-/** On the embedded store, with the real clock; `env`: docs/reference/configuration.md#variables */
+/** Runs on the embedded store with the real clock. `env`: docs/reference/configuration.md#variables */
 export const runningGateway = (
   env: Record<string, string> = {},
   bounds: ListenerBounds = listenerBounds,
-  /** Responds to each webhook attempt instead of its receiver. */
+  /** Responds to webhook attempts in place of their receivers. */
   receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>,
-  /** A browser makes passkeys for a name only. */
+  /** `localhost` for passkeys, which browsers create only for a host name. */
   host: "127.0.0.1" | "localhost" = "127.0.0.1"
 ) =>
   Layer.unwrap(
@@ -102,7 +102,7 @@ export const runningGateway = (
     })
   ).pipe(Layer.provideMerge(Gateway.platform))
 
-/** Sends a request with the running gateway's key; the path may be a whole URL. */
+/** Sends a request with the running gateway's key. The path may be a complete URL. */
 export const call = (path: string, init: RequestInit = {}) =>
   Effect.flatMap(Running, ({ key, url }) =>
     Effect.promise(() =>

@@ -1,4 +1,4 @@
-/** s3rver has no types: these are the parts that the tests use. */
+/** The parts of s3rver that the tests use; the package has no types. */
 declare module "s3rver" {
   export default class S3rver {
     constructor(options: {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 
-/** A schema folder: migrations, and files with functions. */
+/** A schema folder with migrations and with files of functions. */
 export const schemaFolder = (
   files: Record<string, string>,
   functions: Record<string, string> = {},
@@ -25,7 +25,7 @@ export const schemaFolder = (
       writeFileSync(join(path, "upgrade.sql"), upgrade)
       write(files)
       writeFunctions(functions)
-      // Without a trailing slash, as a caller may write it.
+      // Without a trailing slash, as callers may write it
       return { path, write, writeFunctions, options: { directory: pathToFileURL(path) } }
     }),
     ({ path }) => Effect.sync(() => rmSync(path, { recursive: true }))

@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { removeTemporaryFolders } from "./temporaryFolder.ts"
 
-/** The seed of all generated cases. `TEST_SEED` sets another one. */
+/** The seed of all generated cases. Override it with `TEST_SEED`. */
 const seed = Number(process.env.TEST_SEED ?? 20_261_122)
 
 fc.configureGlobal({ seed })
@@ -12,12 +12,12 @@ beforeEach(({ onTestFailed }) => {
   onTestFailed(() => console.error(`TEST_SEED=${seed}`))
 })
 
-// An embedded store of an earlier file leaves WebAssembly without its optimizing compiler (ADR 0233)
+// An embedded store in an earlier file may have disabled V8's optimizing compiler for WebAssembly (ADR 0233)
 beforeAll(() => {
   for (const flag of ["--no-liftoff-only", "--wasm-tier-up", "--wasm-dynamic-tiering"]) {
     setFlagsFromString(flag)
   }
 })
 
-// The last hook of each file
+// Runs as the last hook of each file
 afterAll(removeTemporaryFolders)

@@ -10,7 +10,7 @@ export const startSilentProxy = async (targetPort: number) => {
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: false }, (client) => {
     const target = connect(targetPort, "127.0.0.1")
-    // A connection that has lost data stays silent to its end
+    // A connection that has lost data stays silent for the rest of its life
     let isCut = false
     const passes = (direction: "requests" | "responses") => {
       if (swallows === "all" || swallows === direction) isCut = true
@@ -27,7 +27,7 @@ export const startSilentProxy = async (targetPort: number) => {
       from.on("error", () => {})
       from.on("close", () => {
         sockets.delete(from)
-        // The end of a side is passed on or dropped like its data
+        // The end of a direction is passed on or dropped like its data
         if (passes(direction)) to.destroy()
       })
     }

@@ -16,7 +16,7 @@ export const beginPost = Effect.fnUntraced(function* (
       start: (controller) => void (sender = controller),
       pull: () => asked.resolve()
     },
-    // Asks for bytes only when there is a reader
+    // Requests bytes only when there is a reader
     { highWaterMark: 0 }
   )
   const init: RequestInit & { readonly duplex: "half" } = {

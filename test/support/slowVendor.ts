@@ -6,8 +6,8 @@ import { pause } from "./until.ts"
 import { pixel } from "./upstreams/Upstream.ts"
 
 /**
- * DashScope, Gemini and OpenAI on one port. A prompt sets the duration of its response in milliseconds: `slow=3000`;
- * `hang` gets no response. Asynchronous jobs run forever.
+ * DashScope, Gemini and OpenAI on one port. The prompt sets how long a response takes in milliseconds, such as
+ * `slow=3000`; with `hang` there is no response. Asynchronous jobs run forever.
  */
 export const startSlowVendor = async () => {
   const vendor = { submits: 0, jobs: 0, calls: 0, polls: 0 }

@@ -13,15 +13,17 @@ import { compileCache } from "./compiled.ts"
 /** The root folder of the project. */
 export const projectFolder = fileURLToPath(new URL("../../", import.meta.url))
 
-/** Ports outside the system's ephemeral range: no connection and no listener on port 0 receives one. */
+/**
+ * Ports outside the system's ephemeral range, so that neither connections nor listeners on port 0 receive one of them.
+ */
 const reservedPorts = { first: 15_000, count: 15_000 }
 
-/** A file for each reserved port, with the process that reserved it. */
+/** Contains a file per reserved port, which names the process that reserved it. */
 const reservations = join(tmpdir(), "gateway-test-ports")
 
 /**
- * A port that stays free until it is bound, even while the process on it restarts: no other test, of this run or
- * another, gets it before this process has ended.
+ * A port that stays free until it is bound, even while the process on it restarts. No other test, of this or another
+ * run, gets it before this process has ended.
  */
 export const freePort = async (): Promise<number> => {
   const port = reservedPorts.first + randomInt(reservedPorts.count)
@@ -42,7 +44,7 @@ const reserve = (file: string): boolean => {
     writeFileSync(file, String(process.pid), { flag: "wx" })
     return true
   } catch {
-    // A later call may reuse the reservation of an ended process
+    // A later call may reuse the reservation of a process that has ended
     if (!isAlive(ownerOf(file))) rmSync(file, { force: true })
     return false
   }
@@ -81,13 +83,15 @@ process.once("exit", () => {
   for (const child of children) child.kill("SIGKILL")
 })
 
-/** A test that ran out of time leaves its process behind: it ends with this one at the latest. */
+/**
+ * Kills the child when this process exits at the latest, because a test that times out leaves its processes running.
+ */
 export const killAtExit = (child: ChildProcess): void => {
   children.add(child)
   child.once("exit", () => children.delete(child))
 }
 
-/** Runs a command without this process's environment, except what finds programs and temporary files. */
+/** Runs a command with only those variables of this process that are needed to find programs and temporary files. */
 export const run = (
   command: string,
   words: ReadonlyArray<string>,
@@ -118,7 +122,7 @@ export const run = (
   }
 }
 
-/** Waits until `look` returns something; fails after a minute or when the process has ended. */
+/** Waits until `look` returns something. Fails after a minute, or when the process has ended. */
 export const until = async <A>(
   service: Spawned,
   look: () => Promise<A | undefined>
@@ -137,7 +141,7 @@ export const untilReady = (service: Spawned, port: number) =>
     (await fetch(`http://127.0.0.1:${port}/readyz`)).ok ? true : undefined
   )
 
-/** Asserts that the console is served: its page, and the script that it names. */
+/** Asserts that the console is served: its page, and the script that the page references. */
 export const assertConsole = async (port: number): Promise<void> => {
   const page = await fetch(`http://127.0.0.1:${port}/console`)
   const script = / src="([^"]+)"/u.exec(await page.text())?.[1] ?? ""

@@ -4,8 +4,8 @@ import { makeResolve } from "../../src/egress/Resolver.ts"
 import { startNameServer } from "./nameServer.ts"
 
 /**
- * A program for either runtime: looks up 50 names that never resolve, and at the same time 50 that do, reads a file
- * and makes a system lookup. Prints the results as JSON.
+ * A program for both runtimes. Looks up 50 names that never resolve and at the same time 50 that do, reads a file, and
+ * does a system lookup. Prints the results as JSON.
  */
 await using server = await startNameServer((name) =>
   name.endsWith(".stalled.test") ? "silent" : "address"

@@ -8,7 +8,7 @@ import { Secrets } from "../../src/process/secrets/Secrets.ts"
 import * as Hints from "../../src/process/signals/Hints.ts"
 import { adminToken } from "./gateway.ts"
 
-/** Another process over this store, which it shares; it runs until the scope closes. */
+/** Another process that shares this store. It runs until the scope closes. */
 export const startProcess = (store: Context.Context<Database>, MASTER_KEY: string) =>
   Layer.build(Process.layer).pipe(
     Effect.provide(

@@ -4,7 +4,7 @@ import { join } from "node:path"
 /** The file with the process id of a run's browser. */
 export const browserPidFile = (folder: string) => join(folder, "chromium.pid")
 
-/** Ends the browser of the run with all its processes, if a test has started one. */
+/** Stops the run's browser with all its processes, if a test has started it. */
 export const stopBrowser = (folder: string): void => {
   try {
     process.kill(-Number(readFileSync(browserPidFile(folder), "utf8")), "SIGKILL")

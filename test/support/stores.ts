@@ -22,16 +22,16 @@ import { returnStore, takeStore } from "../../src/testing/UsedStores.ts"
 import { serverUrl } from "./postgresProcess.ts"
 import { giveBack, lookAt, takeUsed } from "./usedDatabases.ts"
 
-/** Puts a store into a data folder; the service opens it like one from an earlier start on the same day. */
+/** Copies a store into a data folder. The service opens it as if an earlier start on the same day had created it. */
 export const prepareDataDir = async (dataDir: string) => {
   mkdirSync(dataDir, { recursive: true })
   const { fill, hash } = startedStore(DateTime.nowUnsafe())
   const folder = await storeFolder(hash, fill)
-  // With promises the 800 files would take five times as long
+  // Synchronous, because with promises the 800 files would take five times as long
   cpSync(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
 }
 
-/** An empty embedded store in memory, as an earlier start of the service on the clock's day left it. */
+/** An empty embedded in-memory store, as an earlier start of the service on the clock's day left it. */
 export const startedDatabase: Layer.Layer<Database> = Layer.unwrap(
   Effect.gen(function* () {
     const { fill, hash } = startedStore(yield* DateTime.now)
@@ -39,7 +39,7 @@ export const startedDatabase: Layer.Layer<Database> = Layer.unwrap(
   })
 )
 
-/** An empty embedded store in memory, migrated. */
+/** An empty embedded in-memory store that has been migrated. */
 export const embeddedDatabase: Layer.Layer<Database> = Layer.unwrap(
   Effect.map(migratedTemplate, (template) => layerOf(schemaHash(), template))
 )
@@ -57,11 +57,11 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
-/** A connection to the administrator's database: each is a process of the server. */
+/** A connection to the administrator's database. Each one is a process of the server. */
 const administrator = (server: URL) =>
   layerPostgres({ url: Redacted.make(server.href), maxConnections: 1 })
 
-/** A statement of the administrator. */
+/** Runs a statement as the administrator. */
 const administer = Effect.fnUntraced(function* (statement: string) {
   const server = yield* postgresServer
   yield* Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
@@ -70,7 +70,7 @@ const administer = Effect.fnUntraced(function* (statement: string) {
   )
 })
 
-/** A new database on the server. Returns its URL. */
+/** Creates a database on the server and returns its URL. */
 const createDatabase = Effect.fnUntraced(function* (template: string) {
   const name = `test_${randomBytes(8).toString("hex")}`
   yield* administer(`CREATE DATABASE ${name} TEMPLATE ${template}`)
@@ -82,11 +82,11 @@ const createDatabase = Effect.fnUntraced(function* (template: string) {
 const dropDatabase = ({ pathname }: URL) =>
   administer(`DROP DATABASE IF EXISTS ${pathname.slice(1)} WITH (FORCE)`)
 
-/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
+/** An empty new database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = (options?: { readonly template?: string }) =>
   Effect.acquireRelease(createDatabase(options?.template ?? "template0"), dropDatabase)
 
-/** A database of this name from which fresh ones are copied; created once per server. */
+/** Creates the template database of this name, once per server. */
 const makeTemplate = <E>(name: string, fill: Effect.Effect<unknown, E, Database>) =>
   Effect.gen(function* () {
     const server = yield* postgresServer
@@ -126,13 +126,13 @@ const templateNamed = <E>(name: string, fill: Effect.Effect<unknown, E, Database
 const templateOf = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
   Effect.promise(() => templateNamed(`template_${hash.replaceAll("-", "_")}`, fill))
 
-/** A fresh copy of a template database, or an emptied used one. Returns its URL. */
+/** A new copy of a template database, or a used one that has been emptied. Returns its URL. */
 const copyOf = Effect.fnUntraced(function* <E>(
   hash: string,
   fill: Effect.Effect<unknown, E, Database>
 ) {
   const template = yield* templateOf(hash, fill)
-  // On a server of the developer, databases kept for the next test would never be dropped
+  // On a developer's own server, databases that are kept for the next test would never be dropped
   if (process.env.TEST_DATABASE_URL !== undefined) return yield* freshDatabase({ template })
   const { url } = yield* Effect.acquireRelease(
     Effect.suspend(() => {
@@ -149,16 +149,16 @@ const copyOf = Effect.fnUntraced(function* <E>(
   return url
 })
 
-/** An empty migrated database on the server, until the scope closes. Returns its URL. */
+/** An empty migrated database on the server until the scope closes. Returns its URL. */
 export const migratedDatabaseUrl = Effect.suspend(() => copyOf(schemaHash(), Migrations.migrate()))
 
-/** The same, as left by an earlier start of the service on this day. */
+/** An empty database as an earlier start of the service on this day left it. Returns its URL. */
 const startedDatabaseUrl = Effect.fnUntraced(function* (day: DateTime.Utc) {
   const { fill, hash } = startedStore(day)
   return yield* copyOf(hash, fill)
 })
 
-/** For a process, which uses the real clock. */
+/** A database for a separate process, which uses the real clock. */
 export const processDatabaseUrl = Effect.suspend(() => startedDatabaseUrl(DateTime.nowUnsafe()))
 
 const postgresOver = (url: Effect.Effect<URL, never, Scope.Scope>, maxConnections?: number) =>
@@ -171,26 +171,26 @@ const postgresOver = (url: Effect.Effect<URL, never, Scope.Scope>, maxConnection
     )
   ).pipe(Layer.orDie)
 
-/** A fresh migrated database on a real Postgres. */
+/** A new migrated database on a real Postgres. */
 export const postgresDatabase: Layer.Layer<Database> = postgresOver(migratedDatabaseUrl)
 
-/** Only migrated. */
+/** Stores that are migrated but were never started. */
 const migratedStores = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** As an earlier start of the service on the clock's day left them: without rows, with its partitions. */
+/** Stores as an earlier start of the service on the clock's day left them: without rows, with its partitions. */
 export const stores = {
   postgres: postgresOver(Effect.flatMap(DateTime.now, startedDatabaseUrl)),
   embedded: startedDatabase
 }
 
-/** A fresh copy of the migrated database: the tables of an emptied one have pages, which affect plans. */
+/** A database that was never used: the tables of an emptied one still have pages, which affect plans. */
 const unusedDatabaseUrl = Effect.suspend(() =>
   Effect.flatMap(templateOf(schemaHash(), Migrations.migrate()), (template) =>
     freshDatabase({ template })
   )
 )
 
-/** The same, embedded. */
+/** The same for the embedded store. */
 const unusedEmbedded: Layer.Layer<Database> = Layer.unwrap(
   Effect.map(migratedTemplate, (loadDataDir) =>
     layerSession(
@@ -202,7 +202,7 @@ const unusedEmbedded: Layer.Layer<Database> = Layer.unwrap(
   )
 )
 
-/** Both stores, never used before, with one connection each, whose own statistics count all its statements. */
+/** Both stores, never used before, with a single connection each, so that its statistics cover all statements. */
 export const singleStores = {
   postgres: postgresOver(unusedDatabaseUrl, 1),
   embedded: unusedEmbedded
@@ -219,8 +219,8 @@ const describeEach =
   }
 
 /**
- * The same suite on both stores. Use the layer with `layer(database)((it) => …)` of `@effect/vitest` for one fresh
- * database per suite, or `Effect.provide` for one per test.
+ * Runs the same suite on both stores. Use the layer with `layer(database)((it) => …)` of `@effect/vitest` for one new
+ * database per suite, or with `Effect.provide` for one per test.
  */
 export const describeStores = describeEach(stores)
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 
-/** The rows of every table as JSON, sorted by content; rows of day partitions are listed under their table. */
+/** The rows of every table as JSON, sorted by content. Rows of daily partitions are listed under their table. */
 export const contents = Effect.gen(function* () {
   const sql = yield* SqlClient
   const tables = yield* sql<{ name: string }>`

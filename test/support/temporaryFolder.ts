@@ -2,19 +2,19 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** A file system in memory, if there is one, where no other work on the disk delays an fsync. */
+/** An in-memory file system if there is one, so that other disk activity does not delay an fsync. */
 export const inMemory = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 const made = new Set<string>()
 
-/** A new folder, which is removed after the tests of the file, even if they fail (`seed.ts`). */
+/** Creates a folder that is removed after the file's tests, even if they fail (`seed.ts`). */
 export const temporaryFolder = (name: string, parent = tmpdir()): string => {
   const folder = mkdtempSync(join(parent, `gateway-${name}-`))
   made.add(folder)
   return folder
 }
 
-/** A process that is still ending may write into its folder. */
+/** Retries, because a process that is still ending may write into its folder. */
 const retries = { maxRetries: 20, retryDelay: 100 }
 
 export const removeTemporaryFolders = (): void => {
@@ -22,5 +22,5 @@ export const removeTemporaryFolders = (): void => {
   made.clear()
 }
 
-// A file without a running test has no hooks
+// Outside of a test file there are no hooks
 process.once("exit", removeTemporaryFolders)

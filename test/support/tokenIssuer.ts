@@ -5,7 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { baseUrl } from "./gateway.ts"
 
-/** An issuer of JWT access tokens on loopback, which also issues what no honest issuer would. */
+/** An issuer of JWT access tokens on loopback that also issues tokens that no honest issuer would. */
 
 interface SigningKey {
   readonly kid: string
@@ -31,7 +31,7 @@ const publicOf = ({ alg, key, kid }: SigningKey): JsonWebKey => ({
 
 const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url")
 
-/** Signs by the algorithm of the header, which may be one that is never accepted. */
+/** Signs with the algorithm in the header, which may be one that is never accepted. */
 const signed = (header: Record<string, unknown>, claims: object, by: SigningKey): string => {
   const text = `${encode(header)}.${encode(claims)}`
   if (header["alg"] === "none") return `${text}.`
@@ -46,9 +46,9 @@ const signed = (header: Record<string, unknown>, claims: object, by: SigningKey)
 interface State {
   keys: ReadonlyArray<SigningKey>
   isDown: boolean
-  /** Instead of the keys. */
+  /** The response to return instead of the keys. */
   answer: string | undefined
-  /** How often the keys were asked for. */
+  /** How often the keys were requested. */
   reads: number
 }
 
@@ -96,7 +96,10 @@ interface Issued {
 
 let issued = 0
 
-/** A token of five minutes for this gateway with the scope `inference`, unless the options say otherwise. */
+/**
+ * A token for this gateway that is valid for five minutes and has the scope `inference`, unless the options say
+ * otherwise.
+ */
 export const issueToken = Effect.fnUntraced(function* ({ by, claims, header }: Issued = {}) {
   const { issuer, state } = yield* TokenIssuer
   const key = by ?? state.keys[0]!

@@ -1,8 +1,8 @@
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 /**
- * Polls in real time, at growing intervals, until the result is not `false`. Throws after the time limit. The default
- * limit asserts nothing; it only ends hanging tests.
+ * Polls in real time at growing intervals until the result is not `false`. Throws after the time limit. The default
+ * limit is not an assertion; it only ends hanging tests.
  */
 export const until = async <A>(
   ask: () => A | false | undefined | Promise<A | false | undefined>,

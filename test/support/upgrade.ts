@@ -7,7 +7,7 @@ import * as Migrations from "../../src/db/Migrations.ts"
 import { schemaFolder } from "./schemaFolder.ts"
 import { freshDatabase } from "./stores.ts"
 
-/** Puts a row of the table into the table; its callers take turns. */
+/** SQL functions that build a row and insert it. A row lock makes their callers take turns. */
 export const functions = (values: string) => ({
   "things.sql": `create or replace function thing_row(n int) returns things language plpgsql as $$
   begin
@@ -23,7 +23,7 @@ create or replace function thing_add(n int) returns int language plpgsql as $$
 
 export const colour = "alter table things add column colour text"
 
-/** A database of the previous release, with the steps of a process of the new release and other sessions. */
+/** A database of the previous release, with the steps of a process of the new release and with other sessions. */
 export const upgraded = Effect.gen(function* () {
   const url = yield* freshDatabase()
   const sessionAt = ({ href }: URL) =>
@@ -53,7 +53,7 @@ export const upgraded = Effect.gen(function* () {
       Effect.provideService(SqlClient, sql),
       Effect.provide(Logger.layer([logger]))
     )
-  /** Waits until this many tries have failed and the next one waits for the clock. */
+  /** Waits until this many tries have failed and the next one is waiting for the clock. */
   const untilWarned = (tries: number) =>
     Effect.suspend(() => (warnings.length === tries ? Effect.void : Effect.fail("not yet"))).pipe(
       Effect.retry(Schedule.spaced("20 millis")),
@@ -84,7 +84,7 @@ export const upgraded = Effect.gen(function* () {
   }
 })
 
-/** A role that may use objects owned by others, until the scope closes. Its password is its name. */
+/** A role that may use objects that others own, until the scope closes. Its password is its name. */
 export const makeRole = (sql: SqlClient) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
@@ -101,10 +101,10 @@ export const makeRole = (sql: SqlClient) =>
       ).pipe(Effect.ignore)
   )
 
-/** As pg_dump locks it. */
+/** The lock that pg_dump takes. */
 export const lockOthers = "LOCK TABLE others IN ACCESS SHARE MODE"
 
-/** Keeps the locks of this statement, like pg_dump or a forgotten transaction, until `use` has ended. */
+/** Holds this statement's locks until `use` has ended, like pg_dump or a forgotten transaction. */
 export const whileLocked = <A, E, R>(
   sql: SqlClient,
   lock: string,
@@ -121,7 +121,7 @@ export const whileLocked = <A, E, R>(
     })
   ).pipe(Effect.scoped)
 
-/** Begins a call while `migrate` waits for a table, until the call waits for the upgrade. */
+/** Starts a call while `migrate` waits for a table, and waits until the call is blocked by the upgrade. */
 export const callDuring = <A, E, B, E2, R, R2>(
   { other, waiting }: Pick<Effect.Success<typeof upgraded>, "other" | "waiting">,
   migrate: Effect.Effect<A, E, R>,
@@ -139,7 +139,7 @@ export const callDuring = <A, E, B, E2, R, R2>(
     })
   )
 
-/** Whether a session waits for a table. */
+/** Whether a session is waiting for a table. */
 export const tryingIn = (sql: SqlClient) =>
   Effect.map(
     sql`

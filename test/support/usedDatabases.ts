@@ -5,12 +5,12 @@ import { rowCountsSql, schemaCatalogs, sequencesSql } from "../../src/testing/Ro
 import type { RowCounts } from "../../src/testing/RowCounts.ts"
 
 /**
- * Databases of the run's server that tests have finished with. Copying one from its template and dropping it costs
- * the server four times as much as emptying it, so the next test with that template gets a used one. A database whose
- * schema or initial rows were changed is dropped instead.
+ * Databases on the run's server that tests have finished with. Copying a database from its template and dropping it
+ * costs the server four times as much as emptying it, so the next test with the same template gets a used one. A
+ * database whose schema or initial rows were changed is dropped instead.
  */
 const idle: Array<UsedDatabase> = []
-/** Most databases kept per worker and template: a test seldom uses more at once. */
+/** How many databases are kept per worker and template; a test seldom uses more at once. */
 const idleMax = 3
 
 export interface UsedDatabase {
@@ -23,13 +23,13 @@ export interface UsedDatabase {
 interface Initial {
   /** Rows inserted, updated and deleted, by table, including the catalogs that schema changes write to. */
   readonly counts: RowCounts
-  /** Tables with rows. */
+  /** Tables with initial rows. */
   readonly filled: ReadonlyArray<string>
   /** A statement that resets the sequences. */
   readonly sequences: string
 }
 
-/** Takes a database that was used before and has been emptied. */
+/** Takes a used database that has been emptied. */
 export const takeUsed = (template: string): UsedDatabase | undefined => {
   const found = idle.findIndex((it) => it.template === template)
   return found < 0 ? undefined : idle.splice(found, 1)[0]
@@ -46,10 +46,10 @@ export const lookAt = Effect.fnUntraced(function* (template: string, url: URL) {
   return { template, url, initial } satisfies UsedDatabase
 })
 
-/** One state per template, because its copies are alike. */
+/** One state per template, because all copies of it are equal. */
 const known = new Map<string, Initial>()
 
-/** Empties the database for the next test. False if it must be dropped. */
+/** Empties the database for the next test. False if it has to be dropped. */
 export const giveBack = (database: UsedDatabase) =>
   within(database.url, reset(database.initial)).pipe(
     Effect.map((isReset) => {
@@ -78,9 +78,9 @@ const reset = Effect.fnUntraced(function* (initial: Initial) {
   return [...after].every(([table, count]) => count === initial.counts.get(table))
 })
 
-/** Ends the other sessions, because their statistics are written only when they have ended. */
+/** Ends the other sessions, because their statistics are only written when they end. */
 const endOthers = Effect.flatMap(
-  // The sessions of this database are found before one is ended
+  // Materialized, so that all sessions of this database are found before the first one is ended
   run(`WITH others AS MATERIALIZED (
          SELECT pid FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid())
@@ -88,7 +88,7 @@ const endOthers = Effect.flatMap(
   (left) => (left.length === 0 ? Effect.void : Effect.die(new Error("a session does not end")))
 )
 
-/** The schema, and the statistics of the planner. */
+/** The catalogs of the schema and of the planner's statistics. */
 const catalogs = [...schemaCatalogs, "pg_namespace", "pg_statistic"]
 
 const countsNow = Effect.map(

@@ -4,17 +4,17 @@ import { SqlClient } from "effect/sql"
 import { layerEmbedded } from "../../src/db/Database.ts"
 import type { GatewayProcess } from "./gatewayProcess.ts"
 
-/** The task of a batch or response of a vendor's form, whose id ends with it. */
+/** The task of a vendor-format id of a batch or response, which ends with the task's id. */
 export const taskIdOf = (id: string) =>
   id.slice(-32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/u, "$1-$2-$3-$4-$5")
 
-/** Credits as the API shows them, in micro-credits. */
+/** Converts credits as the API shows them to micro-credits. */
 export const micro = (credits: string): bigint => {
   const [whole = "0", decimals = ""] = credits.split(".")
   return BigInt(whole) * 1_000_000n + BigInt(decimals.padEnd(6, "0"))
 }
 
-/** The sum of all receipts of a batch, and how many there are. */
+/** The sum and the number of all receipts of a batch. */
 export const receiptsOf = async (gateway: GatewayProcess, id: string) => {
   const found = { sum: 0n, count: 0 }
   let cursor = ""
@@ -30,7 +30,7 @@ export const receiptsOf = async (gateway: GatewayProcess, id: string) => {
   return found
 }
 
-/** What the ledger has captured for each batch, of a service that has ended. */
+/** What the ledger captured for each batch, read from the data folder of a service that has ended. */
 export const capturesIn = (dataDir: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -37,7 +37,7 @@ export const newEvent = (type = "task.created") => {
 
 export const newTaskId = () => TaskId.make(randomUUID())
 
-/** A user with a wallet that holds `amount` credits. */
+/** A user with a wallet of `amount` credits. */
 export const newWallet = Effect.fnUntraced(function* (amount: number) {
   const users = yield* UserStore
   const wallets = yield* WalletStore
@@ -121,7 +121,7 @@ export const accept = Effect.fnUntraced(function* (
   return { taskId, outcome }
 })
 
-/** Ends a task: settles `captured` credits, or fails the task if that is `undefined`. */
+/** Ends a task: settles `captured` credits or, if that is `undefined`, fails the task. */
 export const finish = Effect.fnUntraced(function* (
   taskId: TaskId,
   captured: number | undefined,
@@ -194,7 +194,7 @@ export const callEnd = (
   usage: { inputTokens: 20, outputTokens: 40, counted: false }
 })
 
-/** Ends and begins calls in one transaction. */
+/** Ends and starts calls in one transaction. */
 export const writeCalls = Effect.fnUntraced(function* (batch: Partial<CallBatch>) {
   const calls = yield* CallStore
   return yield* calls.write({
@@ -219,7 +219,7 @@ export const reservation = (userId: UserId, needs: number, extra = 0) => ({
   extra: credits(extra)
 })
 
-/** An ended call that was drawn on the reservation of its key. */
+/** An ended call that drew on its key's reservation. */
 export const drawnCall = (start: CallStart, captured: number): DrawnCall => ({
   start,
   begunAt: 1_800_000_000_000,
@@ -243,9 +243,9 @@ export const writeReservations = Effect.fnUntraced(function* (batch: Partial<Res
 const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
- * Breaches of docs/reference/wallet.md#invariants, of one wallet or of all: must be 0. Rechecks `settled ≥ held ≥ 0`
- * (except for late charges) and the sums, although constraints state some of them, and that the rollup of usage
- * agrees with the ledger, the tasks and the receipts.
+ * The number of violations of docs/reference/wallet.md#invariants, for one wallet or all; must be 0. Rechecks `settled
+ * ≥ held ≥ 0` (except for late charges) and the sums, although constraints enforce some of them. Also checks that the
+ * usage rollup agrees with the ledger, the tasks and the receipts.
  */
 export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
   const sql = yield* PgClient.PgClient
@@ -367,7 +367,6 @@ export const walletOf = Effect.fnUntraced(function* (userId: UserId) {
   return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
 })
 
-/** The receipt of a call. */
 export const receiptOf = Effect.fnUntraced(function* ({ id, user }: CallStart) {
   const { rows } = yield* (yield* CallStore).search(user, { limit: 100 })
   return rows.find((row) => row.id === id)

@@ -10,7 +10,7 @@ export const docsBlock = (info: string): string => {
   return `${found}\n`
 }
 
-/** The signature test vectors that receivers read. */
+/** The test vectors for signatures, which receivers read. */
 export const testVectors = Schema.decodeSync(
   Schema.fromJsonString(
     Schema.NonEmptyArray(
@@ -28,7 +28,7 @@ export const testVectors = Schema.decodeSync(
   )
 )(docsBlock("json test-vectors"))
 
-/** The rows of the table under a heading, without its head. */
+/** The rows of the table under a heading, without the header row. */
 export const docsTable = (heading: string): ReadonlyArray<ReadonlyArray<string>> => {
   const section = text.split(`\n## ${heading}\n`)[1]?.split("\n\n|")[1]?.split("\n\n")[0] ?? ""
   return section

@@ -16,10 +16,10 @@ export interface Received {
   readonly atMillis: number
 }
 
-/** A status, optionally with a response text. */
+/** A status, optionally with a body. */
 type Answer = number | { readonly status: number; readonly text: string }
 
-/** An https receiver on loopback with its own certificate; it keeps all deliveries. */
+/** An https receiver on loopback with its own certificate. It records all deliveries. */
 export const startReceiver = async (
   answer: (received: Received, before: ReadonlyArray<Received>) => Answer | Promise<Answer> = () =>
     200
@@ -57,7 +57,7 @@ export const startReceiver = async (
     url: `https://localhost:${port}/hook`,
     received,
     ca: authority.ca,
-    /** The environment that a gateway process needs to trust it. */
+    /** The environment variables that make a gateway process trust it. */
     env: { NODE_EXTRA_CA_CERTS: caFile },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()

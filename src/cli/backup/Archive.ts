@@ -10,14 +10,14 @@ import { createGunzip, createGzip } from "node:zlib"
 import { syncPath } from "../../db/NewStore.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 
-/** A file of the archive, with its expected properties. */
+/** A file in the archive, with the properties that it must have. */
 const ArchivedFile = Schema.Struct({
   path: Schema.String,
   size: Schema.Int,
   sha256: Schema.String
 })
 
-/** The last entry, which truncated archives lack. */
+/** The last entry, so a truncated archive lacks it. */
 export const Manifest = Schema.Struct({
   format: Schema.Literal(1),
   created_at: Schema.String,
@@ -29,14 +29,14 @@ export type Manifest = typeof Manifest.Type
 const manifestName = "manifest.json"
 const decodeManifest = Schema.decodeUnknownEffect(Schema.fromJsonString(Manifest))
 
-/** A folder of the archive, and its excluded files. */
+/** A folder to archive, and the files to exclude. */
 export interface Source {
   readonly name: string
   readonly folder: string
   readonly isLeftOut: (path: string) => boolean
 }
 
-/** An interrupt aborts the signal. */
+/** Runs a promise whose signal aborts on interruption. */
 export const attempt = <A>(
   what: string,
   run: (signal: AbortSignal) => Promise<A>,
@@ -82,7 +82,7 @@ const entriesIn = async (source: Source) => {
   )
 }
 
-/** One file; its hash is known once it has been read. */
+/** Adds one file to the archive. Its hash is known once it has been read. */
 const fileEntry = (
   entry: Awaited<ReturnType<typeof entriesIn>>[number],
   note: (sha256: string) => void
@@ -99,7 +99,7 @@ const fileEntry = (
   return Tar.fileStream(entry.path, size, bytes, { mode: mode & 0o777, mtime })
 }
 
-/** Writes a `.tar.gz` that gets its name once it is complete and durable. Refuses to overwrite. */
+/** Writes a `.tar.gz`, which gets its final name once it is complete and durable. Never overwrites a file. */
 export const writeArchive = Effect.fnUntraced(function* (
   file: string,
   sources: ReadonlyArray<Source>,
@@ -127,7 +127,7 @@ export const writeArchive = Effect.fnUntraced(function* (
   )
   const remedy = "Name a file that does not exist yet, on a disk with room for it"
   yield* Effect.acquireUseRelease(
-    // A unique name: remains of a killed backup, and concurrent backups, do not interfere
+    // A unique name, so that leftovers of a killed backup and concurrent backups do not interfere
     Effect.sync(() => `${file}.${randomBytes(4).toString("hex")}.part`),
     (part) =>
       attempt(
@@ -164,7 +164,7 @@ const unreadable = (file: string, cause: unknown): CommandFault => {
   return failed(`${file}${isDamaged ? " is damaged" : ""}: ${message}`, "Use another backup")
 }
 
-/** Unpacks an archive into an empty folder, and checks every file against the manifest. */
+/** Unpacks an archive into an empty folder and checks every file against the manifest. */
 export const readArchive = Effect.fnUntraced(function* (file: string, folder: string) {
   const found = new Map<string, { readonly size: number; readonly sha256: string }>()
   let manifest: string | undefined
@@ -196,7 +196,8 @@ export const readArchive = Effect.fnUntraced(function* (file: string, folder: st
     })
   const source = createReadStream(file)
   const gunzip = createGunzip()
-  // Passes the error on, because both streams are read through one iterator: any failure is a fault of the archive
+  // Forwards the error, because both streams are read through one iterator. Any failure means that the archive is
+  // faulty
   source.once("error", (error) => gunzip.destroy(error))
   // An entry that is being written fails without the reason
   let reason: CommandFault | undefined

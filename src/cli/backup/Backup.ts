@@ -15,8 +15,8 @@ import { failed } from "../terminal/Fault.ts"
 import { attempt, readArchive, writeArchive } from "./Archive.ts"
 
 /**
- * Files that belong to the process holding the folder or to the file system, not to the store, and leftovers of a
- * killed process.
+ * Whether a file belongs not to the store but to the process that holds the folder or to the file system, or is a
+ * leftover of a killed process.
  */
 const isOfProcess = (path: string): boolean =>
   /^(?:gateway\.pid|gateway\.lock|lock\.sqlite.*|\.restore-.*|postgres\.new.*|lost\+found)$/u.test(
@@ -25,12 +25,12 @@ const isOfProcess = (path: string): boolean =>
 
 interface Folders {
   readonly dataDir: string
-  /** `undefined` for a bucket, which is not part of a backup. */
+  /** `undefined` for a bucket, which a backup does not include. */
   readonly artifacts: string | undefined
   readonly durable: boolean
 }
 
-/** The folders of the embedded store; other stores have their own tools. */
+/** The folders of the embedded store. Other stores have their own backup tools. */
 const embedded = Effect.gen(function* () {
   const { artifactStore, dataDir, database } = yield* AppConfig
   if (database._tag === "Postgres") {
@@ -55,11 +55,11 @@ const asFault = ({ message }: { readonly message: string }) => failed(message)
 
 const stopFirst = "Stop the service, and start it again after this"
 
-/** No other process writes to the folder until the scope closes. */
+/** Locks the folder, so that no other process writes to it until the scope closes. */
 const locked = (dataDir: string) =>
   Effect.mapError(lockDataDir(dataDir), ({ message }) => failed(message, stopFirst))
 
-/** Copies the embedded store, its secrets and its media while no process is using it. ADR 0221. */
+/** Copies the embedded store with its secrets and media while no process is using it. ADR 0221. */
 export const backup = Effect.fnUntraced(
   function* (file: string, version: string) {
     const { artifacts, dataDir } = yield* embedded
@@ -115,8 +115,8 @@ const isEmpty = (folder: string) =>
   })
 
 /**
- * Updates the schema to this program's version, which fails for a store of a newer program, and marks the store as
- * restored (docs/standbys.md). Returns the applied migrations and the number of tasks in doubt.
+ * Migrates the store to this program's version (which fails for the store of a newer program) and marks it as restored
+ * (docs/standbys.md). Returns the applied migrations and the number of tasks in doubt.
  */
 const markIn = (dataDir: string, durable: boolean) =>
   Effect.gen(function* () {
@@ -138,7 +138,7 @@ const markedTasks = {
   onSome: ({ tasksInDoubt }: Mark) => tasksInDoubt
 }
 
-/** A folder for the restore; remains of a killed restore are removed. */
+/** Creates a folder for the restore and removes the leftovers of a killed one. */
 const makeStaging = (folder: string) =>
   Effect.acquireRelease(
     attempt(folder, async () => {
@@ -152,7 +152,7 @@ const makeStaging = (folder: string) =>
 
 const stagingPrefix = ".restore-"
 
-/** The unpacked media on the file system of their destination, because a rename cannot cross file systems. */
+/** Puts the unpacked media on the file system of their destination, because a rename cannot cross file systems. */
 const mediaBeside = Effect.fnUntraced(function* (media: string, artifacts: string) {
   const devices = yield* attempt(artifacts, async () => {
     makeFolder(artifacts)
@@ -167,7 +167,7 @@ const mediaBeside = Effect.fnUntraced(function* (media: string, artifacts: strin
 })
 
 const moveInto = async (from: string, to: string) => {
-  // The store last: without it the folder is not a store yet
+  // The store is moved last: without it, the folder does not count as a store
   const names = (await readdir(from)).toSorted(
     (a, b) => Number(a === "postgres") - Number(b === "postgres")
   )
@@ -184,7 +184,7 @@ const overwrites = (folder: string) =>
     "Name an empty folder, or move its content away"
   )
 
-/** Puts a backup into empty folders, after every file was checked and the store was opened. ADR 0221. */
+/** Restores a backup into empty folders, after every file has been checked and the store could be opened. ADR 0221. */
 export const restore = Effect.fnUntraced(
   function* (file: string) {
     const { artifacts, dataDir, durable } = yield* embedded
@@ -231,7 +231,7 @@ export const restore = Effect.fnUntraced(
       await syncPath(dirname(dataDir))
       await unmarkRestore(dataDir)
     })
-    // Otherwise an interrupt would remove files that are not moved yet
+    // Uninterruptible, because cleaning up would remove files that are not moved yet
     yield* Effect.uninterruptible(move)
     return {
       data_dir: dataDir,

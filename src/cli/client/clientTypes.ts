@@ -2,9 +2,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const methods = ["get", "post", "patch", "delete"] as const
 
-/**
- * The text with which the document marks fields that accept inline media. docs/reference/models.md#media-in-bodies
- */
+/** The text by which the document marks fields that accept inline media. docs/reference/models.md#media-in-bodies */
 const inlineMedium = "data URI or Base64"
 
 /**
@@ -120,7 +118,7 @@ const declarationOf = (name: string, schema: Json, isBody: boolean): string => {
   return `${comment}export interface ${name} {\n${lines.join("\n")}\n}`
 }
 
-/** The type of a success; \`undefined\` for a stream of events, which is not an operation. */
+/** The type of a successful response. `undefined` for an event stream, which gets no operation. */
 const answerOf = (operation: Json): string | undefined => {
   const success = Object.entries(asObject(operation["responses"])).find(([status]) =>
     status.startsWith("2")
@@ -147,7 +145,7 @@ const operationLines = (route: string, operation: Json, answer: string): string 
   const found = asList(operation["parameters"]).map(asObject)
   const members = (["path", "query"] as const).flatMap((place) => {
     const inPlace = found
-      // A list as a file has no pages
+      // Omits `format`, because a list as a file has no pages
       .filter((it) => it["in"] === place && it["name"] !== "format")
       .map((it) => [String(it["name"]), typeOf(it["schema"]), it["required"] === true] as const)
     const isRequired = inPlace.some(([, , required]) => required)
@@ -213,7 +211,7 @@ const objectOf = (schema: Json): string => {
 
 const keyOf = (name: string): string => (/^[A-Za-z_]\w*$/u.test(name) ? name : JSON.stringify(name))
 
-/** Names, types, and whether they are required. */
+/** An object type from names, types, and whether each member is required. */
 const membersOf = (members: ReadonlyArray<readonly [string, string, boolean]>): string =>
   `{ ${members.map(([name, type, isRequired]) => `readonly ${keyOf(name)}${isRequired ? "" : "?"}: ${type}`).join("; ")} }`
 

@@ -2,7 +2,7 @@ import { Option } from "effect"
 import { Flag } from "effect/cli"
 import { DeliveryType, StreamedEventType } from "../../domain/Event.ts"
 
-/** `--events task.succeeded,task.failed`. docs/reference/webhooks.md#events */
+/** Parses the value of a flag such as `--events task.succeeded,task.failed`. docs/reference/webhooks.md#events */
 const namesOf = <A extends string>(
   known: ReadonlyArray<A>,
   byDefault: ReadonlyArray<A>,
@@ -26,7 +26,7 @@ const namesOf = <A extends string>(
 
 const streamed = StreamedEventType.literals
 
-/** Of an endpoint; `webhook.failing`, `key.expiring` and OpenAI's names must be asked for. */
+/** The events of an endpoint. `webhook.failing`, `key.expiring` and OpenAI's names are not included by default. */
 export const endpointEvents = namesOf(
   DeliveryType.literals,
   streamed,

@@ -7,7 +7,7 @@ import { note, print } from "../terminal/Output.ts"
 import { table } from "../terminal/Table.ts"
 import type { Column } from "../terminal/Table.ts"
 
-/** Flags of every list. */
+/** Flags that every list has. */
 export const pageFlags = {
   limit: Flag.Int("limit").pipe(
     Flag.withDescription("Maximum number of rows"),
@@ -23,7 +23,7 @@ export const pageFlags = {
   )
 }
 
-/** For the operator: the user. */
+/** The operator's flag that selects a user. */
 export const ofUser = {
   user: Flag.String("user").pipe(
     Flag.withMetavar("USER_ID"),
@@ -32,7 +32,7 @@ export const ofUser = {
   )
 }
 
-/** The operator reads a user's list, or the user its own. */
+/** Lets the operator read a user's list, and a user its own. */
 export const readBy = (
   user: Option.Option<string>,
   query: Readonly<Record<string, string | undefined>> = {}
@@ -50,7 +50,7 @@ export const id = (name: string, description: string) =>
     )
   )
 
-/** Times of a filter. */
+/** Flags that filter by time. */
 export const timeFlags = {
   since: Flag.String("since").pipe(
     Flag.withDescription("Created at this time or later, such as 2026-01-31T12:00:00Z"),
@@ -64,7 +64,6 @@ interface Page<Row> {
   readonly next_cursor: string | null
 }
 
-/** Reads one page of a list. */
 type ReadPage<Row> = (
   api: Management["Service"],
   query: { readonly limit: string; readonly cursor: string | undefined }
@@ -75,7 +74,7 @@ interface Wanted {
   readonly cursor: Option.Option<string>
 }
 
-/** Pages of a list, until there are `limit` rows or the list ends. docs/reference/http.md#lists */
+/** Reads pages until there are `limit` rows or the list ends. docs/reference/http.md#lists */
 export const readList = Effect.fnUntraced(function* <Row>(
   read: ReadPage<Row>,
   { cursor, limit }: Wanted
@@ -92,7 +91,7 @@ export const readList = Effect.fnUntraced(function* <Row>(
   return { data, next_cursor: next }
 })
 
-/** A list as a table, or as the document of the API. */
+/** Prints a list as a table, or as the API's JSON. */
 export const printList = Effect.fnUntraced(function* <Row>(
   read: ReadPage<Row>,
   wanted: Wanted,

@@ -10,12 +10,12 @@ import { failed } from "../terminal/Fault.ts"
 
 const taskId = "00000000-0000-7000-8000-000000000000"
 
-/** The vendors of `mediaModels`, which need no description. */
+/** The vendors of `mediaModels`, which need no description in the catalog. */
 const publishers = ["fal", "replicate"] as const
 
 export const decodeBody = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 
-/** The model in the file, and a body for it that passes its rules. */
+/** Reads the model from the file, and a valid body for it. */
 const readModel = Effect.fnUntraced(function* (file: string, name: string, text: string) {
   const content = yield* Effect.mapError(readFile(file), ({ message }) => failed(message))
   const catalog = makeVersion(content, null)
@@ -42,7 +42,7 @@ const body = Flag.String("body").pipe(
 )
 const name = Argument.String("model").pipe(Argument.withDescription("vendor/model"))
 
-/** `gateway models check`: a described model against a server that plays its vendor. docs/cli.md */
+/** `gateway models check`: runs a described model against a server that simulates its vendor. docs/cli.md */
 export const check = Command.make(
   "check",
   { name, file, body },

@@ -13,10 +13,10 @@ import { plain } from "../terminal/Table.ts"
 const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
   finding("service")(status, detail, remedy ?? null)
 
-/** Milliseconds for each response, because the doctor is used when services hang. */
+/** The timeout of each response in milliseconds. Short, because the doctor is used when services hang. */
 const timeout = 10_000
 
-/** Whether the service runs and accepts the given credentials. */
+/** Checks that the service runs and accepts the given credentials. */
 const serviceFindings = Effect.gen(function* () {
   const api = yield* Management
   const http = yield* HttpClient.HttpClient

@@ -10,7 +10,7 @@ import { CommandFault } from "../terminal/Fault.ts"
 import { note, print } from "../terminal/Output.ts"
 import { details } from "../terminal/Table.ts"
 
-/** The egress guard with the entries of `EGRESS_ALLOW`; wrong ones have their own finding in `doctor`. */
+/** The egress guard with the entries of `EGRESS_ALLOW`. Invalid entries are reported by `doctor`. */
 const guard = Layer.unwrap(
   Effect.map(AppConfig, ({ egressAllow }) => {
     const allow = Result.getOrThrow(
@@ -20,7 +20,7 @@ const guard = Layer.unwrap(
   })
 )
 
-/** `gateway models import`: a row for a published model. docs/vendors-as-files.md#import-a-model */
+/** `gateway models import`: adds a row for a published model. docs/vendors-as-files.md#import-a-model */
 export const importModel = Command.make(
   "import",
   {

@@ -10,7 +10,7 @@ import { Json } from "../terminal/Settings.ts"
 import { plain } from "../terminal/Table.ts"
 import { streamedEvents } from "./EventNames.ts"
 
-/** A receiver on this machine; a public one needs an endpoint. */
+/** Whether the receiver is on this machine. A public receiver needs an endpoint. */
 const isLocal = (url: string): boolean => {
   const host = URL.parse(url)?.hostname ?? ""
   return (
@@ -29,10 +29,10 @@ const answerCharacters = 200
 
 const utf8 = new TextEncoder()
 
-/** The same delivery id each time an event is forwarded. */
+/** The delivery id, which is the same each time the event is forwarded. */
 const deliveryIdOf = ({ id }: PublishedEvent): string => `whd_${id.replace(/^evt_/u, "")}`
 
-/** Sends one event as a delivery: same bytes, same headers. docs/reference/webhooks.md#delivery-request */
+/** Sends one event like a delivery, with the same bytes and headers. docs/reference/webhooks.md#delivery-request */
 const forward = Effect.fnUntraced(function* (
   url: string,
   serviceName: string,
@@ -48,7 +48,7 @@ const forward = Effect.fnUntraced(function* (
     HttpClientRequest.bodyUint8Array(body, type)
   )
   const answered = http.execute(request).pipe(
-    // Sends the headers of a delivery, without a trace
+    // Sends only the headers of a delivery, without a trace
     Effect.provideService(HttpClient.TracerPropagationEnabled, false),
     Effect.flatMap((response) =>
       Effect.map(response.text, (text) => ({ status: response.status, answer: text }))
@@ -115,7 +115,7 @@ export const listen = Command.make(
       )
     }
     yield* begin(url, events, secret)
-    // Called from within the client, which does not wait
+    // The client calls this synchronously and does not wait for it
     const context = yield* Effect.context<never>()
     const onCut = () => Effect.runForkWith(context)(note("The stream ended; reconnecting"))
     return yield* api.use("user", (client) =>

@@ -9,7 +9,7 @@ import { check } from "./checkModel.ts"
 import { importModel } from "./importModel.ts"
 import { readList } from "./Lists.ts"
 
-/** A model at the price of one period. */
+/** A model with the price of one period. */
 export type ModelRow = Answer<"listModels">["data"][number]
 
 const rowsMax = 10_000
@@ -26,7 +26,7 @@ export const modelName = Argument.String("model").pipe(
   Argument.withDescription("vendor/model, or only the model if a single vendor has it")
 )
 
-/** The rows of one model, one for each period of its price. */
+/** The rows of one model, one per price period. */
 export const findModel = Effect.fnUntraced(function* (name: string) {
   const found = (yield* all).filter(
     ({ model, vendor }) => `${vendor}/${model}` === name || model === name
@@ -68,13 +68,13 @@ const list = Command.make(
   })
 ).pipe(Command.withDescription("List models with their prices"))
 
-/** The kinds of media of the fields that accept media. */
+/** The kind of media that each field accepts. */
 export const kindsOf = (row: ModelRow): Readonly<Record<string, string>> =>
   Object.fromEntries(
     row.type === "media" ? Object.entries(row.media).map(([name, { kind }]) => [name, kind]) : []
   )
 
-/** The fields of a JSON Schema, if it has any. */
+/** The properties of a JSON Schema, if it has any. */
 const Fields = Schema.Struct({
   required: Schema.optionalKey(Schema.Array(Schema.String)),
   properties: Schema.optionalKey(

@@ -47,7 +47,7 @@ export const reconcile = Command.make(
   Command.provide(Management.layer)
 )
 
-/** Milliseconds: both may read years of data. */
+/** The timeout in milliseconds. Long, because both commands may read years of data. */
 const timeout = 10 * 60_000
 
 /** docs/reference/usage.md#rebuild */

@@ -11,7 +11,7 @@ const again = (id: string) =>
     api.call("redeliverWebhookDelivery", { as: "user", params: { id } })
   )
 
-/** The ids of an event and of its deliveries start with their creation time. */
+/** The creation time in the id of an event, with which the ids of its deliveries start, too. */
 const timeOf = (eventId: string): number | undefined => {
   const hex = /^evt_(?:test_)?([0-9a-f]{12})/u.exec(eventId)?.[1]
   return hex === undefined ? undefined : Number.parseInt(hex, 16)
@@ -50,7 +50,7 @@ export const redeliver = Command.make(
   { id: id("id", "the id of a delivery (whd_…) or of an event (evt_…)") },
   Effect.fnUntraced(function* ({ id: given }) {
     const ids = given.startsWith("evt_") ? yield* deliveriesOf(given) : [given]
-    // A deleted endpoint must not prevent the others' deliveries
+    // A deleted endpoint must not stop the deliveries to others
     const [sent, refused] = yield* Effect.partition(ids, (it) =>
       Effect.mapError(again(it), (fault) => ({ id: it, fault }))
     )

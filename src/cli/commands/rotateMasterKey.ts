@@ -5,17 +5,20 @@ import * as Gateway from "../../Gateway.ts"
 import { MasterKeyRotation } from "../../process/secrets/MasterKeyRotation.ts"
 import { Secrets } from "../../process/secrets/Secrets.ts"
 
-/** Values that none of the keys decrypts; each was printed. */
+/** Some values cannot be decrypted with any of the keys; each has been printed. */
 export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{
   readonly message: string
 }> {}
 
-/** Running processes encrypt under another key. */
+/** Some running processes still encrypt under another key. */
 export class ProcessesBehind extends Data.TaggedError("ProcessesBehind")<{
   readonly message: string
 }> {}
 
-/** A process with an old key cannot read rewritten values, or writes values that are not rewritten. */
+/**
+ * Refuses to rotate while such processes run: they could not read rewritten values, or would write values under the old
+ * key.
+ */
 const refuseStragglers = Effect.gen(function* () {
   const behind = yield* (yield* MasterKeyRotation).stragglers
   if (behind.length === 0) return
@@ -24,7 +27,7 @@ const refuseStragglers = Effect.gen(function* () {
   })
 })
 
-/** The rotation on the store of this scope, with its progress on stderr. */
+/** Rotates the key in this scope's store and prints progress to stderr. */
 export const rotateStore = Effect.gen(function* () {
   yield* refuseStragglers
   const { rotate } = yield* MasterKeyRotation
@@ -43,9 +46,8 @@ export const rotateStore = Effect.gen(function* () {
 })
 
 /**
- * `gateway rotate-master-key`: reads the variables of the service and works on its store. Only one process can open
- * an embedded store, so stop the service first.
- * docs/operating.md#rotating-master_key
+ * `gateway rotate-master-key`: reads the service's variables and works directly on its store. An embedded store can be
+ * opened by one process only, so the service must be stopped first. docs/operating.md#rotating-master_key
  */
 export const rotateMasterKey = Effect.scoped(rotateStore).pipe(
   Effect.provide(

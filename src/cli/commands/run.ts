@@ -21,7 +21,7 @@ const readable = (file: string) =>
     wrongUsage(`${file} cannot be read: ${message}`)
   )
 
-/** The fields of a body from `--input`. */
+/** The body's fields from `--input`. */
 const inputBody = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isNone(file)) return {}
   const files = yield* FileSystem.FileSystem
@@ -38,7 +38,7 @@ const mimeTypes: ReadonlyMap<string, string> = new Map(
   Object.entries(mimesOf).map(([format, [type]]) => [format, type])
 )
 
-/** An image file as a data URI, or an address unchanged. */
+/** An image file as a data URI. A URL is returned unchanged. */
 const mediumOf = Effect.fnUntraced(function* (image: string) {
   if (/^https?:\/\//u.test(image)) return image
   const files = yield* FileSystem.FileSystem
@@ -58,7 +58,7 @@ const mediumOf = Effect.fnUntraced(function* (image: string) {
 const Property = Schema.Struct({ type: Schema.optionalKey(Schema.Json) })
 const decodeProperties = Schema.decodeUnknownOption(Schema.Record(Schema.String, Property))
 
-/** Images go into the model's list of images, or one into each of its image fields, in order. */
+/** Puts images into the model's list of images, or one into each of its image fields, in order. */
 const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => {
   if (media.length === 0) return Effect.succeed(body)
   const properties = Option.getOrElse(decodeProperties(row.body_schema["properties"]), () => ({}))
@@ -80,7 +80,7 @@ const withImages = (row: ModelRow, body: Body, media: ReadonlyArray<string>) => 
   })
 }
 
-/** Identifies the model to the client: its path has the vendor, the name and the action. */
+/** The model as the client names it, with the vendor, name and action from its path. */
 const nameOf = ({ path }: ModelRow): `${string}/${string}` => {
   const [vendor, model, action] = path
     .replace(/^\/vendors\/([^/]+)\/v1\/([^/]+)\/([^/]+)$/u, "$1 $2 $3")
@@ -89,7 +89,7 @@ const nameOf = ({ path }: ModelRow): `${string}/${string}` => {
   return `${vendor}/${model}/${action}`
 }
 
-/** A failed create is repeated with its key, so that only one task is created. */
+/** Creates a task. A failed create is repeated with the same key, so that only one task is created. */
 const create = Effect.fnUntraced(function* (row: ModelRow, body: Body, idempotencyKey: string) {
   const api = yield* Management
   const unknown = note(

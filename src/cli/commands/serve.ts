@@ -2,7 +2,7 @@ import { Context, Effect } from "effect"
 import type { Runtime } from "effect"
 import { Command } from "effect/cli"
 
-/** Takes over the end of the process, because exit codes of a service differ from those of a command. */
+/** Replaces how the process ends, because the exit codes of a service differ from those of a command. */
 export const TeardownOfProcess = Context.Reference<(teardown: Runtime.Teardown) => void>(
   "gateway/cli/TeardownOfProcess",
   { defaultValue: () => () => {} }
@@ -14,7 +14,7 @@ export const serve = Command.make(
   {},
   Effect.fnUntraced(function* () {
     const use = yield* TeardownOfProcess
-    // The whole service, which no other command needs
+    // Imported here, because no other command needs the whole service
     const { service, teardown } = yield* Effect.promise(() => import("../Service.ts"))
     use(teardown)
     return yield* service

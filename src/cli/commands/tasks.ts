@@ -63,7 +63,7 @@ const list = Command.make(
   }
 ).pipe(Command.withDescription("List tasks, newest first"))
 
-/** The history of a task, in chronological order. */
+/** The events in a task's history, in chronological order. */
 const happenings = (it: Answer<"getTask">) =>
   [
     ...it.moves.map(({ at, status }) => ({ at, what: status, about: "" })),
@@ -116,7 +116,7 @@ const get = Command.make(
   })
 ).pipe(Command.withDescription("Show a task with its timeline"))
 
-/** Identifies the task to the client. docs/reference/tasks.md#paths */
+/** The task as the client identifies it. docs/reference/tasks.md#paths */
 const taskRef = Effect.fnUntraced(function* (taskId: string) {
   const api = yield* Management
   const request = { as: "user", params: { id: taskId } } as const
@@ -124,7 +124,7 @@ const taskRef = Effect.fnUntraced(function* (taskId: string) {
   return { id, vendor, model, action }
 })
 
-/** A task as GET returns it. */
+/** Reads a task as GET returns it. */
 const readTask = Effect.fnUntraced(function* (task: TaskRef) {
   const api = yield* Management
   const answer = yield* api.use(
@@ -145,7 +145,7 @@ export const out = Flag.Directory("out").pipe(
   Flag.withDescription("Save the results in this folder")
 )
 
-/** Fails if the task failed, because that is the outcome of its command. */
+/** The outcome of the command: it fails if the task failed. */
 const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const api = yield* Management
@@ -161,10 +161,10 @@ const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray
     yield* print({ task: document, files }, [`Task ${taskId} is completed`, ...lines].join("\n"))
   })
 
-/** Retries of a request while waiting: enough for a restart of the service, about a minute. */
+/** Retries of a request while waiting. Enough for a restart of the service, about a minute. */
 const waitRetries = 15
 
-/** Shows the progress of a task until it has ended. Ctrl-C leaves it running and says how to continue. */
+/** Shows a task's progress until it has ended. Ctrl-C leaves it running and prints how to continue. */
 const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
   const api = yield* Management
   const progress = yield* makeProgress(`Task ${task.id}`, yield* Json)
@@ -186,7 +186,7 @@ const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
     )
 })
 
-/** Waits for a task, saves its results, and ends as it did. */
+/** Waits for a task, saves its results, and exits according to its outcome. */
 export const followTask = Effect.fnUntraced(function* (
   task: TaskRef,
   {
@@ -210,7 +210,7 @@ export const followTask = Effect.fnUntraced(function* (
   yield* outcomeOf(document, value, files)
 })
 
-/** Longer than any task may take. */
+/** Longer than any task can take. */
 export const timeoutDefault = Duration.hours(24)
 
 const wait = Command.make(

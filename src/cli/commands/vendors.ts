@@ -11,7 +11,7 @@ import { vendorTools } from "../doctor/Doctor.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 import { decodeBody } from "./checkModel.ts"
 
-/** The first media model of the vendor, or the one with this name, and an account that has its key. */
+/** The vendor's first media model, or the one with this name, and an account that has the key for it. */
 const chosen = Effect.fnUntraced(function* (vendor: string, model: Option.Option<string>) {
   const catalog = (yield* Catalog).current()
   const models = catalog.all.filter((it) => it.vendor === vendor)

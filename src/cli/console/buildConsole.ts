@@ -18,16 +18,16 @@ const root = fileURLToPath(new URL("../../../", import.meta.url))
 export const distFolder = join(root, "src/http/console/dist")
 
 export interface BuiltConsole {
-  /** All files of the folder, by name. */
+  /** All built files, by name. */
   readonly files: ReadonlyMap<string, Uint8Array>
   /**
    * The files that each page loads before it is shown (scripts with their imports, styles, the font), by the page's
-   * source.
+   * source file.
    */
   readonly pages: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
-/** Builds the console; the same sources give the same files. ADR 0205 */
+/** Builds the console. The build is deterministic. ADR 0205 */
 export const buildConsole = async (): Promise<BuiltConsole> => {
   const { build } = await import("esbuild")
   const { metafile, outputFiles } = await build({
@@ -81,7 +81,7 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
     const loaded = [...importsOf(name, new Set(importsOf(script))), style, font]
     const before = ["index.html", ...loaded.map((it) => basename(it))]
     pages.set(entryPoint ?? "", before)
-    // The parts of which a page shows one, each as a page
+    // Parts that a page loads on demand count as pages of their own
     for (const { kind, path } of metafile.outputs[name]?.imports ?? []) {
       const part = metafile.outputs[path]?.entryPoint
       if (kind !== "dynamic-import" || part === undefined) continue
@@ -103,7 +103,7 @@ const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: 
   files.set(`${name}.gz`, gzipSync(contents, { level: constants.Z_BEST_COMPRESSION }))
 }
 
-/** Contains the hash of the sources from which a folder was built; no served file has this name. */
+/** Contains the hash of the sources from which a folder was built. No served file has this name. */
 const stampName = "inputs.sha256"
 
 const bundled = [
@@ -132,8 +132,8 @@ const stampOf = (folder: string): string | undefined => {
 }
 
 /**
- * Builds the console, unless the folder was already built from these sources. Concurrent builds do not interfere:
- * each writes to a separate folder and renames it. `false`: it was already built. ADR 0205
+ * Builds the console, unless the folder was already built from the same sources. Concurrent builds do not interfere,
+ * because each writes to a separate folder and then renames it. `false`: it was already built. ADR 0205
  */
 export const ensureConsole = async (folder = distFolder): Promise<boolean> => {
   const inputs = hashOfInputs()
@@ -151,7 +151,7 @@ export const ensureConsole = async (folder = distFolder): Promise<boolean> => {
   return true
 }
 
-/** Does nothing if another process was faster: the source is gone or the target exists. */
+/** Does nothing if another process was faster, and the source is gone or the target exists. */
 const rename = (from: string, to: string): void => {
   try {
     renameSync(from, to)
@@ -161,7 +161,7 @@ const rename = (from: string, to: string): void => {
   }
 }
 
-/** `npm run console`, and before `npm start`. */
+/** Runs for `npm run console`, and before `npm start`. */
 const main = async (): Promise<void> => {
   const started = performance.now()
   try {

@@ -4,10 +4,10 @@ import { generate } from "selfsigned"
 const dayMillis = 86_400_000
 const validDays = 365
 
-/** The folder used by a demo against a running service. */
+/** The folder that a demo against a running service uses. */
 export const defaultFolder = "data/demo"
 
-/** The key and the certificate of the receiver, PEM. */
+/** The key and the certificate of the receiver, in PEM format. */
 export interface Certificate {
   readonly key: string
   readonly cert: string
@@ -16,8 +16,8 @@ export interface Certificate {
 }
 
 /**
- * The receiver's certificate in that folder, created if it does not exist. A running service must trust the root
- * certificate from its start, so the files are kept. Deno refuses a self-signed server certificate.
+ * The receiver's certificate in that folder, created if necessary. The files are kept, because a running service must
+ * trust the root certificate from its start. The server certificate is not self-signed, because Deno refuses those.
  */
 export const certificateIn = Effect.fn("Demo.certificateIn")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem

@@ -12,12 +12,12 @@ import type { Model } from "./Models.ts"
 export type Wallet = Answer<"getWallet">
 export type Entry = Answer<"listWalletEntries">["data"][number]
 
-/** The part of the HTTP interface that the demo uses. */
+/** The part of the HTTP API that the demo uses. */
 export class Client extends Context.Service<
   Client,
   {
     readonly ready: Effect.Effect<boolean>
-    /** Creates a user with credits and returns a key; needs the operator's token. */
+    /** Creates a user with credits and returns a key. Requires the operator's token. */
     readonly makeUser: (
       operatorToken: string,
       name: string,
@@ -51,7 +51,7 @@ const make = (
   baseUrl: string,
   serviceName: string
 ): Client["Service"] => {
-  /** Calls a client with this key or token once: a failure is a result of the demo. */
+  /** Makes calls with this key or token, without retries: a failure is a result of the demo. */
   const useWith =
     (secret: string): Management["Service"]["use"] =>
     (_, work) =>

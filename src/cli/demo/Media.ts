@@ -1,6 +1,6 @@
 import { decode, encode } from "fast-png"
 
-/** An input image as data URI: a gradient, RGB without transparency. */
+/** An input image as a data URI: an RGB gradient without transparency. */
 export const picture = (width: number, height: number, tint: number): string => {
   const data = new Uint8Array(width * height * 3)
   for (let y = 0; y < height; y++) {
@@ -15,12 +15,12 @@ export const picture = (width: number, height: number, tint: number): string => 
   return `data:image/png;base64,${Buffer.from(png).toString("base64")}`
 }
 
-/** Format and size of a downloaded result, by its bytes. */
+/** The format and size of a downloaded result, detected from its bytes. */
 export interface Medium {
   readonly format: "PNG" | "MP4"
   readonly width: number
   readonly height: number
-  /** Only for a video. */
+  /** Only present for a video. */
   readonly seconds?: number
 }
 

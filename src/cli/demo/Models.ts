@@ -1,10 +1,10 @@
 import { picture } from "./Media.ts"
 import type { Medium } from "./Media.ts"
 
-/** A task of the demo: request and expected result. */
+/** A task of the demo: its request and the expected result. */
 export interface Model {
   readonly name: string
-  /** The name of the task in the report. */
+  /** The task's name in the report. */
   readonly title: string
   readonly vendor: string
   readonly action: "generation" | "edit"
@@ -92,7 +92,7 @@ export const models = (): ReadonlyArray<Model> => [
   }
 ]
 
-/** A task that fails, because the simulator refuses it by a directive. */
+/** A task that fails, because a directive in its prompt makes the simulator refuse it. */
 export const refused: Model = {
   name: "text-to-image-max",
   title: "the refused task",

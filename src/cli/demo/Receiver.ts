@@ -10,18 +10,18 @@ import type { Certificate } from "./Certificate.ts"
 const Event = Schema.Struct({ id: Schema.String, type: Schema.String, data: TaskEventData })
 const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(Event))
 
-/** A received webhook with the results of `verifyWebhook`. */
+/** A received webhook and the results of `verifyWebhook`. */
 export interface Received {
   readonly deliveryId: string
   readonly event: typeof Event.Type
   readonly verified: VerifyResult
-  /** With one byte of the body changed: must be refused. */
+  /** The result for a body with one changed byte, which must be refused. */
   readonly tampered: VerifyResult
 }
 
 export interface Receiver {
   readonly url: string
-  /** Sets the secret with which signatures are checked. */
+  /** Sets the secret with which signatures are verified. */
   readonly useSecret: (secret: string) => void
   /** The webhooks of a task, oldest first. */
   readonly of: (taskId: string) => ReadonlyArray<Received>
@@ -32,7 +32,7 @@ export class ReceiverFailed extends Data.TaggedError("ReceiverFailed")<{
   readonly cause: unknown
 }> {}
 
-/** An https server on a free port of the loopback, as a customer would write it. */
+/** Starts an https server on a free loopback port, written as a customer would write it. */
 export const startReceiver = Effect.fn("Demo.startReceiver")(function* (
   certificate: Certificate,
   serviceName: string
@@ -48,7 +48,7 @@ export const startReceiver = Effect.fn("Demo.startReceiver")(function* (
           if (webhook !== undefined && !known) received.push(webhook)
           response.writeHead(webhook?.verified.valid === true ? 204 : 400).end()
         })
-        // The sender closed the connection
+        // The sender has closed the connection
         .catch(() => response.destroy())
     }
   )

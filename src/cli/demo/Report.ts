@@ -4,7 +4,7 @@ import { Console, Context, Effect, Layer, Ref } from "effect"
 export interface Check {
   readonly what: string
   readonly passed: boolean
-  /** What was found instead. */
+  /** What was found if the check failed. */
   readonly detail: string
 }
 
@@ -33,7 +33,7 @@ export class Report extends Context.Service<
   )
 }
 
-/** Prints the checks; returns whether all of them passed. */
+/** Prints the checks and returns whether all of them passed. */
 export const printOutcome = Effect.gen(function* () {
   const report = yield* Report
   const checks = yield* report.checks

@@ -15,7 +15,7 @@ import { cents, showLedger, showWallet } from "./Wallet.ts"
 const creditsOfDemo = "1000.00"
 const pollEvery = "200 millis"
 const taskTimeout = "3 minutes"
-/** Webhooks are sent at once, so a longer wait would not help. */
+/** How long to wait for a webhook. They are sent at once, so a longer wait would not help. */
 const webhookMillis = 5000
 
 interface FinishedTask {
@@ -83,7 +83,7 @@ export const runScenario = Effect.fn("Demo.runScenario")(function* (target: Targ
   )
 })
 
-/** The given key, or the key of a new user. */
+/** The given key, or that of a new user. */
 const apiKeyOf = Effect.fnUntraced(function* (target: Target) {
   const report = yield* Report
   const client = yield* Client
@@ -98,7 +98,7 @@ const apiKeyOf = Effect.fnUntraced(function* (target: Target) {
   return key
 })
 
-/** Creates a task and polls it until it has ended, printing each new status. */
+/** Creates a task and polls it until it has ended. Prints each new status. */
 const runTask = Effect.fnUntraced(function* (key: string, model: Model, receiver: Receiver) {
   const report = yield* Report
   const client = yield* Client
@@ -121,7 +121,7 @@ const runTask = Effect.fnUntraced(function* (key: string, model: Model, receiver
     }),
     Effect.timeoutOption(taskTimeout)
   )
-  // The first GET may be too late to see `pending`; the event of the create shows it
+  // The first GET may be too late to see `pending`, but the event of the create contains it
   const created = yield* waitFor(
     () => find(receiver, id, "task.created"),
     statuses[0] === "pending" ? 0 : webhookMillis
@@ -187,7 +187,7 @@ const checkResult = Effect.fnUntraced(function* ({ model, result }: FinishedTask
   )
 })
 
-/** Both webhooks of a task have arrived, are signed, and are refused when one byte is changed. */
+/** Checks that both webhooks of a task arrived, are signed, and are refused if one byte changes. */
 const checkWebhooks = Effect.fnUntraced(function* (
   receiver: Receiver,
   { id, model, result }: FinishedTask,

@@ -9,7 +9,7 @@ import type { Certificate } from "./Certificate.ts"
 import { Client } from "./Client.ts"
 import { Report } from "./Report.ts"
 
-/** The demo cannot start; the message says what to do. */
+/** The demo cannot start. The message says what to do. */
 export class DemoFault extends Schema.TaggedError<DemoFault>()("DemoFault", {
   message: Schema.String
 }) {}
@@ -23,11 +23,11 @@ export interface Target {
     | { readonly apiKey: Redacted.Redacted }
     | { readonly operatorToken: Redacted.Redacted }
   readonly certificate: Certificate
-  /** Tells the operator of a running service how to let its webhooks arrive here. */
+  /** Tells the operator of a running service how to let it send webhooks to this machine. */
   readonly hint: Option.Option<string>
 }
 
-/** A failure of the machine, such as a full disk, as a sentence instead of a stack. */
+/** Turns a failure of the machine, such as a full disk, into a one-sentence error instead of a stack. */
 export const orFault = <A, R>(work: Effect.Effect<A, Error, R>) =>
   Effect.mapError(work, ({ message }) => new DemoFault({ message }))
 
@@ -107,7 +107,9 @@ export const startTarget = Effect.fn("Demo.startTarget")(function* (
   return { baseUrl, serviceName: "Service", access, certificate, hint: Option.none() }
 })
 
-/** Without the vendors' keys and `DATABASE_URL`, so that a demo spends no money and touches no data. */
+/**
+ * The environment without the vendors' keys and `DATABASE_URL`, so that the demo spends no money and touches no data.
+ */
 const inherited = (env: Variables): Record<string, string> =>
   Object.fromEntries(
     ["PATH", "HOME", "TMPDIR", "DENO_DIR", "SystemRoot", "LD_LIBRARY_PATH"].flatMap((name) => {

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Entry, Wallet } from "./Client.ts"
 import { Report } from "./Report.ts"
 
-/** An amount such as `7.50` in hundredths. */
+/** Parses an amount such as `7.50` into hundredths. */
 export const cents = (amount: string): bigint => BigInt(amount.replace(".", ""))
 
 export const showWallet = (title: string, wallet: Wallet) =>

@@ -32,7 +32,7 @@ const egressFinding = (allow: string): Finding => {
   )
 }
 
-/** Where results are stored: a bucket, or a folder outside the data folder, which has its own finding. */
+/** Checks where results are stored: a bucket, or a folder outside the data folder, which has its own finding. */
 const mediaFindings = Effect.gen(function* () {
   const { artifactStore, dataDir } = yield* AppConfig
   if (artifactStore._tag === "Directory") {
@@ -50,7 +50,7 @@ const mediaFindings = Effect.gen(function* () {
   )
 })
 
-/** Makes a free call to each vendor. */
+/** Checks each vendor account with a free call. */
 const accountFindings = Effect.gen(function* () {
   const { accounts } = yield* AppConfig
   const say = finding("vendors")
@@ -100,14 +100,14 @@ const modelFindings = Effect.gen(function* () {
   return [...partly, say("ok", `${catalog.all.length} media models are served`)]
 })
 
-/** The layers for calls of vendors, without a store. */
+/** The layers for calls to vendors, without a store. */
 export const vendorTools = Layer.unwrap(
   Effect.map(AppConfig, (config) => {
     const catalog = Option.match(config.catalogFile, {
       onNone: () => Catalog.layer,
       onSome: Catalog.layerFile
     })
-    // A wrong list has its own finding
+    // An invalid list is reported by another finding
     const given = parseEgressAllow(config.egressAllow)
     const allow = Result.getOrThrow(Result.isSuccess(given) ? given : parseEgressAllow(""))
     return Layer.mergeAll(
@@ -118,7 +118,7 @@ export const vendorTools = Layer.unwrap(
   })
 )
 
-/** All checks possible on the machine of the service, with its environment. docs/cli.md#doctor */
+/** Runs all checks that are possible on the service's machine with its environment. docs/cli.md#doctor */
 export const diagnose = Effect.gen(function* () {
   const config = yield* AppConfig
   const about = finding("configuration")(

@@ -1,4 +1,4 @@
-/** The result of one check. `broken`: the service does not work like this. */
+/** The result of one check. `broken`: the service does not work in this state. */
 export interface Finding {
   readonly check: string
   readonly status: "ok" | "warning" | "broken" | "skipped"
@@ -16,7 +16,7 @@ export const finding =
     remedy
   })
 
-/** From the one line of a configuration or store fault: fault, then remedy. */
+/** Splits the one-line message of a configuration or store fault into the fault and its remedy. */
 export const ofFault = (check: string, message: string): Finding => {
   const [detail = message, ...rest] = message.split(/; (?=[a-z])|(?<=[^.])\. (?=[A-Z])/u)
   return finding(check)("broken", detail, rest.length === 0 ? null : rest.join("; "))

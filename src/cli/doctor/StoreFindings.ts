@@ -6,12 +6,12 @@ import { inspectStore, nameOfStore } from "../../db/StoreTools.ts"
 import { finding, ofFault } from "./Finding.ts"
 import type { Finding } from "./Finding.ts"
 
-/** docs/reference/processes.md#leases: the permitted deviation of a process's clock. */
+/** The permitted deviation of a process's clock in milliseconds. docs/reference/processes.md#leases */
 const skewMaxMillis = 2000
 
 const storeSays = finding("store")
 
-/** The store and its schema, and the clock of this machine. */
+/** Checks the store, its schema, and this machine's clock. */
 export const storeFindings = Effect.gen(function* () {
   const { dataDir, database } = yield* AppConfig
   const folder = folderFinding("data folder", dataDir, "DATA_DIR")
@@ -65,7 +65,7 @@ export const storeFindings = Effect.gen(function* () {
   )
 )
 
-/** A store that went back in time. docs/standbys.md */
+/** Reports a store that went back in time. docs/standbys.md */
 const restoredFindings = Option.match({
   onNone: () => [],
   onSome: ({
@@ -97,10 +97,10 @@ const clockFinding = (skewMillis: number): Finding => {
     : finding("clock")("ok", `this machine's clock is ${ahead}`)
 }
 
-/** A folder with less counts as full, because one medium may be this large. */
+/** A folder with less free space counts as full, because one medium may be this large. */
 const freeBytesMin = 50 * 1024 * 1024
 
-/** Whether the folder, or the one in which it would be created, is writable. */
+/** Checks whether the folder, or the existing folder in which it would be created, is writable. */
 export const folderFinding = (check: string, path: string, variable: string): Finding => {
   const say = finding(check)
   const folder = resolve(path)

@@ -8,12 +8,14 @@ import { buildSmallPackages } from "./smallPackages.ts"
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const dist = join(root, "dist")
 
-/** Files that the program reads besides its code, at the same paths in `src` and `dist`. The schema is not copied. */
+/**
+ * Files that the program reads besides its code, under the same paths in `src` and `dist`. The schema is not copied.
+ */
 const assets = ["http/console/dist"]
 
 const bins = ["cli/gateway.js", "cli/npx.js"]
 
-/** `npm run build`: writes the JavaScript, types and source maps of `src` to `dist`, as in the package. ADR 0215 */
+/** `npm run build`: writes the JavaScript, types and source maps of `src` to `dist`, as they are packaged. ADR 0215 */
 await ensureConsole()
 rmSync(dist, { recursive: true, force: true })
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit" })
@@ -25,7 +27,7 @@ for (const asset of assets) {
 for (const bin of bins) chmodSync(join(dist, bin), 0o755)
 buildSmallPackages()
 
-/** Removes declarations that are unreachable from the package's entry points and so cannot be imported. */
+/** Removes declarations that cannot be imported because the package's entry points do not reach them. */
 function removeUnreachedTypes(): void {
   const reached = new Set<string>()
   const visit = (path: string): void => {

@@ -4,8 +4,8 @@ import { stdout } from "node:process"
 import { smallPackages } from "./smallPackages.ts"
 
 /**
- * `npm run release`: publishes this folder's package and the small packages and tags the commit, if all conditions of
- * a release are met; `-- --dry-run` prints what is missing and what would be published. docs/developing.md#release
+ * `npm run release`: publishes this package and the small packages and tags the commit, if all conditions of a release
+ * are met. `-- --dry-run` prints what is missing and what would be published. docs/developing.md#release
  */
 const isDry = process.argv.includes("--dry-run")
 

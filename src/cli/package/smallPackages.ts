@@ -28,7 +28,7 @@ export const smallPackages: ReadonlyArray<SmallPackage> = [
   }
 ]
 
-/** Writes each package to its folder. Version, license and repository come from the project. */
+/** Writes each package to its folder. The version, license and repository are those of the project. */
 export const buildSmallPackages = (): void => {
   rmSync(join(root, "dist/packages"), { recursive: true, force: true })
   const { status } = spawnSync("tsc", ["-p", "tsconfig.packages.json"], {

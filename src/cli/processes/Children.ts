@@ -12,39 +12,39 @@ import {
 import type { Question, Role, ToMember, ToSupervisor } from "./Messages.ts"
 import { lasting, sumMetrics } from "./MetricsSum.ts"
 
-/** How a child has ended: its status, or the signal that killed it. */
+/** How a child ended: its exit status, or the signal that killed it. */
 export interface Ended {
   readonly status: number | NodeJS.Signals
   /** How long it ran, in milliseconds. */
   readonly ranMillis: number
 }
 
-/** A process of the group, as its supervisor sees it. */
+/** A process of the group, as the supervisor sees it. */
 export interface Child {
   readonly pid: number
   /** `leaving`: it gets no new connections. */
   state: "starting" | "listening" | "leaving" | "ended"
-  /** Its last reported metrics. */
+  /** The metrics that it last reported. */
   metrics: string
-  /** Resolves when it serves requests or has ended before that. */
+  /** Resolves when the process serves requests, or ended before it did. */
   readonly started: Promise<void>
   readonly ended: Promise<Ended>
   readonly process: ChildProcess
 }
 
-/** A process that does not answer in this time is not ready. */
+/** A process that does not answer within this time counts as not ready. */
 const answerMillisMax = 2000
-/** The replacement of a process that hangs opens new sockets. */
+/** The time limit of a handover. If a process hangs, its replacement opens new sockets. */
 const handOverMillisMax = 10_000
 
-/** The processes of a group: starts them, passes sockets between them, and combines their answers. */
+/** The processes of a group. Starts them, passes sockets between them, and combines their answers. */
 export class Children {
   readonly #all = new Set<Child>()
   readonly #answers = new Map<number, (text: string) => void>()
   readonly #processes: number
   readonly #ownMetrics: () => string
   #asked = 0
-  /** Counters of processes that have ended. */
+  /** The sum of the counters of processes that have ended. */
   #ended = ""
   isStopping = false
 
@@ -107,8 +107,8 @@ export class Children {
   }
 
   /**
-   * The listening sockets of a process, which keeps using them. A socket that is open in at least one process keeps
-   * the connections that have not been accepted yet.
+   * The listening sockets of a process, which continues to use them. While at least one process has a socket open, its
+   * unaccepted connections are kept.
    */
   socketsOf(child: Child): Promise<ReadonlyArray<SocketHandle>> {
     return new Promise((resolve) => {
@@ -205,7 +205,7 @@ export class Children {
   }
 }
 
-/** The message is lost if the process has just ended. */
+/** Sends a message, which is lost if the process has just ended. */
 const send = ({ process }: Child, message: ToMember, socket?: SocketHandle): void => {
   if (process.connected) process.send(message, socket, {}, () => {})
 }

@@ -13,7 +13,7 @@ import {
 } from "./Messages.ts"
 import type { Question, ToMember, ToSupervisor } from "./Messages.ts"
 
-/** Signals of the operator go to the supervisor. A terminal or systemd sends them to every process as well. */
+/** Signals that the operator sends to the supervisor. A terminal or systemd also sends them to every process. */
 const ignored = ["SIGHUP", "SIGUSR2"] as const
 const stops = ["SIGTERM", "SIGINT"] as const
 
@@ -54,7 +54,7 @@ class Member {
     globalThis.process.on("disconnect", () => this.#leave())
   }
 
-  /** Resolves when it has received all inherited sockets. */
+  /** Resolves when all inherited sockets have been received. */
   async joined(): Promise<GroupMember> {
     if (this.role === "replacement") await this.#started
     return {
@@ -70,7 +70,8 @@ class Member {
         }),
       onHurry: (hurry) => {
         this.#hurry = hurry
-        // The first signal began the drain; the supervisor sends the second
+        // The first signal began the drain. Further ones are ignored here, because the supervisor passes the second one
+        // on
         for (const signal of stops) globalThis.process.on(signal, () => {})
         void send({ _tag: "Draining" })
       },
@@ -92,7 +93,7 @@ class Member {
     }
   }
 
-  /** Its counters remain part of the sums. */
+  /** Reports the last metrics, so that the process's counters remain in the sums. */
   readonly last = Effect.suspend(() => this.#answers.metrics ?? Effect.succeed("")).pipe(
     Effect.flatMap((text) => Effect.promise(() => send({ _tag: "Last", text })))
   )
@@ -103,7 +104,7 @@ class Member {
     globalThis.process.kill(globalThis.process.pid, "SIGTERM")
   }
 
-  /** Closes the sockets; the replacement has them open. */
+  /** Closes the sockets, which the replacement has open. */
   #leave(): void {
     this.#sockets?.close()
     this.#stop()
@@ -142,7 +143,7 @@ class Member {
     void Effect.runPromise(answer).then((text) => send({ _tag: "Answer", id, text }))
   }
 
-  /** `None` if the supervisor has ended. */
+  /** Asks all processes through the supervisor. `None`: the supervisor has ended. */
   #askAll(question: Question): Effect.Effect<Option.Option<string>> {
     return Effect.callback<Option.Option<string>>((resume) => {
       if (!globalThis.process.connected) return resume(Effect.succeedNone)
@@ -162,14 +163,14 @@ const readiness = (answer: string): Effect.Effect<void, Problem> => {
 
 const role = Role.literals.find((it) => it === globalThis.process.env[roleVariable])
 
-/** This process, if a supervisor has started it. */
+/** This process as a member; undefined if no supervisor started it. */
 export const member: Member | undefined =
   role === undefined || globalThis.process.send === undefined ? undefined : new Member(role)
 
-// Programs started by this one are not members
+// Removed, because programs that this process starts are not members
 delete globalThis.process.env[roleVariable]
 
-/** The group of this process, which may be alone. The outermost layer, because its end is reported last. */
+/** The group of this process, which may be alone. This is the outermost layer, because its end is reported last. */
 export const layer =
   member === undefined
     ? Layer.empty
@@ -181,5 +182,5 @@ export const layer =
         )
       )
 
-/** Tells the supervisor that requests are served. */
+/** Tells the supervisor that this process serves requests. */
 export const layerListening = Layer.effectDiscard(member?.listening ?? Effect.void)

@@ -1,4 +1,4 @@
-/** Gauges for which the largest value is used instead of the sum. */
+/** Gauges whose maximum is reported instead of the sum. */
 const greatest = new Set([
   "gateway_account_circuit",
   "gateway_account_paused_seconds",
@@ -14,8 +14,8 @@ interface Family {
 }
 
 /**
- * Adds up the metrics of several processes, as texts in Prometheus' format. Counters and histograms of processes that
- * have ended must be among the texts, because Prometheus reads a smaller sum as a restart of everything.
+ * Adds up the metrics of several processes, given as texts in Prometheus format. Counters and histograms of ended
+ * processes must be included, because Prometheus treats a smaller sum as a restart of everything.
  */
 export const sumMetrics = (texts: ReadonlyArray<string>): string => {
   const families = new Map<string, Family>()
@@ -23,7 +23,7 @@ export const sumMetrics = (texts: ReadonlyArray<string>): string => {
   return textOf(families)
 }
 
-/** Removes gauges, which are no longer true after the end of their process. */
+/** Removes gauges, which are no longer valid once their process has ended. */
 export const lasting = (text: string): string => {
   const families = new Map<string, Family>()
   addText(families, text)
@@ -45,7 +45,7 @@ const addText = (families: Map<string, Family>, text: string): void => {
   }
 }
 
-/** Another version may describe a metric in other words. */
+/** Keeps the first description, because another version may describe a metric differently. */
 const addHead = (family: Family, line: string): void => {
   if (line.startsWith("# TYPE ")) {
     if (family.type !== "") return

@@ -6,16 +6,16 @@ import * as Logging from "../Logging.ts"
 import { Children } from "./Children.ts"
 import type { Child, Ended } from "./Children.ts"
 
-/** A process that has run this long has not failed at its start. */
+/** A process that has run this long did not fail while starting. */
 const steadyMillis = 60_000
-/** A replacement may wait for the store for two minutes. */
+/** How long a replacement may take to start; it may wait two minutes for the store. */
 const startMillisMax = 180_000
 /** Added to the two settings, for the work of a process after its grace period. */
 const closingMillisMax = 10_000
 
 /**
- * Runs `PROCESSES` equal processes behind one port: starts them, restarts one that dies, replaces them one after
- * another at SIGUSR2, passes SIGHUP to one of them, and ends with the last one after SIGTERM or SIGINT.
+ * Runs `PROCESSES` equal processes behind one port: starts them, restarts those that die, replaces them one at a time
+ * at SIGUSR2, passes SIGHUP to one of them, and ends with the last one after SIGTERM or SIGINT.
  * docs/reference/processes.md#all-cores-of-a-machine, ADR 0295
  */
 const supervise = Effect.gen(function* () {
@@ -38,7 +38,7 @@ export const supervisor = supervise.pipe(
   Effect.provide(Logging.layer.pipe(Layer.provideMerge(AppConfig.layer)))
 )
 
-/** A slot of the group, and the process in it. */
+/** A slot of the group with its current process. */
 interface Slot {
   child: Child
 }
@@ -49,8 +49,8 @@ interface Restarts {
 }
 
 /**
- * Starts the first process alone, so that a wrong setting is reported once and one process migrates. If it fails, its
- * status becomes that of the command.
+ * Starts the first process alone, so that a wrong setting is reported once and only one process migrates. If it fails,
+ * its exit status becomes that of the command.
  */
 const startFirst = Effect.fnUntraced(function* (children: Children) {
   const child = children.start("first")
@@ -60,7 +60,7 @@ const startFirst = Effect.fnUntraced(function* (children: Children) {
   return yield* Effect.sync(() => globalThis.process.exit(typeof status === "number" ? status : 1))
 })
 
-/** Starts another process whenever the process of this slot has ended without being replaced. */
+/** Starts another process whenever this slot's process has ended without being replaced. */
 const keep = Effect.fnUntraced(function* (children: Children, slot: Slot, restarts: Restarts) {
   let failures = 0
   while (true) {
@@ -84,7 +84,7 @@ const logEnd = ({ pid }: Child, { status }: Ended, pause: number) =>
         `The process ${pid} died (${typeof status === "number" ? `status ${status}` : status}); starting another one in ${Duration.format(Duration.millis(pause))}`
       )
 
-/** SIGHUP: the process that reloads the catalog adopts it for all. */
+/** Passes SIGHUP to one process, which reloads the catalog and adopts it for all. */
 const passReload = (children: Children) =>
   onSignal("SIGHUP", () => {
     const [child] = children.listening
@@ -97,7 +97,7 @@ const onSignal = (signal: NodeJS.Signals, handle: () => void) =>
     () => Effect.sync(() => globalThis.process.off(signal, handle))
   )
 
-/** SIGUSR2. Signals during a replacement cause one more. */
+/** Replaces the processes at SIGUSR2. Signals during a replacement cause one more. */
 const replaceAtSignal = Effect.fnUntraced(function* (
   children: Children,
   slots: ReadonlyArray<Slot>,
@@ -121,8 +121,8 @@ const replaceAtSignal = Effect.fnUntraced(function* (
 })
 
 /**
- * The new process listens on the sockets of the old one before that one closes them, so no connection is lost. Returns
- * whether it was started; otherwise the old one keeps serving.
+ * Replaces a process. The new one listens on the sockets of the old one before the old one closes them, so no
+ * connection is lost. Returns whether the new process started; if not, the old one continues.
  */
 const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
   const old = slot.child
@@ -137,7 +137,7 @@ const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
     child.process.kill("SIGKILL")
     return false
   }
-  // This may be another process, if the old one died in the meantime
+  // This may be a different process, if the old one died in the meantime
   const left = slot.child
   slot.child = child
   children.leave(left)
@@ -146,7 +146,7 @@ const replace = Effect.fnUntraced(function* (children: Children, slot: Slot) {
   return true
 })
 
-/** Stops all, waits for them, and passes a second signal on. */
+/** Stops all processes, waits for them, and passes a second signal on. */
 const drain = Effect.fnUntraced(function* (children: Children) {
   children.isStopping = true
   const ended = Promise.all(children.all.map((child) => child.ended))
@@ -158,7 +158,7 @@ const drain = Effect.fnUntraced(function* (children: Children) {
   children.kill()
 })
 
-/** Waits for processes that were told to stop, but no longer than they may take. */
+/** Waits for processes that were told to stop, but no longer than they are allowed to take. */
 const endedWithinGrace = Effect.fnUntraced(function* (ended: Promise<unknown>) {
   const { shutdownDelay, shutdownGrace } = yield* AppConfig
   const grace = Duration.toMillis(Duration.sum(shutdownDelay, shutdownGrace))

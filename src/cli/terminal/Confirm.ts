@@ -9,7 +9,7 @@ export const yes = Flag.Boolean("yes").pipe(
   Flag.withDefault(false)
 )
 
-/** Asks before something that cannot be undone. Without a terminal `--yes` is required. */
+/** Asks for confirmation of something that cannot be undone. Without a terminal, `--yes` is required. */
 export const confirm = Effect.fnUntraced(function* (message: string, isConfirmed: boolean) {
   if (isConfirmed) return
   const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities

@@ -6,19 +6,19 @@ export const exitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130, brokenPi
 
 export interface Reason {
   readonly message: string
-  /** The remedy, in one sentence. */
+  /** What to do about it, in one sentence. */
   readonly remedy?: string | undefined
   /** The service's response (RFC 9457). docs/reference/errors.md#problem-body */
   readonly problem?: Schema.Json | undefined
-  /** The effect of the request is unknown. ADR 0218 */
+  /** Whether it is unknown if the request took effect. ADR 0218 */
   readonly isUnclear?: boolean
-  /** 1, or 2 for a usage error. */
+  /** The exit code: 1, or 2 for a usage error. */
   readonly code?: 1 | 2
-  /** The command's document already says it, so the error is not printed. */
+  /** Whether the command's output already contains the error, so that it is not printed again. */
   readonly isPrinted?: boolean
 }
 
-/** Why a command failed; its text contains no secret. */
+/** Why a command failed. The text contains no secret. */
 export class CommandFault extends Data.TaggedError("CommandFault")<Reason> {
   override readonly [Runtime.errorExitCode] = this.code ?? exitCode.failed
   override readonly [Runtime.errorReported] = false

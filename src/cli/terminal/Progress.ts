@@ -1,8 +1,8 @@
 import { Clock, Console, Context, Effect } from "effect"
 
-/** Progress goes to stderr, so that stdout has only the result. */
+/** Where progress is printed: stderr, so that stdout contains only the result. */
 export const ProgressTarget = Context.Reference<{
-  /** Lines can be overwritten, because a user watches. */
+  /** Whether lines may be overwritten, because a person is watching. */
   readonly isLive: boolean
   readonly write: (text: string) => void
 }>("gateway/cli/ProgressTarget", {
@@ -14,14 +14,17 @@ export const ProgressTarget = Context.Reference<{
 
 const width = 24
 
-/** The duration of a job is unknown: the bar approaches its end and reaches it with the job. */
+/**
+ * The progress bar. The duration of a job is unknown, so the bar approaches its end and reaches it only when the job is
+ * done.
+ */
 const barOf = (seconds: number, isDone: boolean): string => {
   const full = isDone ? width : Math.floor((width * seconds) / (seconds + 10))
   return `[${"#".repeat(full)}${"-".repeat(width - full)}]`
 }
 
 export interface Progress {
-  /** Shows the state. If nobody watches, prints a line for each new state. */
+  /** Shows the state. If nobody is watching, prints one line per new state. */
   readonly show: (state: string) => Effect.Effect<void>
   readonly end: Effect.Effect<void>
 }

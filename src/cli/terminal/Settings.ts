@@ -1,6 +1,6 @@
 import { Flag, GlobalFlag } from "effect/cli"
 
-/** One JSON document on stdout, or one line per event. docs/cli.md#json */
+/** Prints one JSON document to stdout, or one line per event. docs/cli.md#json */
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
     Flag.withDescription("Print one JSON document on stdout, or one line per event of a stream"),
@@ -9,7 +9,7 @@ export const Json = GlobalFlag.Setting("json")({
   )
 })
 
-/** Of the service; `GATEWAY_URL`. */
+/** The service's address; default: `GATEWAY_URL`. */
 export const Url = GlobalFlag.Setting("url")({
   flag: Flag.String("url").pipe(
     Flag.withMetavar("URL"),
@@ -18,7 +18,7 @@ export const Url = GlobalFlag.Setting("url")({
   )
 })
 
-/** A user's API key; `GATEWAY_API_KEY`. */
+/** A user's API key; default: `GATEWAY_API_KEY`. */
 export const Key = GlobalFlag.Setting("key")({
   flag: Flag.Redacted("key").pipe(
     Flag.withMetavar("KEY"),
@@ -29,7 +29,7 @@ export const Key = GlobalFlag.Setting("key")({
   )
 })
 
-/** The operator's token; `ADMIN_TOKEN`. */
+/** The operator's token; default: `ADMIN_TOKEN`. */
 export const Token = GlobalFlag.Setting("token")({
   flag: Flag.Redacted("token").pipe(
     Flag.withMetavar("TOKEN"),

@@ -3,11 +3,11 @@ import { CliOutput } from "effect/cli"
 export interface Column<Row> {
   readonly title: string
   readonly of: (row: Row) => string | number | boolean | null | undefined
-  /** Numbers and amounts. */
+  /** Aligns numbers and amounts to the right. */
   readonly isRight?: boolean
 }
 
-/** Without characters that move the cursor, color the terminal or start a line. */
+/** Removes characters that move the cursor, color the terminal or start a line. */
 export const plainText = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, " ")
 
@@ -20,11 +20,11 @@ const padded = (text: string, width: number, isRight = false): string => {
   return isRight ? space + text : text + space
 }
 
-/** No terminal is narrower. */
+/** The width of a line. Terminals are assumed to be at least this wide. */
 const lineMax = 80
 const gap = "  "
 
-/** The columns of each line of a row: as many as fit. Lines after the first one are indented. */
+/** Distributes columns to lines, as many per line as fit. Lines after the first are indented. */
 const fold = (widths: ReadonlyArray<number>): ReadonlyArray<ReadonlyArray<number>> => {
   const lines: Array<Array<number>> = []
   let left = 0
@@ -41,8 +41,8 @@ const fold = (widths: ReadonlyArray<number>): ReadonlyArray<ReadonlyArray<number
 }
 
 /**
- * Rows under titles; columns as wide as their longest cell, two spaces apart. A row wider than a terminal takes
- * several lines, so that nothing is cut off.
+ * A table: rows under titles, with columns as wide as their longest cell and two spaces apart. A row wider than a
+ * terminal takes several lines, so nothing is cut off.
  */
 export const table = <Row>(
   rows: ReadonlyArray<Row>,

@@ -7,13 +7,13 @@ import type { ApiFailure } from "./problem.ts"
 import { pathsOfUser } from "./schema.ts"
 import type { paths } from "./schema.ts"
 
-/** The management API. Who calls is known by the session's cookie alone. */
+/** The client of the management API. Requests are authenticated by the session cookie alone. */
 export const api = createClient<paths>({ baseUrl: basePath, credentials: "same-origin" })
 
 const templates = pathsOfUser.map((path) => new RegExp(`${path.replaceAll(/\{\w+\}/gu, "[^/]+")}$`))
 
 api.use({
-  // The operator reads as the user that the address names
+  // Adds the user in the address as whom the operator views the console
   onRequest: ({ request }) => {
     const user = viewedUser()
     refuseChange(request.method, new URL(request.url).pathname)
@@ -28,7 +28,7 @@ api.use({
 
 class ViewOnly extends Error {}
 
-/** Who views as a user changes nothing; only the own session ends. */
+/** Refuses changes while the operator views as a user, except ending the operator's own session. */
 const refuseChange = (method: string, path: string): void => {
   const isOwnSession = path === `${basePath}/manage/v1/session`
   if (viewedUser() !== undefined && method !== "GET" && !isOwnSession) {
@@ -38,7 +38,7 @@ const refuseChange = (method: string, path: string): void => {
 
 let onSignedOut = (): void => {}
 
-/** What is done when a request is refused because nobody is signed in (any more). */
+/** Registers what to do when a request is refused because nobody is signed in any more. */
 export const whenSignedOut = (handle: () => void): void => {
   onSignedOut = handle
 }
@@ -56,7 +56,7 @@ interface Answer<T> {
   readonly response: Response
 }
 
-/** The body of a success; fails with `ApiFailure` or `Offline`. */
+/** The body of a successful response. Rejects with `ApiFailure` or `Offline`. */
 export const dataOf = async <T>(answer: Promise<Answer<T>>): Promise<T> => {
   const { data, error, response } = await reached(answer)
   if (!response.ok) throw reportSignedOut(failureOf(response, error))
@@ -80,7 +80,7 @@ export interface Reply<T> {
   readonly body: T
 }
 
-/** A route that is not of the management API, such as those of models. `T` is what its document says. */
+/** Calls a route outside the management API, such as those of models. `T` is the type in that route's documentation. */
 export const send = async <T>(
   method: string,
   path: string,

@@ -1,4 +1,4 @@
-/** A file as a data URI, the form in which a body takes it. */
+/** A file as a data URI, which is the form that bodies accept. */
 export const dataUriOf = (file: Blob): Promise<string> =>
   new Promise((resolve, reject) => {
     const reader = new FileReader()
@@ -9,7 +9,7 @@ export const dataUriOf = (file: Blob): Promise<string> =>
 
 const units = ["bytes", "kB", "MB", "GB"] as const
 
-/** `3.4 MB`; 1 kB is 1024 bytes, as the limits are written. */
+/** `3.4 MB`. A kilobyte is 1024 bytes, as in the documented limits. */
 export const showBytes = (bytes: number): string => {
   let size = bytes
   let unit = 0

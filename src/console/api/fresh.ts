@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 
-/** Rows of a list that have come since it was read: they wait until one asks for them. */
+/** Rows that were added since the list was read. They are shown when the user asks for them. */
 export interface Fresh {
   readonly count: number
   readonly add: (id: string) => void
@@ -8,7 +8,7 @@ export interface Fresh {
   readonly show: () => void
 }
 
-/** `key`: of the search; those of another one are forgotten. */
+/** `key` identifies the search; fresh rows of an earlier key are forgotten. */
 export const useFresh = (key: string, reload: () => void): Fresh => {
   const [state, setState] = useState<{ readonly key: string; readonly ids: ReadonlySet<string> }>({
     key,

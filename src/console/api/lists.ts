@@ -3,7 +3,7 @@ import type { Page } from "./pages.ts"
 import { useResource } from "./resource.ts"
 import type { Schemas } from "./schema.ts"
 
-/** All pages of a list that is short, such as keys or models. */
+/** Reads all pages of a short list, such as keys or models. */
 export const readAll = async <T>(
   load: (cursor: string | undefined) => Promise<Page<T>>,
   cursor?: string
@@ -19,7 +19,7 @@ export const pageAfter = (limit: number, cursor: string | undefined) => ({
   ...(cursor === undefined ? {} : { cursor })
 })
 
-/** Read once for all pages; the catalog changes seldom. */
+/** Read once and shared by all pages, because the catalog seldom changes. */
 let models: Promise<ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]>> | undefined
 
 export const readModels = () => {
@@ -34,7 +34,7 @@ export const readModels = () => {
 
 type Options = ReadonlyArray<readonly [value: string, label: string]>
 
-/** Models and vendors to choose from. */
+/** The models and vendors to choose from. */
 export const useModelNames = (): { readonly models: Options; readonly vendors: Options } => {
   const { data = [] } = useResource("model names", readModels)
   const optionsOf = (names: ReadonlyArray<string>): Options =>
@@ -45,7 +45,7 @@ export const useModelNames = (): { readonly models: Options; readonly vendors: O
   }
 }
 
-/** The keys of the user by id, to be named in what they were used for; of all users none. */
+/** The user's keys by id, for showing their names. Empty when all users are shown. */
 export const useKeys = (user: string | undefined): ReadonlyMap<string, Schemas["ApiKey"]> => {
   const keys = useResource(`keys ${user}`, async () =>
     user === undefined

@@ -10,13 +10,13 @@ export type LiveEvent =
   | { readonly type: "task"; readonly data: Schemas["TaskListItem"] }
   | { readonly type: "delivery"; readonly data: Schemas["WebhookDelivery"] }
   | { readonly type: "wallet"; readonly data: Schemas["Wallet"] }
-  /** The stream fails: what is shown has to be read again. */
+  /** The stream is failing, so pages have to reload what they show. */
   | { readonly type: "poll" }
 
-/** `off`: nobody is signed in who has a stream. */
+/** `off`: nobody with a stream is signed in. */
 export const liveState = signal<"off" | "connecting" | "live" | "polling" | "offline">("off")
 
-/** The wallet as it stands, from the stream or from polling. */
+/** The current wallet, from the stream or from polling. */
 export const wallet = signal<Schemas["Wallet"] | undefined>(undefined)
 
 const listeners = new Set<(event: LiveEvent) => void>()
@@ -27,7 +27,7 @@ const publish = (event: LiveEvent): void => {
 }
 
 const pollSeconds = 5
-/** A stream is tried again after so many polls. */
+/** After this many polls the stream is tried again. */
 const pollsBeforeRetry = 6
 
 const poll = async (): Promise<void> => {
@@ -37,8 +37,8 @@ const poll = async (): Promise<void> => {
 }
 
 /**
- * Follows the events of the user until it is stopped. A page that nobody sees has no stream: a browser opens
- * a few connections to a host only. Each new stream begins with all that stands, so nothing is missed.
+ * Follows the user's events until it is stopped. A hidden page has no stream, because a browser opens only a few
+ * connections per host. Each new stream starts with the complete current state, so nothing is missed.
  */
 export const followLive = (): (() => void) => {
   let source: EventSource | undefined
@@ -86,7 +86,7 @@ export const followLive = (): (() => void) => {
     else if (document.visibilityState === "visible") open()
   }
   document.addEventListener("visibilitychange", begin)
-  // Begins by calling it
+  // Subscribing calls `begin` immediately
   const stopWatching = isOnline.subscribe(begin)
   return () => {
     document.removeEventListener("visibilitychange", begin)
@@ -97,7 +97,7 @@ export const followLive = (): (() => void) => {
   }
 }
 
-/** Calls the function with each event while the component is shown. */
+/** Calls the function with each event while the component is mounted. */
 export const useLive = (handle: (event: LiveEvent) => void): void => {
   const newest = useRef(handle)
   newest.current = handle

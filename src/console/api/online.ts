@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 
-/** Whether the device has a network, as the browser says. */
+/** Whether the browser reports a network connection. */
 export const isOnline = signal(navigator.onLine)
 
 const listeners = new Set<() => void>()
 
-/** Tells that the gateway is reached again: what failed meanwhile is read once more. */
+/** Announces that the gateway is reachable again, so that failed reads are repeated. */
 export const tellBack = (): void => {
   for (const listener of listeners) listener()
 }
@@ -19,7 +19,7 @@ globalThis.addEventListener("online", () => {
   tellBack()
 })
 
-/** Calls the function each time that the gateway is reached again, while the component is shown. */
+/** Calls the function each time the gateway becomes reachable again while the component is mounted. */
 export const useBack = (handle: () => void): void => {
   const newest = useRef(handle)
   newest.current = handle

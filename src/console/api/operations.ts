@@ -1,4 +1,4 @@
-/** The value of an `Idempotency-Key`. `crypto.randomUUID` exists on secure pages alone. */
+/** A value for `Idempotency-Key`. `crypto.randomUUID` exists only on secure pages. */
 export const newOperationId = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))

@@ -6,18 +6,18 @@ import type { Page } from "./searchOn.ts"
 
 export type { Page }
 
-/** A list of the API that is read page by page, newest first. */
+/** A list that is read from the API page by page, newest first. */
 export interface Pages<T> {
   readonly rows: ReadonlyArray<T>
   readonly hasMore: boolean
   readonly isLoading: boolean
   readonly cause: unknown
-  /** Rows that have come while another page was open; the next `reload` has them. */
+  /** The number of rows that were added while another page was open. The next `reload` includes them. */
   readonly missed: number
   readonly loadMore: () => void
-  /** Begins again with the first page. */
+  /** Starts again with the first page. */
   readonly reload: () => void
-  /** Puts a newer state of a row in its place; rows keep their places. `false`: it is not among them. */
+  /** Replaces a row by a newer state without moving it. `false`: the row is not in the list. */
   readonly update: (row: T) => boolean
 }
 
@@ -30,7 +30,7 @@ interface State<T> {
   readonly missed: number
 }
 
-/** The lists of the pages behind this one, by entry of the history: the way back finds its rows. */
+/** The lists of pages in the browser's history, by history entry, so that going back restores their rows. */
 const left = new Map<string, State<unknown>>()
 const leftMax = 20
 
@@ -42,10 +42,10 @@ const leave = (name: string, state: State<unknown>): void => {
   }
 }
 
-/** Forgets what other pages have read, as when somebody else signs in. */
+/** Forgets what other pages have read, as when another user signs in. */
 export const forgetPages = (): void => left.clear()
 
-/** Pages of one search: its filters are the key. A filtered page may be short, and another one follows. */
+/** The pages of one search, whose filters are the key. A filtered page may be short although another one follows. */
 export const usePages = <T>(
   list: string,
   filters: string,
@@ -85,7 +85,7 @@ export const usePages = <T>(
     [key]
   )
 
-  /** The rows stay as they were left; their newer states are put in their places. */
+  /** Keeps the restored rows and replaces those that have a newer state. */
   const catchUp = useCallback(() => {
     const { round } = newest.current
     newest.current.load(undefined).then(

@@ -1,16 +1,16 @@
 import { api, dataOf } from "./client.ts"
 import { service, signIn } from "./session.ts"
 
-/** The person closed the browser's dialog, or the device has no passkey that fits. */
+/** The user closed the browser's dialog, or the device has no matching passkey. */
 export class NoPasskey extends Error {}
 
-/** The gateway has a name, and the browser reads and writes WebAuthn's JSON. */
+/** Whether passkeys work here: the gateway has a host name, and the browser supports WebAuthn's JSON form. */
 export const hasPasskeys = (): boolean =>
   service.value?.passkeys === true &&
   "PublicKeyCredential" in globalThis &&
   "parseRequestOptionsFromJSON" in PublicKeyCredential
 
-/** As JSON, without what the gateway does not read. */
+/** The browser's answer as JSON, without members that the gateway does not read. */
 export const answerOf = async (ask: Promise<Credential | null>) => {
   const credential = await ask.catch((cause: unknown) => {
     throw new NoPasskey("No passkey", { cause })

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks"
 
 const pollMillis = 5000
 
-/** Reads again every five seconds while the page is seen. The operator has no stream of events. */
+/** Reloads every five seconds while the page is visible, because the operator has no event stream. */
 export const usePoll = (reload: () => void): void => {
   const newest = useRef(reload)
   newest.current = reload

@@ -2,7 +2,7 @@ import type { Schemas } from "./schema.ts"
 
 export type Problem = Schemas["Problem"]
 
-/** A refusal of the gateway, with the trace under which the operator finds it. */
+/** A refusal by the gateway, with the trace id by which the operator can find it. */
 export class ApiFailure extends Error {
   readonly problem: Problem
   readonly traceId: string | undefined
@@ -14,7 +14,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** The gateway was not reached. */
+/** The gateway could not be reached. */
 export class Offline extends Error {}
 
 const isProblem = (value: unknown): value is Problem =>
@@ -24,7 +24,7 @@ const isProblem = (value: unknown): value is Problem =>
 export const traceIdOf = (response: Response): string | undefined =>
   response.headers.get("traceparent")?.split("-")[1]
 
-/** What a response without success says; a proxy in between may say something else. */
+/** The error of an unsuccessful response. Its body may come from a proxy in between. */
 export const failureOf = (response: Response, body: unknown): ApiFailure =>
   new ApiFailure(
     isProblem(body)

@@ -1,17 +1,17 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
 import { useBack } from "./online.ts"
 
-/** What a page shows of something that it loads. What was there stays while it is loaded again. */
+/** The state of data that a page loads. While it is reloaded, the previous data stay visible. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly cause: unknown
   readonly isLoading: boolean
   readonly reload: () => void
-  /** Puts a newer state in its place, as of a live event. */
+  /** Replaces the data, for example with those of a live event. */
   readonly set: (data: T) => void
 }
 
-/** Loads at first and whenever the key changes; an answer to an earlier key is dropped. */
+/** Loads initially and whenever the key changes. A response for an earlier key is dropped. */
 export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T> => {
   const [state, setState] = useState<{ key: string; data?: T; cause?: unknown; done: boolean }>({
     key,

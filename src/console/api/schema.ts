@@ -2,7 +2,7 @@ import type { Operations, Schemas as ClientSchemas } from "../../client/schema.t
 
 export { pathsOfUser } from "../../client/schema.ts"
 
-/** As openapi-fetch knows lists: not as `ReadonlyArray`. */
+/** Converts types for openapi-fetch, which does not recognize `ReadonlyArray` as a list. */
 type Plain<T> =
   T extends ReadonlyArray<infer Item>
     ? Array<Plain<Item>>
@@ -31,7 +31,7 @@ interface Content<MediaType extends string, Of> {
   content: { [M in MediaType]: Of }
 }
 
-/** A list may be had as a file, which the console links to. */
+/** Excludes lists as files, which the console only links to. */
 type Json<Response> = Plain<Exclude<Response, string>>
 
 type Described<Operation extends { readonly response: unknown }> = Body<Operation> & {
@@ -44,7 +44,7 @@ type Described<Operation extends { readonly response: unknown }> = Body<Operatio
   }
 }
 
-/** The operations of the client as openapi-fetch reads them. */
+/** The operations of the client in the form that openapi-fetch expects. */
 export type paths = {
   [Path in PathOf<Route>]: {
     [Method in MethodOf<Path>]: `${Uppercase<Method>} ${Path}` extends infer R extends Route

@@ -5,7 +5,7 @@ export interface Page<T> {
 
 const searchMillis = 1000
 
-/** A filtered page reads a bounded number of rows: after an empty one the search goes on for a second. */
+/** Continues an empty page for up to a second, because each filtered page scans only a bounded number of rows. */
 export const searchOn = async <T>(
   load: (cursor: string | undefined) => Promise<Page<T>>,
   cursor: string | undefined,

@@ -9,13 +9,13 @@ export type Session = Schemas["Session"]
 /** `undefined`: not known yet; `null`: nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined)
 
-/** What may be known before sign-in: the name of the service, sandbox, OIDC. */
+/** What is known before sign-in: the service's name, whether it is a sandbox, and OIDC. */
 export const service = signal<Schemas["Service"] | undefined>(undefined)
 
-/** How many dialogs are open, in which something may be typed. */
+/** The number of open dialogs, in which the user may have typed something. */
 export const openDialogs = signal(0)
 
-/** The session has ended under an open dialog: one signs in again above it, and nothing is lost. */
+/** The session ended while a dialog was open. The user signs in again on top of it, so that no input is lost. */
 export const isExpired = signal(false)
 
 whenSignedOut(() => {
@@ -23,11 +23,11 @@ whenSignedOut(() => {
   else session.value = null
 })
 
-/** The operator looks at all users, and views as none. */
+/** Whether the operator sees all users rather than viewing as one. */
 export const isOverAll = (): boolean =>
   session.value?.role === "operator" && viewedUser() === undefined
 
-/** Who is signed in, by the cookie. A refusal sets `session` to `null`. */
+/** Loads the session of the cookie. If it is refused, `session` becomes `null`. */
 export const loadSession = async (): Promise<void> => {
   const found = await Promise.all([
     dataOf(api.GET("/manage/v1/service", {})),
@@ -47,13 +47,13 @@ export type Credential =
   | { readonly link: string }
   | { readonly passkey: Schemas["PasskeyAssertion"] }
 
-/** A secret that somebody has typed or pasted, by its form. */
+/** The kind of credential that was typed or pasted, by its form. */
 export const credentialOf = (secret: string): Credential => {
   if (secret.startsWith("sk-")) return { api_key: secret }
   return secret.includes("sil_") ? { link: secret } : { operator_token: secret }
 }
 
-/** Exchanges it for the cookie, which scripts cannot read. */
+/** Exchanges a credential for the session cookie, which scripts cannot read. */
 export const signIn = async (body: Credential): Promise<void> => {
   const before = session.value
   const now = await dataOf(api.POST("/manage/v1/session", { body }))
@@ -61,7 +61,7 @@ export const signIn = async (body: Credential): Promise<void> => {
   forgetPages()
   isExpired.value = false
   session.value = now
-  // Nothing of the one who was signed in stays
+  // Reloads the page, so that nothing of the previous user stays in memory
   if (isAnother) globalThis.location.assign(root)
 }
 
@@ -70,10 +70,10 @@ export const signOut = async (): Promise<void> => {
   leave()
 }
 
-/** Where the browser keeps the user's last runs of the playground. */
+/** The local-storage key for the user's latest playground runs. */
 export const runsKey = (): string => `console-runs ${session.value?.user?.id ?? ""}`
 
-/** Forgets what was shown and typed. */
+/** Forgets everything that was shown and typed. */
 export const leave = (): void => {
   forgetPages()
   sessionStorage.clear()

@@ -1,9 +1,9 @@
-/** Amounts of credits: decimal texts of the API, computed as whole millionths. No floats. */
+/** Amounts of credits. The API's decimal texts are computed as whole millionths, without floating point. */
 
 const decimals = 6
 const unit = 10n ** BigInt(decimals)
 
-/** Millionths of a credit. */
+/** Parses an amount into millionths of a credit. */
 export const parseCredits = (text: string): bigint => {
   const [, sign = "", whole = "", fraction = ""] = /^(-?)(\d+)(?:\.(\d{1,6}))?$/u.exec(text) ?? []
   if (whole === "") throw new RangeError(`No amount of credits: ${text}`)
@@ -11,10 +11,10 @@ export const parseCredits = (text: string): bigint => {
   return sign === "-" ? -micro : micro
 }
 
-/** An amount that can be sent: the API keeps two decimals. */
+/** Whether an amount can be sent: the API accepts at most two decimals. */
 export const isCredits = (text: string): boolean => /^-?\d+(?:\.\d{1,2})?$/u.test(text)
 
-/** As the API writes it: at least two decimals, no more than it needs. */
+/** Formats an amount like the API: with at least two decimals, and no more than it needs. */
 export const textOfCredits = (micro: bigint): string => {
   const absolute = micro < 0n ? -micro : micro
   const fraction = String(absolute % unit)
@@ -23,7 +23,7 @@ export const textOfCredits = (micro: bigint): string => {
   return `${micro < 0n ? "-" : ""}${absolute / unit}.${fraction}`
 }
 
-/** For people: groups of three digits, and the sign that is as wide as a digit. */
+/** Formats an amount for display: digits in groups of three, and a minus sign that is as wide as a digit. */
 export const showCredits = (text: string): string => {
   const shown = textOfCredits(parseCredits(text)).replace("-", "−")
   const [whole = "", fraction = "00"] = shown.split(".")
@@ -33,7 +33,7 @@ export const showCredits = (text: string): string => {
 export const sumCredits = (texts: ReadonlyArray<string>): string =>
   textOfCredits(texts.reduce((sum, it) => sum + parseCredits(it), 0n))
 
-/** How much of the second the first is, from 0 to 1, for the length of a bar alone. */
+/** The fraction that the first amount is of the second, from 0 to 1. Only for the length of a bar. */
 export const shareOfCredits = (part: string, whole: string): number => {
   const all = parseCredits(whole)
   return all <= 0n ? 0 : Number((parseCredits(part) * 10_000n) / all) / 10_000

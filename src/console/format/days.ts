@@ -1,11 +1,11 @@
-/** Days in UTC, as usage counts them. */
+/** The day in UTC, as in usage. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10)
 
-/** The day so many days later; earlier with a negative number. */
+/** The day this many days later, or earlier if the number is negative. */
 export const dayAfter = (day: string, days: number): string =>
   dayOf(new Date(new Date(`${day}T00:00:00Z`).getTime() + days * 86_400_000))
 
-/** All days from one to another, both inclusive; at most so many, the latest ones. */
+/** All days of a range, both inclusive; at most the latest `atMost`. */
 export const daysBetween = (from: string, to: string, atMost: number): ReadonlyArray<string> => {
   const days: Array<string> = []
   for (let day = to; day >= from && days.length < atMost; day = dayAfter(day, -1)) days.push(day)
@@ -14,7 +14,7 @@ export const daysBetween = (from: string, to: string, atMost: number): ReadonlyA
 
 const hourMillis = 3_600_000
 
-/** When the hours of days begin, in UTC, up to now. */
+/** When each hour of these days begins, in UTC, up to now. */
 export const hoursBetween = (from: string, to: string, now: Date): ReadonlyArray<string> => {
   const first = new Date(`${from}T00:00:00Z`).getTime()
   const last = Math.min(new Date(`${to}T23:00:00Z`).getTime(), now.getTime())
@@ -35,7 +35,7 @@ const utcDayOfYear = new Intl.DateTimeFormat("en", {
   timeZone: "UTC"
 })
 
-/** `Nov 26`: a day in UTC, as usage counts them. */
+/** `Nov 26`: a day in UTC, as in usage. */
 export const showDay = (day: string): string => utcDay.format(new Date(`${day}T00:00:00Z`))
 
 /** `Nov 26, 2026`. */
@@ -46,7 +46,7 @@ export const showFullDay = (day: string): string =>
 export const showDays = (from: string, to: string): string =>
   utcDayOfYear.formatRange(new Date(`${from}T00:00:00Z`), new Date(`${to}T00:00:00Z`))
 
-/** `Nov 26, 14:00`, in UTC as days are. */
+/** `Nov 26, 14:00`, in UTC like days. */
 export const showHour = (hour: string): string =>
   `${showDay(hour.slice(0, 10))}, ${hour.slice(11, 16)}`
 
@@ -58,7 +58,7 @@ const localHour = new Intl.DateTimeFormat("en", {
   hourCycle: "h23"
 })
 
-/** `Nov 26, 14:00`, in the viewer's zone as times in lists are. */
+/** `Nov 26, 14:00`, in the viewer's time zone like times in lists. */
 export const showLocalHour = (hour: string): string => localHour.format(new Date(hour))
 
 export const isDay = (text: string): boolean =>

@@ -1,10 +1,10 @@
-/** What a task was asked for, of its body, which is the model's own. */
+/** The prompt in a task's body, whose other fields depend on the model. */
 export const promptOf = (body: unknown): string =>
   typeof body === "object" && body !== null && "prompt" in body && typeof body.prompt === "string"
     ? body.prompt
     : ""
 
-/** What a task was asked for, on one line; one that keeps no prompt is named by its model. */
+/** The task's prompt on one line or, if it is not stored, the name of its model. */
 export const taskTitle = (task: {
   readonly model: string
   readonly prompt?: string

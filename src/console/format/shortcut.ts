@@ -1,4 +1,4 @@
 const isMac = navigator.platform.startsWith("Mac")
 
-/** A key with the one that commands: `⌘K` on a Mac, elsewhere `Ctrl K`. */
+/** A keyboard shortcut for display: `⌘K` on a Mac, otherwise `Ctrl K`. */
 export const shortcutOf = (key: string): string => (isMac ? `⌘${key}` : `Ctrl ${key}`)

@@ -1,4 +1,4 @@
-/** Times are shown in the viewer's zone; the UTC time stands in the title. */
+/** Times are shown in the viewer's time zone, with the UTC time in the title. */
 
 const shown = new Intl.DateTimeFormat("en", {
   year: "numeric",
@@ -12,7 +12,7 @@ const shown = new Intl.DateTimeFormat("en", {
 
 export const showTime = (iso: string): string => shown.format(new Date(iso))
 
-/** With milliseconds, as the API gives it. */
+/** The UTC time with milliseconds, as in the API. */
 export const utcOf = (iso: string): string => `${iso.replace("T", " ").replace(/Z$/u, "")} UTC`
 
 const day = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" })
@@ -25,7 +25,7 @@ const ages = [
   [7 * 86_400, 86_400, "d"]
 ] as const
 
-/** `now`, `5 min ago`, `in 3 h`; a day when it is more than a week away. */
+/** `now`, `5 min ago`, `in 3 h`, or the date if it is more than a week away. */
 export const showAgo = (iso: string, nowMillis: number): string => {
   const time = new Date(iso)
   const seconds = (nowMillis - time.getTime()) / 1000
@@ -51,7 +51,7 @@ export const showDuration = (millis: number): string => {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
 }
 
-/** `+8.03 s`, `+2 min 5 s`: the distance from the first moment. */
+/** `+8.03 s`, `+2 min 5 s`: the time since the first event. */
 export const showOffset = (millis: number): string =>
   `+${millis < 60_000 ? `${(millis / 1000).toFixed(2)} s` : showDuration(millis)}`
 
@@ -60,7 +60,7 @@ export const millisBetween = (from: string, to: string): number =>
 
 export const isPast = (iso: string): boolean => new Date(iso).getTime() <= Date.now()
 
-/** The value of an `<input type="datetime-local">` in the viewer's zone, and back. */
+/** Converts a time to the value of an `<input type="datetime-local">` in the viewer's time zone, and back. */
 export const localInputOf = (iso: string): string => {
   const time = new Date(iso)
   if (Number.isNaN(time.getTime())) return ""

@@ -1,11 +1,11 @@
 import { computed, signal } from "@preact/signals"
 import { basePath } from "../api/address.ts"
 
-/** Where the console lies. */
+/** The path of the console. */
 export const root = `${basePath}/console`
 
 export interface Location {
-  /** Below `/console`: `/` is home. */
+  /** The path below `/console`; `/` is the home page. */
   readonly path: string
   readonly query: URLSearchParams
 }
@@ -17,10 +17,10 @@ const read = (): Location => ({
 
 const current = signal(read())
 
-/** The address, as a signal. */
+/** The current address as a signal. */
 export const location = computed(() => current.value)
 
-/** Pages and places are kept by entry of the history, so that the way back leads to where one was. */
+/** Pages and scroll positions are stored per history entry, so that going back restores them */
 history.scrollRestoration = "manual"
 
 let newestEntry = 0
@@ -32,7 +32,7 @@ const newEntry = () => {
 
 if (entryOf() === "") history.replaceState(newEntry(), "")
 
-/** The name of the current entry of the history. */
+/** The id of the current history entry. */
 export function entryOf(): string {
   const state: unknown = history.state
   return typeof state === "object" && state !== null && "entry" in state ? String(state.entry) : ""
@@ -40,7 +40,7 @@ export function entryOf(): string {
 
 const places = new Map<string, number>()
 
-/** How long a page that loads its rows again may take to be as long as it was. */
+/** How long to wait for a reloaded page to become as long as it was, in milliseconds. */
 const restoreMillis = 2000
 
 const restorePlace = (entry: string): void => {
@@ -54,7 +54,7 @@ const restorePlace = (entry: string): void => {
   requestAnimationFrame(next)
 }
 
-/** Noted while it is looked at: when the browser goes back, the page is another one already. */
+/** Recorded while scrolling, because the page has already changed when the browser goes back */
 globalThis.addEventListener("scroll", () => places.set(entryOf(), globalThis.scrollY), {
   passive: true
 })
@@ -66,10 +66,10 @@ globalThis.addEventListener("popstate", () => {
 
 export type Query = Readonly<Record<string, string | undefined>>
 
-/** The user whose pages the operator reads, from the address: `?user_id=`. */
+/** The user as whom the operator views the console, from `?user_id=` in the address. */
 export const viewedUser = (): string | undefined => current.value.query.get("user_id") ?? undefined
 
-/** The address of a page. The user that the operator views as stays in it. */
+/** The address of a page. Keeps the user as whom the operator views the console. */
 export const hrefOf = (path: string, query: Query = {}): string => {
   const params = new URLSearchParams()
   const all: Query = { user_id: viewedUser(), ...query }
@@ -80,7 +80,7 @@ export const hrefOf = (path: string, query: Query = {}): string => {
   return `${root}${path === "/" ? "" : path}${search === "" ? "" : `?${search}`}`
 }
 
-/** Opens a page. `replace`: the browser's way back skips the one before. */
+/** Opens a page. `replace`: replaces the current history entry. */
 export const navigate = (href: string, replace = false): void => {
   if (replace) history.replaceState(history.state, "", href)
   else history.pushState(newEntry(), "", href)
@@ -89,7 +89,7 @@ export const navigate = (href: string, replace = false): void => {
   if (current.value.path !== before) globalThis.scrollTo(0, 0)
 }
 
-/** Changes parameters of the address of this page; without history, as of a filter that is typed. */
+/** Changes query parameters of the current page without a history entry, for example while a filter is typed. */
 export const setQuery = (change: Query): void => {
   const { path, query } = current.value
   navigate(hrefOf(path, { ...Object.fromEntries(query), ...change }), true)

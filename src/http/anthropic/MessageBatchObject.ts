@@ -8,13 +8,15 @@ import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 
 const decodeBody = Schema.decodeUnknownOption(BatchBody)
 
-/** `None` once the body was removed. */
+/** The body of a batch; `None` once it has been removed. */
 export const bodyOf = ({ body }: VendorBatchRow): Option.Option<BatchBody> => decodeBody(body)
 
 const cancelled = 4004
 const deadlinePassed = 4005
 
-/** How the requests without a result of the vendor have ended. docs/reference/vendor-batches.md#anthropics-form */
+/**
+ * The result type of requests for which the vendor returned no result. docs/reference/vendor-batches.md#anthropics-form
+ */
 export const restOf = ({ error }: VendorBatchRow): "canceled" | "expired" | "errored" => {
   if (error?.code === cancelled) return "canceled"
   return error?.code === deadlinePassed ? "expired" : "errored"
@@ -23,7 +25,7 @@ export const restOf = ({ error }: VendorBatchRow): "canceled" | "expired" | "err
 const isoOf = (time: DateTime.Utc | null): string | null =>
   time === null ? null : DateTime.formatIso(time)
 
-/** A batch as Anthropic shows it. The counts of a running one are all `processing`, as there. */
+/** A batch in Anthropic's format. While it runs, all its requests count as `processing`, as at Anthropic. */
 export const messageBatchOf = (row: VendorBatchRow, baseUrl: string): MessageBatch => {
   const id = messageBatchIdOf(row.id)
   const isEnded = isTerminal(row.status)

@@ -46,7 +46,7 @@ import { makeStoreRequests } from "./MessageBatchUpload.ts"
 const vendor = "anthropic"
 const endpoint = "/v1/messages"
 
-/** Batches of messages as Anthropic's clients use them. docs/reference/vendor-batches.md#anthropics-form */
+/** Message batches with Anthropic's API. docs/reference/vendor-batches.md#anthropics-form */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const create = yield* makeCreate
@@ -80,7 +80,7 @@ const makeShow = Effect.gen(function* () {
     })
 })
 
-/** Anthropic's clients add `?beta=true` to what is in beta. */
+/** Anthropic's clients add `?beta=true` for beta features. */
 const known = ["beta"]
 
 const shape = {
@@ -94,7 +94,7 @@ const shape = {
   }
 } as const
 
-/** The most characters of a `custom_id` before which there is room for a mark. */
+/** The maximum length of a `custom_id` that leaves room for a mark. */
 const markedIdMax = messageIdCharactersMax - batchMarkCharacters
 
 const makeCreate = Effect.gen(function* () {
@@ -108,7 +108,7 @@ const makeCreate = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const createdHeaders = makeCreatedHeaders(headerOf(serviceName))
 
-  /** The file of requests of which no batch was made. */
+  /** Deletes the file of requests for which no batch was created. */
   const drop = ({ id, userId }: FileRow) => Effect.ignore(files.delete(userId, id))
 
   const accept = Effect.fnUntraced(function* (
@@ -167,7 +167,7 @@ const readBeta = (beta: string | undefined) =>
         ])
       )
 
-/** The batch of the path. */
+/** The batch that the path names. */
 const makeNamed = Effect.gen(function* () {
   const admit = yield* makeAdmitInference
   return Effect.gen(function* () {
@@ -293,7 +293,7 @@ const makeResults = Effect.gen(function* () {
 const notEnded = problem(2010, "The batch has not ended: its results are not there yet")
 const noResults = problem(2005, "The results are not kept any more")
 
-/** The results of a batch of which the vendor has none: how each request has ended. */
+/** The results of a batch for which the vendor has none: every request gets the result of the whole batch. */
 const withoutResults = <E>(
   row: VendorBatchRow,
   requests: Stream.Stream<Uint8Array, E>

@@ -12,14 +12,14 @@ import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { isPlainJson, notJson } from "../server/bodies/JsonBody.ts"
 import { RequestSplitter } from "./RequestSplitter.ts"
 
-/** The requests of a create, stored as a file of its user with one a line. */
+/** The requests of a create, stored as a JSONL file of the user. */
 export interface StoredRequests {
   readonly file: FileRow
-  /** By which a repeat is known. */
+  /** A hash of the requests, which identifies a repeated create. */
   readonly digest: string
 }
 
-/** Stores the requests as they arrive: they are never in memory as a whole. */
+/** Stores the requests as they arrive, so that they are never in memory as a whole. */
 export const makeStoreRequests = Effect.gen(function* () {
   const files = yield* Files
   const places = new FairShares(uploadsAtOnce)

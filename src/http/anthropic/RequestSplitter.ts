@@ -10,7 +10,7 @@ const byteOrderMark = [0xef, 0xbb, 0xbf]
 const opening = new Set([0x7b, 0x5b])
 const closing = new Set([0x7d, 0x5d])
 
-/** Of a member's name before its value, in a body that has only one. */
+/** The maximum size of a member's name and the whitespace before its value. The body has only one member. */
 const nameBytesMax = 200
 
 const keepsLines = Buffer.from([lineFeed])
@@ -18,28 +18,30 @@ const keepsLines = Buffer.from([lineFeed])
 type Fault = string | FieldFault
 
 /**
- * Reads `{"requests": [{…}, …]}` as its bytes arrive, and returns the requests as lines, each as it was written. It
- * finds where they begin and end; what they are, and whether they are JSON, is read from the lines.
+ * Parses `{"requests": [{…}, …]}` incrementally and returns each request unchanged as one line. It only finds where
+ * requests begin and end; whether they are valid JSON is checked when the lines are read.
  * docs/reference/vendor-batches.md#anthropics-form
  */
 export class RequestSplitter {
   #state: "before" | "name" | "colon" | "list" | "item" | "next" | "rest" | "after" = "before"
   #requests = 0
-  /** Before the next request. */
+  /** Whether a comma precedes the next request. */
   #isComma = false
   #isEmpty = true
-  /** Bytes of a byte order mark. */
+  /** The number of bytes of a byte order mark read so far. */
   #marked = 0
   #depth = 0
-  /** Within a text of a request: the next byte follows a backslash. */
+  /** The state within a string of a request. `escaped`: the next byte follows a backslash. */
   #text: "none" | "open" | "escaped" = "none"
-  /** A text has the end of a line. */
+  /** Whether a string contains a raw line break. */
   #isBroken = false
   #name: Array<Buffer> = []
   #nameBytes = 0
   #isNameOpen = false
 
-  /** The lines that have arrived, without the end of the last one; or why this is no list of requests. */
+  /**
+   * The complete lines so far, without the last line's end, or the fault that makes this an invalid list of requests.
+   */
   push(chunk: Uint8Array): Buffer | Fault {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     const parts: Array<Buffer> = []
@@ -62,13 +64,13 @@ export class RequestSplitter {
     return Buffer.concat(parts)
   }
 
-  /** Why the body is not complete. */
+  /** The fault of a body that is incomplete. */
   end(): Fault | undefined {
     if (this.#state === "after") return undefined
     return this.#isEmpty ? "The body is empty" : "The body is not valid JSON: it ends too early"
   }
 
-  /** To the byte after the request, or the end of the chunk. */
+  /** Reads to the byte after the request, or to the end of the chunk. */
   #readItem(bytes: Buffer, from: number): number {
     let at = from
     while (at < bytes.length) {
@@ -90,7 +92,7 @@ export class RequestSplitter {
     return at
   }
 
-  /** To the byte after the text, or the end of the chunk. */
+  /** Reads to the byte after the string, or to the end of the chunk. */
   #readText(bytes: Buffer, from: number): number {
     let at = this.#text === "escaped" ? from + 1 : from
     this.#text = "open"
@@ -112,7 +114,7 @@ export class RequestSplitter {
     }
   }
 
-  /** What is around the requests: one byte, or a part of the member's name. */
+  /** Reads what surrounds the requests: one byte, or a part of the member's name. */
   #readStructure(bytes: Buffer, at: number): number | Fault {
     const byte = bytes[at] ?? space
     if (this.#isNameOpen) return this.#readName(bytes, at)
@@ -145,7 +147,7 @@ export class RequestSplitter {
       case "next":
         return this.#readNext(char, at)
       case "rest":
-        // Whatever its name is: nothing else is taken
+        // A second member is unknown, whatever its name is
         if (char === ",") return unknownMember
         if (char !== "}") return notJson
         this.#state = "after"
@@ -201,7 +203,7 @@ const unknownMember: Fault = {
   detail: "Expected one member, requests: an array of requests"
 }
 
-/** The space between the values of a request may have ends of lines. */
+/** The whitespace between the values of a request may contain line breaks, which this removes. */
 const oneLine = (bytes: Buffer): Buffer => {
   if (!bytes.includes(lineFeed)) return bytes
   const line = Buffer.from(bytes)

@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Path } from "effect"
 
-/** `[name]-[hash]`: the name changes with the content. */
+/** Matches `[name]-[hash]`, where the name changes with the content. */
 const hashed = /-[0-9A-Z]{8}\.\w+$/u
 
 const types: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const types: Readonly<Record<string, string>> = {
   woff2: "font/woff2"
 }
 
-/** Encodings that the build writes beside each file, the smallest first. */
+/** The encodings that the build writes for each file, the smallest first. */
 const encodings = [
   { name: "br", extension: ".br" },
   { name: "gzip", extension: ".gz" }
@@ -19,7 +19,7 @@ const encodings = [
 export interface ConsoleFile {
   readonly bytes: Uint8Array
   readonly contentType: string
-  /** Undefined for no encoding. */
+  /** Undefined if the file is not compressed. */
   readonly encoding: string | undefined
 }
 
@@ -36,7 +36,7 @@ export const makeConsoleFiles = Effect.gen(function* () {
     )
   )
   const index = yield* fs.readFileString(path.join(folder, "index.html"))
-  /** A file with a hash in its name; `undefined` if there is none. */
+  /** A file whose name contains a hash; `undefined` if it does not exist. */
   const read = (name: string, accepted: string): Effect.Effect<ConsoleFile> | undefined => {
     const contentType = types[name.slice(name.lastIndexOf(".") + 1)]
     if (!hashed.test(name) || !names.has(name) || contentType === undefined) return undefined
@@ -51,7 +51,7 @@ export const makeConsoleFiles = Effect.gen(function* () {
   return { index, read }
 }).pipe(Effect.orDie)
 
-/** RFC 9110, 12.5.3; a weight of 0 refuses. */
+/** Whether an `Accept-Encoding` header accepts an encoding; a weight of 0 rejects it. RFC 9110, 12.5.3 */
 export const accepts = (header: string, encoding: string): boolean =>
   header.split(",").some((part) => {
     const [name = "", ...parameters] = part.trim().toLowerCase().split(";")

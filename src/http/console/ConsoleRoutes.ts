@@ -29,17 +29,17 @@ const hardening = {
 }
 
 /**
- * The console: one page for all its paths, which the page reads itself, and files whose names change with
- * their content. docs/reference/http.md#console
+ * The console: the same page for all paths, which it routes itself, and files whose names change with their content.
+ * docs/reference/http.md#console
  */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const { baseUrl } = yield* AppConfig
     const basePath = basePathOf(baseUrl)
-    // Read on the first request: a routes layer that waits would lose requests that arrive in the meantime
+    // Read at the first request, because a routes layer that waits would lose the requests that arrive meanwhile
     const consoleFiles = yield* Effect.cached(yield* withPlatform(makeConsoleFiles))
     const index = Effect.map(consoleFiles, (files) =>
-      // A proxy may serve the gateway below a path
+      // A proxy may serve the gateway under a path prefix
       HttpServerResponse.text(files.index.replaceAll('="/console', `="${basePath}/console`), {
         contentType: "text/html; charset=utf-8",
         headers: { ...hardening, "cache-control": "no-cache" }
@@ -69,14 +69,14 @@ export const layer = Layer.unwrap(
       })
     })
     return HttpRouter.addAll([
-      // `/console` too
+      // Also matches `/console`
       ...resource(pages.console.path, { GET: page }),
       ...resource(pages.consoleAsset.path, { GET: asset })
     ])
   })
 )
 
-/** The effect with the file system of the process. */
+/** Provides the process's file system. */
 const withPlatform = <A>(effect: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path>) =>
   Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) =>
     Effect.provideContext(effect, context)

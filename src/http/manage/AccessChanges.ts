@@ -10,8 +10,8 @@ export const accessChangedBy = ({ annotations }: HttpApiEndpoint.Top) =>
   Context.getOption(annotations, ChangesAccess)
 
 /**
- * Refuses a change of access to a secret that was replaced, and to a key with limits unless it rotates or revokes
- * itself. Runs before anything is replayed.
+ * Refuses changes of access by a replaced secret, and by a key with limits unless it rotates or revokes itself. Runs
+ * before a stored response is replayed.
  */
 export const authorizeAccessChange = Effect.fnUntraced(function* (
   endpoint: HttpApiEndpoint.Top,

@@ -4,13 +4,13 @@ import { HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 
 /**
- * A free text, with a leading apostrophe if a spreadsheet would read it as a formula (`=`, `+`, `-`, `@`, tab, line
- * break).
+ * A cell with free text. A leading apostrophe is added if a spreadsheet would treat the text as a formula (`=`, `+`,
+ * `-`, `@`, tab, line break).
  */
 export const textCell = (text: string | null): string =>
   text !== null && /^[\s]*[=+\-@]|^[\t\r\n]/u.test(text) ? `'${text}` : (text ?? "")
 
-/** `?format=csv`, or `Accept: text/csv` without a format. */
+/** Whether the request has `?format=csv` or, without a format, `Accept: text/csv`. */
 export const wantsCsv = (
   format: "json" | "csv" | undefined,
   request: HttpServerRequest.HttpServerRequest
@@ -18,7 +18,7 @@ export const wantsCsv = (
   format === "csv" ||
   (format === undefined && /\btext\/csv\b/iu.test(request.headers["accept"] ?? ""))
 
-/** Rows as a CSV file, streamed while they are read. */
+/** Streams rows as a CSV file while they are read. */
 export const csvResponse = <Row, E>(
   filename: string,
   columns: ReadonlyArray<string>,
@@ -32,7 +32,7 @@ export const csvResponse = <Row, E>(
       Stream.grouped(256),
       Stream.map((lines) => lines.join("")),
       Stream.encodeText,
-      // The status is already sent: the client sees a failure only by the broken connection
+      // The status has already been sent, so the client notices a failure only as a broken connection
       Stream.tapCause((cause) => Effect.logWarning(`The export ${filename} broke off`, cause))
     ),
     {

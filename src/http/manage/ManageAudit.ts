@@ -8,9 +8,8 @@ import type { Actor } from "../server/access/Authentication.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 
 /**
- * Fields whose value the audit log shows. Numbers and booleans are shown whatever their name; every
- * other text or list is hidden, so that a field added later shows no secret and no personal data.
- * docs/reference/audit.md#what-changed
+ * Fields whose text values the audit log shows. Numbers and booleans are always shown; every other text or list is
+ * hidden, so that a field added later cannot reveal secrets or personal data. docs/reference/audit.md#what-changed
  */
 const shownFields = new Set([
   "allowed_models",
@@ -35,7 +34,7 @@ const shownFields = new Set([
 
 const hidden = "[hidden]"
 
-/** A longer value is hidden too. */
+/** Longer values are hidden, too. */
 const shownCharactersMax = 1000
 
 /** The fields of a request body as the audit log shows them. */
@@ -56,10 +55,10 @@ const shown = (name: string, value: unknown): boolean =>
   (shownFields.has(name) &&
     Option.exists(written(value), ({ length }) => length <= shownCharactersMax))
 
-/** JSON is parsed at any depth, and written to some thousands of levels. */
+/** Fails for deep nesting: `JSON.parse` accepts any depth, but `JSON.stringify` only some thousands of levels. */
 const written = Option.liftThrowable((value: unknown) => JSON.stringify(value))
 
-/** Audits a sign-in: its store names the session that begins as the actor. */
+/** Audits a sign-in. Its store records the session that is created as the actor. */
 export const auditSignIn = (
   log: AuditLog["Service"],
   type: "signIn" | "signInByOidc",
@@ -79,20 +78,20 @@ export const auditSignIn = (
     return yield* log.around(entry)(signIn)
   })
 
-// A middleware of the API may not require what the global middleware provides
+// Read as an option, because middleware of the API cannot require a service that the global middleware provides
 const traceId = Effect.map(Effect.serviceOption(RequestTrace), (trace) =>
   Option.getOrNull(Option.map(trace, (it) => it.traceId))
 )
 
-/** Who sends a request, and from where. */
+/** Who sent a request, and from where. */
 interface Source {
   readonly actor: Actor
   readonly ipAddress: Option.Option<string>
 }
 
 /**
- * Runs a request of the management API and audits it: every request with a method that writes, whatever
- * its route, and what the operator reads of a user. docs/reference/audit.md#what-is-recorded
+ * Runs a request of the management API and audits it: every writing request, whatever its route, and every read of a
+ * user's data by the operator. docs/reference/audit.md#what-is-recorded
  */
 export const auditRequest = (
   log: AuditLog["Service"],
@@ -117,7 +116,7 @@ export const auditRequest = (
       resourceId: params["id"] ?? null,
       changes: isRead ? {} : changesOf(body),
       traceId: yield* traceId,
-      // Of a read that names no user the handler says whether it is one's
+      // If a read does not name a user, its handler reports whether it concerned a single one
       isDone: isRead && userId === null
     }
     return yield* log.around(entry)(handled)

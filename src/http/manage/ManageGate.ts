@@ -45,7 +45,7 @@ export const layer = Layer.effect(
       first: Caller
     ) {
       const body = yield* checkRequest(endpoint)
-      // The key or the session may have ended while the body was on its way
+      // The key or the session may have ended while the body was being received
       const caller = body.value !== undefined ? yield* authenticate(request, false) : first
       yield* authorizeAccessChange(endpoint, caller)
       const actor = actorOf(caller)
@@ -82,12 +82,12 @@ export const problemsLayer = Layer.succeed(ManageProblems, (httpEffect) =>
 const isRead = ({ method }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" || method === "HEAD"
 
-/** Separates the body capacity of callers, and their idempotency keys. */
+/** Identifies the caller, for the body capacity and for idempotency keys. */
 const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)
 
 /**
- * The body. Refuses what `HttpApi` lets pass: a query that the endpoint does not declare, a body that is not
- * declared as JSON or not UTF-8, too many fields, and fields of a request without a declared body.
+ * Reads and checks the body. Refuses what `HttpApi` accepts silently: undeclared query parameters, a body that is not
+ * declared as JSON or not UTF-8, too many fields, and fields where the endpoint declares no body.
  * docs/reference/http.md#request-bodies, ADR 0110.
  */
 export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
@@ -98,7 +98,7 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   const takesBody = endpoint.payload.size > 0
   const needsBody = takesBody && !mayHaveNoBody(endpoint)
   if (!takesBody && !hasBody) return noBody
-  // `renderFailures` turns these defects into problems. In a test's own process no length is announced
+  // `renderFailures` turns these defects into problems. Requests within a test process announce no length
   if (!needsBody && !hasBody && (yield* Effect.orDie(request.arrayBuffer)).byteLength === 0) {
     return emptyBody
   }
@@ -118,7 +118,7 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   return faults.length > 0 ? yield* invalid(faults) : body
 })
 
-/** `HttpApi` decodes the text of a body, which has been read. */
+/** Passes the body that was read on to `HttpApi`, which decodes its text. */
 export const withReadBody = ({ value }: JsonBody) =>
   Effect.updateService(
     HttpServerRequest.HttpServerRequest,
@@ -128,7 +128,7 @@ export const withReadBody = ({ value }: JsonBody) =>
         : Object.create(request, { text: { value: Effect.sync(() => JSON.stringify(value)) } })
   )
 
-/** All members of its body are optional, so that it may be left out. */
+/** Whether the body may be left out, because all its members are optional. */
 const mayHaveNoBody = ({ payload }: HttpApiEndpoint.Top): boolean =>
   [...payload.values()].some(({ schemas }) =>
     schemas.some(({ ast }) => HttpApiSchema.isNoContent(ast))
@@ -136,15 +136,15 @@ const mayHaveNoBody = ({ payload }: HttpApiEndpoint.Top): boolean =>
 
 const noBody: JsonBody = { value: undefined }
 
-/** The body of a request without one, so that it equals a request with `{}`. */
+/** Stands for an absent body, so that the request equals one with `{}`. */
 const emptyBody: JsonBody = { value: {} }
 
-/** A request that is authorized, with the body that was read. */
+/** An authorized request with its body. */
 interface Checked {
   readonly endpoint: HttpApiEndpoint.Top
   readonly caller: Caller
   readonly body: JsonBody
-  /** Fails when the key or the session has ended. */
+  /** Fails once the key or the session has ended. */
   readonly mayStill: Effect.Effect<
     unknown,
     Problem | StoreUnavailable,
@@ -153,9 +153,8 @@ interface Checked {
 }
 
 /**
- * Replays the first response to a POST with the same `Idempotency-Key`. The first request, once it has
- * the key, runs to its end even if its client disconnects.
- * docs/reference/http.md#idempotency-of-management-requests
+ * Replays the first response to a POST with the same `Idempotency-Key`. Once the first request has claimed the key, it
+ * runs to its end even if its client disconnects. docs/reference/http.md#idempotency-of-management-requests
  */
 const replayed = <E, R>(
   replays: ManageReplays["Service"],
@@ -176,7 +175,7 @@ const replayed = <E, R>(
       key: replayKeyOf(endpoint, caller, key.value.key)
     })
     if (claim._tag === "Replayed") {
-      // A repeat may have waited for the first request
+      // The caller's access may have ended while the repeat waited for the first request
       yield* mayStill
       return HttpServerResponse.text(claim.response.body, {
         status: claim.response.status,
@@ -192,14 +191,14 @@ const replayed = <E, R>(
   })
 
 /**
- * The key under which a response is kept. One that may show a secret is kept for the key or the session that acts,
- * not for the user; no header contains the separator.
+ * The key under which a response is stored. A response that may contain a secret is stored for the acting API key or
+ * session, other responses for the user. The separator cannot occur in a header.
  */
 const replayKeyOf = (endpoint: HttpApiEndpoint.Top, caller: Caller, key: string): string => {
   if (caller._tag === "Operator" || Option.isNone(accessChangedBy(endpoint))) return key
   return `${caller.key?.apiKeyId ?? caller.session?.id}\n${key}`
 }
 
-/** `HttpApi` only makes responses with whole bodies. */
+/** The text of a response. `HttpApi` only creates responses with complete bodies. */
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""

@@ -5,8 +5,8 @@ import { Api } from "../../contract/Api.ts"
 import { Problem } from "../../domain/Problem.ts"
 
 /**
- * Returns 405 with `Allow` for a method that a management path does not have, where `HttpApi` alone
- * returns 404. The paths come from the declared API. docs/reference/errors.md#headers-of-errors
+ * Responds with 405 and `Allow` to a method that a management path does not support; `HttpApi` alone would respond with
+ * 404. The paths come from the declared API. docs/reference/errors.md#headers-of-errors
  */
 export const layer = HttpRouter.use((router) =>
   router.addAll(

@@ -4,7 +4,7 @@ import type { KeySchema } from "../../contract/Lists.ts"
 import { pageSizeDefault } from "../../domain/limits/Limits.ts"
 import { nextTurn } from "../../domain/Slices.ts"
 
-/** The start and the length of a page. */
+/** The start and the length of the requested page. */
 export const readPage = <Key extends KeySchema>(
   query: { readonly cursor?: string; readonly limit?: number },
   key: Key
@@ -13,12 +13,13 @@ export const readPage = <Key extends KeySchema>(
   limit: query.limit ?? pageSizeDefault
 })
 
-/** Showing and encoding a page of more rows takes a noticeable part of an event-loop turn. */
+/** From this many rows on, showing and encoding a page takes a noticeable part of an event-loop turn. */
 const heavyPageRowsMin = 25
 
 /**
- * Makes a page of rows that were read with a limit one higher, which shows whether there are more. `end`:
- * where a scan has ended that found less. A long page is heavy work, and the response is encoded in the same turn.
+ * Builds a page from rows that were read with a limit one higher, which shows whether there are more. `end`: where a
+ * scan stopped that found fewer rows. A long page is treated as heavy work, and its response is encoded in the same
+ * turn.
  */
 export const toPage = <Row, Item>(
   rows: ReadonlyArray<Row>,

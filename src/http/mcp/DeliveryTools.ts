@@ -20,7 +20,7 @@ const notAnId = invalid([
   { pointer: "#/id", detail: "Expected the id of a delivery (whd_…), an event (evt_…) or a task" }
 ])
 
-/** Most characters shown of a sent body and of a receiver's response, which may be anything. */
+/** The maximum number of characters shown of a sent body and of a receiver's response, which may be arbitrary. */
 const charactersMax = 1000
 
 export const makeDeliveryTools = Effect.gen(function* () {
@@ -83,7 +83,7 @@ const makeExplainOne = Effect.gen(function* () {
 
 const oldestFirst = (rows: ReadonlyArray<DeliveryRow>) => rows.map(({ id }) => id).toReversed()
 
-/** The deliveries to which an id leads, all of the same user. Fails with 2001 or 2005. */
+/** The deliveries that an id refers to; all belong to one user. Fails with 2001 or 2005. */
 const makeIdsOf = Effect.gen(function* () {
   const deliveries = yield* Deliveries
   const history = yield* TaskHistory
@@ -94,7 +94,7 @@ const makeIdsOf = Effect.gen(function* () {
     const at = DateTime.makeUnsafe(Option.getOrElse(millis, () => 0))
     const { rows } = yield* deliveries.search(
       userId,
-      // Deliveries are created with their event, at its time
+      // Deliveries are created in the same transaction as their event
       { eventId, since: at, until: DateTime.add(at, { seconds: 1 }) },
       page
     )
@@ -104,7 +104,7 @@ const makeIdsOf = Effect.gen(function* () {
 
   const ofTask = Effect.fnUntraced(function* (userId: UserId, taskId: TaskId) {
     const { rows } = yield* deliveries.search(userId, { taskId }, page)
-    // Without a delivery, checks that the task exists
+    // If there is no delivery, checks that the task exists
     if (rows.length === 0) yield* history.get(userId, taskId)
     return oldestFirst(rows)
   })

@@ -3,9 +3,12 @@ import type { FailureClass } from "../../domain/Webhook.ts"
 import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
 import { attemptsMax } from "../../webhooks/RetryPolicy.ts"
 
-/** The delivery log in words. docs/reference/mcp.md#explain_delivery */
+/** Explains deliveries in plain text. docs/reference/mcp.md#explain_delivery */
 
-/** A delivery with related data: without `endpoint` if it was deleted, with the task's own webhook if it has one. */
+/**
+ * A delivery with related data. `endpoint` is absent if it was deleted; the task's own webhook is present if it has
+ * one.
+ */
 export interface DeliveryFacts {
   readonly row: DeliveryRow
   readonly attempts: ReadonlyArray<AttemptRow>
@@ -46,7 +49,7 @@ const attemptWords = (row: AttemptRow): string => {
   return `${begin}${to}. After ${took} ms it came to ${status}, ${why}${detail}.`
 }
 
-/** The next step of a delivery, and the possible remedy. */
+/** What happens next with a delivery, and what the user can do. */
 export const nextOfDelivery = ({ attempts, endpoint, row }: DeliveryFacts): string => {
   const again = `It can be sent again: POST /manage/v1/webhook-deliveries/${row.id}/redeliver.`
   switch (row.status) {
@@ -70,7 +73,7 @@ export const nextOfDelivery = ({ attempts, endpoint, row }: DeliveryFacts): stri
   }
 }
 
-/** A full explanation of one delivery. */
+/** A complete explanation of one delivery. */
 export const explain = (facts: DeliveryFacts): string => {
   const { attempts, endpoint, row } = facts
   const of = row.taskId === null ? "" : ` of task ${row.taskId}`

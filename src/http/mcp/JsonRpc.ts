@@ -11,7 +11,7 @@ export interface RpcRequest {
   readonly params: JsonObject
 }
 
-/** A message without a response: a notification, or the response to a server's request. */
+/** A message that gets no response: a notification, or a response to a request by the server. */
 export interface RpcNotice {
   readonly _tag: "Notice"
 }
@@ -45,14 +45,14 @@ export interface RpcError {
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Longest id, because it is kept until the response. */
+/** The maximum length of an id, which is kept until the response. */
 const idCharactersMax = 1000
 
-/** MCP allows no `null` as an id, JSON-RPC does. A larger integer could not be returned unchanged. */
+/** Unlike JSON-RPC, MCP does not allow `null` as an id. Unsafe integers could not be returned unchanged. */
 const isId = (value: unknown): value is string | number =>
   typeof value === "string" ? value.length <= idCharactersMax : Number.isSafeInteger(value)
 
-/** The parameters that each method reads. */
+/** The parameters that are read, by method. */
 const paramNames: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
   ["initialize", ["protocolVersion", "capabilities", "clientInfo"]],
   ["tools/list", ["cursor"]],
@@ -64,23 +64,25 @@ const paramNames: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 
 const metaPrefix = "io.modelcontextprotocol/"
 
-/** The members of `_meta`, which may be of any size, that state the client's version. */
+/** The members of `_meta` that state the client's version and capabilities. `_meta` itself may be of any size. */
 export const metaNames = {
   version: `${metaPrefix}protocolVersion`,
   capabilities: `${metaPrefix}clientCapabilities`
 } as const
 
-/** The parameters that are read: a request that waits for a task keeps nothing else of its body. */
+/**
+ * Keeps only the parameters that are read, so that a request that waits for a task does not keep the rest of its body.
+ */
 const neededParams = (method: string, params: JsonObject): JsonObject => {
   const { _meta } = params
   const picked = pick(params, paramNames.get(method) ?? [])
   return isObject(_meta) ? { ...picked, _meta: neededMeta(_meta) } : picked
 }
 
-/** The extension of long calls. docs/reference/mcp.md#tasks */
+/** The name of the extension for long calls. docs/reference/mcp.md#tasks */
 export const tasksExtension = `${metaPrefix}tasks`
 
-/** Of capabilities nothing else is read. */
+/** The tasks extension, which is the only capability that is read. */
 const neededCapabilities = (given: JsonObject): JsonObject => {
   const { extensions } = given
   return isObject(extensions) && isObject(extensions[tasksExtension])
@@ -88,7 +90,7 @@ const neededCapabilities = (given: JsonObject): JsonObject => {
     : {}
 }
 
-/** The version if it is a string, and of the capabilities the extension. */
+/** The version (null unless it is a string) and the capabilities that are read. */
 const neededMeta = (meta: JsonObject): JsonObject => {
   const { version, capabilities } = metaNames
   const { [version]: claim, [capabilities]: given } = pick(meta, [version, capabilities])
@@ -103,7 +105,7 @@ const pick = (object: JsonObject, names: ReadonlyArray<string>): JsonObject =>
     names.flatMap((name) => (Object.hasOwn(object, name) ? [[name, object[name]]] : []))
   )
 
-/** One message of a body. */
+/** Parses one message of a body. */
 export const readMessage = (value: unknown): RpcMessage => {
   if (!isObject(value)) return { _tag: "Invalid", id: null, detail: "Expected an object" }
   const { id, jsonrpc, method, params = {} } = value
@@ -140,7 +142,7 @@ export const errorOf = (id: string | number | null, error: RpcError): JsonObject
   error
 })
 
-/** The output of a tool belongs to one key. */
+/** Not cacheable, because a tool's output belongs to one key. */
 const headers = { "cache-control": "no-store" }
 
 export const respondJson = (body: unknown, status = 200): HttpServerResponse.HttpServerResponse =>

@@ -25,8 +25,8 @@ export interface McpCaller {
 }
 
 /**
- * The caller by API key or by access token. Every 401 says where OAuth clients get a token, if there is an issuer.
- * docs/reference/mcp.md#oauth
+ * Authenticates the caller by API key or access token. If there is an issuer, every 401 tells OAuth clients where to
+ * get a token. docs/reference/mcp.md#oauth
  */
 export const makeMcpCaller = Effect.gen(function* () {
   const keys = yield* ApiKeys
@@ -64,7 +64,7 @@ type Authenticate = (token: string) => Effect.Effect<TokenHolder, Problem | Stor
 const byKey = (keys: ApiKeys["Service"], token: string) =>
   Effect.map(keys.authenticate(token), (principal): McpCaller => ({ principal, token: undefined }))
 
-/** Sets `WWW-Authenticate` of a response with this status: RFC 6750, section 3, and RFC 9728, section 5.1. */
+/** Sets `WWW-Authenticate` on responses with this status (RFC 6750, section 3; RFC 9728, section 5.1). */
 const makeChallenge = Effect.map(
   AppConfig,
   ({ baseUrl }) =>
@@ -90,8 +90,8 @@ const makeChallenge = Effect.map(
 )
 
 /**
- * Refuses a token that lacks a scope. The challenge names the scopes of the token and all that the request needs:
- * some clients ask for exactly these, and would lose the others.
+ * Refuses a token that lacks a scope. The challenge lists the scopes of the token and all those that the request needs,
+ * because some clients request exactly the listed scopes and would lose the others.
  */
 export const makeRequireScopes = Effect.gen(function* () {
   const { signIn } = yield* AppConfig
@@ -113,8 +113,8 @@ export const makeRequireScopes = Effect.gen(function* () {
 })
 
 /**
- * Writes the first use of each access token in this process to the audit log. It counts as a request of its user, so
- * that a client with many tokens does not fill the log.
+ * Writes the first use of each access token in this process to the audit log. This counts as a request of the token's
+ * user, so that a client with many tokens cannot fill the log.
  */
 const makeRecordUse = Effect.gen(function* () {
   const log = yield* AuditLog

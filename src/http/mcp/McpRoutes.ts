@@ -23,7 +23,9 @@ import { MayWait } from "./Tools.ts"
 import { headerVersion, takesBatches, versionOf } from "./Versions.ts"
 import type { ProtocolVersion } from "./Versions.ts"
 
-/** Model Context Protocol, transport Streamable HTTP, without sessions and streams. docs/reference/mcp.md */
+/**
+ * The Model Context Protocol with the Streamable HTTP transport, without sessions and streams. docs/reference/mcp.md
+ */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     yield* router.addAll([...resource(callMcp.path, { POST: (yield* makePost)() })])
@@ -40,18 +42,19 @@ const makePost = Effect.gen(function* () {
   return Effect.fnUntraced(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const from = request.headers["origin"]
-    // DNS rebinding: a page of another site whose name resolves to this address (MCP, Transports, Security Warning)
+    // Prevents DNS rebinding: a page of another site whose name resolves to this address (MCP, Transports, Security
+    // Warning)
     if (from !== undefined && from !== origin) return yield* foreign
     const caller = yield* callerOf
     yield* refuseUnknownQuery([])
     const within = bodies.within(request, caller.principal.userId)
-    // A request keeps the body that was read from it and stays in memory until its response
+    // Copied, because a request keeps the body that was read from it and stays in memory until its response
     const own = request.modify({})
     const read = Effect.provideService(readBody, HttpServerRequest.HttpServerRequest, own)
     const held = yield* within(
       Effect.flatMap(read, (body) => {
         const responded = Effect.provideService(respond(caller, body), TokenUse, caller.token)
-        // A request that waits for a task takes no capacity for bodies
+        // A request that waits for a task must not use the capacity for bodies meanwhile
         return hasInput(body) ? Effect.map(responded, Effect.succeed) : Effect.succeed(responded)
       })
     )
@@ -63,7 +66,7 @@ const foreign = problem(1007, "The Origin of the request is not that of this gat
 
 type Headers = HttpServerRequest.HttpServerRequest["headers"]
 
-/** The messages of a body, or its fault. */
+/** The messages of a body, or the fault of the body. */
 type Body =
   | { readonly _tag: "One"; readonly message: RpcMessage }
   | { readonly _tag: "Batch"; readonly messages: ReadonlyArray<RpcMessage> }
@@ -86,7 +89,7 @@ const refused = (error: RpcError): Body => ({ _tag: "Refused", error })
 
 const invalidBatch = (message: string): Body => refused({ code: rpcCodes.invalidRequest, message })
 
-/** A batch of messages, which only one version has. docs/reference/mcp.md#versions */
+/** A batch of messages, which only one protocol version supports. docs/reference/mcp.md#versions */
 const batchOf = (headers: Headers, values: ReadonlyArray<unknown>): Body => {
   const version = headerVersion(headers)
   if (typeof version !== "string") return refused(version)
@@ -107,17 +110,17 @@ const messagesOf = (body: Body): ReadonlyArray<RpcMessage> => {
 
 const inputTools = new Set<unknown>(["create_task", "quote"])
 
-/** Whether it may contain media, which are in memory until they are stored. */
+/** Whether the body may contain media, which stay in memory until they are stored. */
 const hasInput = (body: Body): boolean =>
   messagesOf(body).some((it) => it._tag === "Request" && inputTools.has(it.params["name"]))
 
-/** Responds to a body. */
+/** Responds to the messages of a body. */
 const makeRespond = Effect.gen(function* () {
   const server = yield* makeMcpServer
   const quotas = yield* RequestQuotas
   const requireScopes = yield* makeRequireScopes
 
-  /** The scopes without which some message cannot be answered. */
+  /** The scopes that the messages require. */
   const neededBy = (messages: ReadonlyArray<RpcMessage>): ReadonlyArray<Scope> => {
     const scopes = messages.map((it) => {
       if (it._tag !== "Request") return undefined
@@ -127,7 +130,7 @@ const makeRespond = Effect.gen(function* () {
     return [...new Set(scopes.filter((it) => it !== undefined))]
   }
 
-  /** Inference calls count against the key's request rate where they are handled. */
+  /** Whether the message is an inference call, which counts against the key's request rate where it is handled. */
   const isInference = (message: RpcMessage, headers: Headers): boolean =>
     message._tag === "Request" &&
     (namesTask(message) ||
@@ -173,7 +176,7 @@ const makeRespond = Effect.gen(function* () {
         yield* Effect.tapError(needed, () => quotas.takeManagement(caller.userId))
       }
       yield* count(caller, messages)
-      // One after the other, because a message may depend on the previous one
+      // Sequentially, because a message may depend on the previous one
       const answers = yield* Effect.forEach(messages, (message) => answer(caller, message)).pipe(
         Effect.provideService(MayWait, body._tag === "One")
       )

@@ -21,7 +21,7 @@ import { hasResourceLinks, isStateless, negotiate, takesTasks } from "./Versions
 import type { ProtocolVersion } from "./Versions.ts"
 import { makeWalletTools } from "./WalletTools.ts"
 
-/** A response, with its status: from 2026-07-28 on an unknown method is a 404. */
+/** A response and its HTTP status: since 2026-07-28 an unknown method is a 404. */
 export interface Answered {
   readonly status: number
   readonly body: JsonObject
@@ -35,7 +35,7 @@ const capabilities = { tools: {} }
 /** An error of the protocol or of HTTP, or the result. */
 type Outcome = Effect.Effect<JsonObject, RpcError | Failure, OfRequest>
 
-/** MCP without sessions: any process can respond to any message. The tools are those of the HTTP API. ADR 0227. */
+/** A stateless MCP server: any process can respond to any message. The tools correspond to the HTTP API. ADR 0227. */
 export const makeMcpServer = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const serverInfo = { name: "generation-gateway", title: titleOf(serviceName), version }
@@ -57,7 +57,7 @@ export const makeMcpServer = Effect.gen(function* () {
     ...cached
   }
 
-  /** Methods of the versions that begin with `initialize`. */
+  /** Methods of the versions that start with `initialize`. */
   const ofHandshake = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
     switch (request.method) {
       case "initialize":
@@ -88,7 +88,7 @@ export const makeMcpServer = Effect.gen(function* () {
     }
   }
 
-  /** The task that `create_task` has made, for clients that wait for it by themselves. */
+  /** The task that `create_task` created, for clients that wait for it themselves. */
   const asTask = ({ params }: RpcRequest, result: JsonObject) => {
     const created = params["name"] === createTask.name ? result["structuredContent"] : undefined
     return isCreated(created)
@@ -96,14 +96,14 @@ export const makeMcpServer = Effect.gen(function* () {
       : Effect.succeed(result)
   }
 
-  /** Members of every result in the stateless version. */
+  /** Adds the members that every result has in the stateless version. */
   const complete = (result: JsonObject): JsonObject => ({
     resultType: "complete",
     ...result,
     _meta: { "io.modelcontextprotocol/serverInfo": serverInfo }
   })
 
-  /** Responds to a request whose version is known. */
+  /** Responds to a request whose protocol version is known. */
   const answer = (caller: Principal, request: RpcRequest, asked: ProtocolVersion) => {
     const isModern = isStateless(asked)
     const outcome: Outcome | undefined = (isModern ? ofStateless : ofHandshake)(
@@ -131,7 +131,7 @@ export const makeMcpServer = Effect.gen(function* () {
   return { answer, scopeOf }
 })
 
-/** `tools/list` and `tools/call`. */
+/** The methods `tools/list` and `tools/call`. */
 const makeToolMethods = Effect.gen(function* () {
   const quotas = yield* RequestQuotas
   const tools: ReadonlyArray<McpTool> = [
@@ -142,7 +142,7 @@ const makeToolMethods = Effect.gen(function* () {
   ]
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
 
-  /** Counts an inference call that is refused before it reaches the request rate of its key. */
+  /** Counts an inference call that is refused before it is counted against its key's request rate. */
   const countRefused = ({ scope }: McpTool, { userId }: Principal) =>
     scope === "inference" ? quotas.takeManagement(userId) : Effect.void
 
@@ -167,7 +167,7 @@ const makeToolMethods = Effect.gen(function* () {
     params["cursor"] === undefined
       ? Effect.map(TokenUse, (token) => ({
           tools: tools
-            // The client of a token can ask for the scopes that it lacks
+            // The client of a token can request the scopes that it lacks, so it sees all tools
             .filter(({ scope }) => !scope || token || caller.scopes.includes(scope))
             .map(({ listed }) => listed)
         }))
@@ -178,7 +178,7 @@ const makeToolMethods = Effect.gen(function* () {
 
 const isCreated = Schema.is(Schema.Struct({ task_id: TaskId, status: TaskStatus }))
 
-/** The tools of a key change only with its scopes and the release. */
+/** The tools of a key change only with its scopes and with the release. */
 const cached = { ttlMs: 60_000, cacheScope: "private" }
 
 const titleOf = (serviceName: string): string =>
@@ -191,7 +191,7 @@ const failed = (message: string, data?: unknown): Effect.Effect<never, RpcError>
     ...(data === undefined ? {} : { data })
   })
 
-/** Accepts members that later versions add. */
+/** Ignores unknown members, because later versions add some. */
 const paramsOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(schema, {
     ...bodyParseOptions,

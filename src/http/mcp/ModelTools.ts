@@ -13,7 +13,7 @@ import { findModel } from "../openai/ShapedModel.ts"
 import type { ShapedModel } from "../openai/ShapedModel.ts"
 import { bind } from "./Tools.ts"
 
-/** The model or alias named by a call. Fails with 2001 or 2006. */
+/** The model or alias that a call names. Fails with 2001 or 2006. */
 export const modelOf = (
   models: ReadonlyArray<ShapedModel>,
   { action, model }: { readonly model: string; readonly action?: Action }
@@ -41,7 +41,7 @@ const show = ({ bodySchema, entry, sandbox }: RoutedModel, price: PriceRule) =>
     media: showMediaFields(entry, input_schema)
   }))
 
-/** The current offers, sorted by name, so that a cursor stays valid when the catalog changes. */
+/** Lists the current offers, sorted by name so that a cursor stays valid when the catalog changes. */
 export const makeModelTools = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const router = yield* Router

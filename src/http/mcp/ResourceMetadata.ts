@@ -6,7 +6,10 @@ import { problem } from "../../domain/Problem.ts"
 import { AccessTokens, mcpResource } from "../../users/AccessTokens.ts"
 import { resource } from "../server/Resource.ts"
 
-/** Where clients of `/mcp` get access tokens: OAuth Protected Resource Metadata, RFC 9728. docs/reference/mcp.md#oauth */
+/**
+ * OAuth Protected Resource Metadata (RFC 9728): tells clients of `/mcp` where to get access tokens.
+ * docs/reference/mcp.md#oauth
+ */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const access = yield* AccessTokens
@@ -24,7 +27,7 @@ export const layer = HttpRouter.use(
         { headers: { "cache-control": "public, max-age=3600" } }
       )
     })
-    // The second is the one for a resource with this path; clients of MCP may also ask for the first
+    // RFC 9728 derives the second path from the resource's path; MCP clients may also request the first
     yield* router.addAll([
       ...resource(resourceMetadata.path, { GET: metadata }),
       ...resource(mcpResourceMetadata.path, { GET: metadata })

@@ -23,20 +23,20 @@ export const taskMethods: ReadonlySet<string> = new Set([
   "tasks/cancel"
 ])
 
-/** As often as `Retry-After` of a task says. docs/reference/tasks.md#polling */
+/** The same interval as in `Retry-After`. docs/reference/tasks.md#polling */
 const pollIntervalMs = 2000
 
 const isTaskId = Schema.is(TaskId)
 
-/** Whether a request of the extension gets as far as its task, whose read counts as a request of inference. */
+/** Whether a request of the extension reads a task, which counts as an inference request. */
 export const namesTask = (request: RpcRequest): boolean =>
   taskMethods.has(request.method) && takesTasks(request) && isTaskId(request.params["taskId"])
 
 const encodeOutput = Schema.encodeEffect(TaskOutput)
 
 /**
- * The extension `io.modelcontextprotocol/tasks` (SEP-2663): the result of a long call is a task of the gateway, which
- * any process can be asked for, whatever became of the one that took the call. docs/reference/mcp.md#tasks
+ * The extension `io.modelcontextprotocol/tasks` (SEP-2663): the result of a long call is a task of the gateway. Any
+ * process can return it, even if the one that accepted the call is gone. docs/reference/mcp.md#tasks
  */
 export const makeTaskExtension = Effect.gen(function* () {
   const { taskDeadline } = yield* AppConfig
@@ -44,7 +44,7 @@ export const makeTaskExtension = Effect.gen(function* () {
   const quotas = yield* RequestQuotas
   const resultOf = yield* makeTaskResult
   const router = yield* Router
-  // Until then it has ended, and its results are there
+  // Covers the task's deadline and the lifetime of its results
   const ttlMs = Duration.toMillis(Duration.sum(taskDeadline, Duration.hours(artifactHours)))
 
   const taskOf = (
@@ -76,21 +76,21 @@ export const makeTaskExtension = Effect.gen(function* () {
     )
   })
 
-  /** With the result of a task that has ended: one that failed is a call that failed. */
+  /** Adds the result of a task that has ended. A failed task is a failed call. */
   const detailOf = Effect.fnUntraced(function* (task: TaskView) {
     const isCancelled = task.error?.code === cancelledByOwner.code
     const shown = taskOf(task.id, task.status, task.updatedAt, isCancelled)
     if (statuses[task.status] === "working" || isCancelled) return shown
     const { content = [], value } = yield* resultOf(task, true)
     const answer = { content, value: yield* Effect.orDie(encodeOutput(value)) }
-    // As the answer to the call itself would have it
+    // The same result that the call itself would have returned
     const result = { resultType: "complete", ...resultOfAnswer(answer) }
     return { ...shown, result: task.status === "failed" ? { ...result, isError: true } : result }
   })
 
   const cancel = Effect.fnUntraced(function* (caller: Principal, request: RpcRequest) {
     const { task } = yield* found(caller, request)
-    // One that has ended meanwhile is as good: the client only says that it does not need it
+    // If the task has ended meanwhile, that is fine: the client only says that it no longer needs it
     yield* Effect.catchIf(
       router.cancel(caller.userId, task, task.id),
       (error) => error._tag === "Problem" && error.code === 2010,
@@ -100,7 +100,7 @@ export const makeTaskExtension = Effect.gen(function* () {
   })
 
   return {
-    /** Returned instead of a result by the call that created this task. */
+    /** Returned by the call that created the task, instead of a result. */
     handleOf: (id: TaskId, status: TaskStatus, now: DateTime.Utc): JsonObject => ({
       ...taskOf(id, status, now),
       resultType: "task"
@@ -111,7 +111,7 @@ export const makeTaskExtension = Effect.gen(function* () {
           return Effect.flatMap(found(caller, request), ({ task }) => detailOf(task))
         case "tasks/cancel":
           return cancel(caller, request)
-        // No task ever asks for input, so that there is nothing to update
+        // A task never requires input, so there is nothing to update
         case "tasks/update":
           return Effect.as(found(caller, request), {})
         default:

@@ -30,18 +30,21 @@ const errorOf = (error: TaskError) => ({
   remedy: helps[error.code]?.remedy ?? null
 })
 
-/** One result: its link, and the picture itself if requested and small. */
+/** One result: its link, and the image itself if it was requested and is small. */
 interface Shown {
   readonly view: (typeof TaskOutput.Type)["results"][number]
   readonly content: ReadonlyArray<Content>
 }
 
-/** A task as the tools return it. docs/reference/mcp.md#results */
+/** The result of a task as the tools return it. docs/reference/mcp.md#results */
 export const makeTaskResult = Effect.gen(function* () {
   const { baseUrl } = yield* AppConfig
   const results = yield* TaskResults
 
-  /** Media that can no longer be read are still shown as links, because the request was for the task. */
+  /**
+   * Opens a result. A result that can no longer be read is still returned as a link, because the request was for the
+   * task.
+   */
   const openOf = (url: string) =>
     Effect.map(Effect.option(results.open(url)), (found) =>
       Option.getOrUndefined(Option.flatten(found))

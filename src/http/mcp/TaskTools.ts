@@ -25,7 +25,7 @@ import { modelOf } from "./ModelTools.ts"
 import { makeTaskResult, nextOf } from "./TaskResult.ts"
 import { bind, MayWait } from "./Tools.ts"
 
-/** Tools that use the same services as the routes of tasks: the same hold, limits and idempotency. */
+/** The task tools. They use the same services as the HTTP routes, with the same holds, limits and idempotency. */
 export const makeTaskTools = Effect.gen(function* () {
   const router = yield* Router
   const admit = yield* makeAdmitInference
@@ -69,7 +69,7 @@ export const makeTaskTools = Effect.gen(function* () {
 
 const nameOf = ({ model, vendor }: ModelPath): string => `${vendor}/${model}`
 
-/** A task of the caller, which counts against the key's request rate. Fails with 2005. */
+/** Finds a task of the caller and counts the request against the key's request rate. Fails with 2005. */
 export const makeFind = Effect.map(
   makeAdmitInference,
   (admit) => (id: TaskId) =>
@@ -80,7 +80,7 @@ export const makeFind = Effect.map(
     )
 )
 
-/** The path of the named model, if the key may use it. */
+/** The path of the named model, if the key may use the model. */
 const makeTarget = Effect.gen(function* () {
   const catalog = yield* Catalog
   const router = yield* Router
@@ -92,7 +92,7 @@ const makeTarget = Effect.gen(function* () {
   })
 })
 
-/** Faults of a body have pointers into `input`; those of `metadata` keep theirs. */
+/** Prefixes the pointers of body faults with `input`; faults of `metadata` keep their pointers. */
 const faultsOfInput =
   (hasMetadata: boolean) =>
   <E>(error: E): E | Problem =>
@@ -109,7 +109,7 @@ const faultsOfInput =
         )
       : error
 
-/** 2011 has one fault, that of the webhook's URL. */
+/** 2011 has only one fault, that of the webhook URL. */
 const problemOf = (code: ProblemCode, faults: ReadonlyArray<FieldFault>): Problem =>
   code === 2011 && faults[0] !== undefined ? urlRefused(faults[0]) : invalid(faults)
 
@@ -167,8 +167,8 @@ const makeCreate = Effect.gen(function* () {
 })
 
 /**
- * The idempotency key of a create, and its request as if sent to the path of its model. Without a key, the request
- * itself is the key: a client that repeats it, in whichever message, buys once. ADR 0227.
+ * The idempotency key of a create, and its request as if it had been sent to the model's path. Without a key, the
+ * request itself is the key, so a client that repeats it in any message buys only once. ADR 0227.
  */
 const purchaseOf = (principal: Principal, path: ModelPath, body: object, key?: string) =>
   Effect.map(requestHashOf(`POST ${modelPath(path)}`, body), (hash) => {

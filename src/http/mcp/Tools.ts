@@ -1,5 +1,5 @@
 import { Cause, Context, Effect, Option, Schema } from "effect"
-// Only the definitions: the whole of effect/ai takes 18 MB
+// Imports only the definitions: all of effect/ai takes 18 MB
 import * as Tool from "effect/ai/Tool"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
@@ -13,7 +13,7 @@ import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { problemBody, problemOf } from "../server/problems/Problems.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 
-/** A part of a result in addition to its JSON. */
+/** A part of a result that accompanies its JSON. */
 export type Content =
   | { readonly type: "image"; readonly data: string; readonly mimeType: string }
   | {
@@ -24,7 +24,7 @@ export type Content =
       readonly size?: number
     }
 
-/** The result of a tool: its value, and content that clients can show. */
+/** The result of a tool: its value, and content for clients to display. */
 export interface Answer<Value> {
   readonly value: Value
   readonly content?: ReadonlyArray<Content>
@@ -32,29 +32,32 @@ export interface Answer<Value> {
 
 export type Failure = Problem | StoreUnavailable | HttpServerError.HttpServerError
 
-/** Services of a call's HTTP request. */
+/** Services of the HTTP request that contains the call. */
 export type OfRequest = HttpServerRequest.HttpServerRequest | RequestTrace
 
-/** A tool with its handler, as the server lists and calls it. */
+/** A tool with its handler, in the form in which the server lists and calls it. */
 export interface McpTool {
   readonly name: string
-  /** The scope that the key must have; `undefined` for any scope. */
+  /** The scope that the key needs. `undefined`: no scope. */
   readonly scope: Scope | undefined
   /** Its entry in `tools/list`. */
   readonly listed: JsonObject
-  /** Runs the call after its key and arguments have been checked. */
+  /** Runs the call once its key and arguments have been checked. */
   readonly begin: (
     args: unknown,
     caller: Principal
   ) => Effect.Effect<Effect.Effect<Answer<JsonObject>, Failure, OfRequest>, Problem>
 }
 
-/** Whether a call may wait for a task. A batch does not: its waits would add up, and its body stays in memory. */
+/**
+ * Whether a call may wait for a task. Calls of a batch may not: their waits would add up while the body stays in
+ * memory.
+ */
 export const MayWait = Context.Reference<boolean>("gateway/http/mcp/MayWait", {
   defaultValue: () => true
 })
 
-/** A definition by `Tool.make` of effect/ai. */
+/** A definition made by `Tool.make` of effect/ai. */
 interface Definition<Args, Value> {
   readonly name: string
   readonly description?: string | undefined
@@ -63,7 +66,7 @@ interface Definition<Args, Value> {
   readonly annotations: Context.Context<never>
 }
 
-/** A definition with its handler. Arguments are decoded as bodies are: with all faults. */
+/** Combines a definition with its handler. Arguments are decoded like request bodies, so all faults are reported. */
 export const bind = <Args, Value>(
   tool: Definition<Args, Value>,
   scope: Scope | undefined,
@@ -83,7 +86,7 @@ export const bind = <Args, Value>(
   return {
     name: tool.name,
     scope,
-    // On first use, because building all schemas at startup takes some milliseconds
+    // Built at first use, because building all schemas at startup takes some milliseconds
     get listed() {
       return (listed ??= listedOf(tool))
     },
@@ -120,7 +123,7 @@ const listedOf = <Args, Value>({
   }
 }
 
-/** Unknown arguments are refused; a result may gain members. */
+/** The JSON Schema of arguments, which may not have unknown members, or of a result, which may gain members. */
 const jsonSchemaOf = (schema: Schema.Constraint, onExcessProperty: "error" | "ignore") => {
   const { definitions: $defs, schema: own } = Schema.toJsonSchemaDocument(schema, {
     onExcessProperty
@@ -130,15 +133,15 @@ const jsonSchemaOf = (schema: Schema.Constraint, onExcessProperty: "error" | "ig
 
 const mcp = { path: "/mcp", vendor: "" }
 
-/** The result of a call. Clients that do not read `structuredContent` find its JSON in the text. */
+/** A successful result. The text repeats the JSON for clients that do not read `structuredContent`. */
 export const resultOfAnswer = ({ content = [], value }: Answer<JsonObject>): JsonObject => ({
   content: [{ type: "text", text: JSON.stringify(value) }, ...content],
   structuredContent: value
 })
 
 /**
- * A failed call as a result, so that the model sees the fault and can correct it. Without `structuredContent`, which
- * clients check against the schema of a success. docs/reference/mcp.md#errors
+ * A failed call as a result, so that the model sees the fault and can correct it. Has no `structuredContent`, which
+ * clients would check against the schema of a success. docs/reference/mcp.md#errors
  */
 export const resultOfFailure = (
   tool: string,

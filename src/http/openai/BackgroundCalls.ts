@@ -29,7 +29,7 @@ import { makeResponseEvents } from "./ResponseEvents.ts"
 import { responseOf, shownOf } from "./ResponseObject.ts"
 
 /**
- * What the passthrough asks of responses in the background: a call with `background: true` becomes a task.
+ * Creates background responses for the passthrough: a call with `background: true` becomes a task.
  * docs/reference/background.md
  */
 export const makeResponseCalls = Effect.gen(function* () {
@@ -41,7 +41,10 @@ export const makeResponseCalls = Effect.gen(function* () {
   const header = headerOf(serviceName)
   const createdHeaders = makeCreatedHeaders(header)
 
-  /** The response exists: what fails now ends its stream, which can be opened again. */
+  /**
+   * Streams a response that was just created. The response exists, so a failure only ends the stream, which can be
+   * opened again.
+   */
   const streamOf = ({ call, mayStill }: BackgroundCall, id: string) => {
     const events = Effect.flatMap(responses.get(call.principal.userId, id), (response) =>
       openEvents(response, undefined, mayStill)
@@ -85,10 +88,10 @@ export const makeResponseCalls = Effect.gen(function* () {
   } satisfies ResponseCalls
 })
 
-/** Read by the polling helpers of OpenAI's clients. docs/reference/tasks.md#polling */
+/** Headers that the polling helpers of OpenAI's clients read. docs/reference/tasks.md#polling */
 export const pollAfter = { "openai-poll-after-ms": "2000", "retry-after": "2" }
 
-/** The task of a planned call. Fails with 2001 for what this service cannot keep. */
+/** The order for a planned call. Fails with 2001 for settings that this service cannot store. */
 const orderOf = Effect.fnUntraced(function* (
   { account, call, model, plan }: BackgroundCall,
   sandbox: boolean,
@@ -150,7 +153,7 @@ const orderOf = Effect.fnUntraced(function* (
   return { body, order }
 })
 
-/** `null` is what a client sends that leaves a member out. */
+/** Treats `null` as absent, because clients send it for members that they leave out. */
 const attachedIn = ({ metadata, webhook }: Readonly<Record<string, unknown>>): object => ({
   ...(metadata == null ? {} : { metadata }),
   ...(webhook == null ? {} : { webhook })
@@ -158,19 +161,19 @@ const attachedIn = ({ metadata, webhook }: Readonly<Record<string, unknown>>): o
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
 
-/** The parsed request: strings too long to be shown may be `LongText`. */
+/** The parsed request. Strings too long to be shown may be `LongText`. */
 const readRequest = Effect.fnUntraced(function* (bytes: Uint8Array) {
   const document = documentOf(bytes)
   if (Result.isFailure(document)) return yield* problem(2002, document.failure)
   return yield* Effect.orDie(decodeRequest(yield* inSlices(() => valueWithTexts(document.success))))
 })
 
-/** The vendor repeats these members in the response, which would be too large to keep. */
+/** Refuses long settings, because the vendor repeats them in the response, which would become too large to store. */
 const settingsFaults = (value: Readonly<Record<string, unknown>>): ReadonlyArray<FieldFault> => {
   const { input: _, ...settings } = value
   let longBytes = 0
   const short = JSON.stringify(settings, function (this: Record<string, unknown>, name, shown) {
-    // A long text is shown as something short
+    // A `LongText` is written as something short, so its actual size is added
     const member = this[name]
     if (member instanceof LongText) longBytes += member.rawBytes
     return shown

@@ -10,7 +10,7 @@ type Status = BatchObject["status"]
 
 const cancelled = 4004
 
-/** docs/reference/vendor-batches.md#states */
+/** The status of a batch in OpenAI's terms. docs/reference/vendor-batches.md#states */
 export const batchStatusOf = (row: VendorBatchRow): Status => {
   switch (row.status) {
     case "completed":
@@ -25,7 +25,7 @@ export const batchStatusOf = (row: VendorBatchRow): Status => {
   }
 }
 
-/** The vendor may have ended it already: its results are read. */
+/** The status of a task that has not ended. The vendor may already have ended the batch while its results are read. */
 const runningStatusOf = ({ batchStatus, cancellingAt }: VendorBatchRow): Status => {
   if (cancellingAt !== null) return "cancelling"
   if (batchStatus === "completed" || batchStatus === "expired" || batchStatus === "cancelled") {
@@ -38,7 +38,7 @@ const decodeBody = Schema.decodeUnknownOption(BatchBody)
 
 const secondsOf = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
 
-/** A batch as OpenAI shows it. Its requests are not shown once the body was removed. */
+/** A batch in OpenAI's format. Once the body has been removed, the number of requests is omitted. */
 export const batchOf = (row: VendorBatchRow): BatchObject => {
   const body = Option.getOrUndefined(decodeBody(row.body))
   const status = batchStatusOf(row)

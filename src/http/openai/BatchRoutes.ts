@@ -30,7 +30,7 @@ import { batchOf } from "./BatchObject.ts"
 
 const vendor = "openai"
 
-/** Batches as OpenAI's clients create, read and cancel them. docs/reference/vendor-batches.md */
+/** Batches with OpenAI's API: create, read, list and cancel. docs/reference/vendor-batches.md */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const create = yield* makeCreate
@@ -93,7 +93,7 @@ const makeCreate = Effect.gen(function* () {
   })
 })
 
-/** Reads the file that the request names. */
+/** Reads and prices the file that the request names. */
 const makeOrder = Effect.gen(function* () {
   const files = yield* Files
   const order = yield* makeBatchOrder
@@ -113,7 +113,7 @@ const makeOrder = Effect.gen(function* () {
       fixed: { method: "POST", url: endpoint },
       at: "#/lines",
       customId,
-      // OpenAI's rule
+      // OpenAI allows one model per batch
       modelsMax: 1
     } as const
     return yield* order({ accept, vendor, endpoint, file, shape, metadata, sandbox })
@@ -129,7 +129,7 @@ const customId = {
   expected: `a string of 1 to ${customIdCharactersMax} characters`
 }
 
-/** The file of the request, which only its owner can name. */
+/** The file that the request names. Fails if it belongs to another user. */
 const inputOf = (
   files: Files["Service"],
   userId: FileRow["userId"],

@@ -11,7 +11,7 @@ const propertyOf = ({ body: { properties } }: Described, name: string): unknown 
 
 const typeOf = (property: unknown): unknown => (isObject(property) ? property["type"] : undefined)
 
-/** The first field of a described body that takes a picture, or a list of them. */
+/** The first field of a described body that takes an image or a list of images. */
 export const pictureField = (described: Described) => {
   const [name] =
     Object.entries(described.media ?? {}).find(([, { kind }]) => kind === "image") ?? []
@@ -20,7 +20,7 @@ export const pictureField = (described: Described) => {
     : { name, isList: typeOf(propertyOf(described, name)) === "array" }
 }
 
-/** Whether a model cannot be without a picture; `undefined` if it takes none. */
+/** Whether the model requires an image; `undefined` if it accepts none. */
 export const needsPicture = (entry: CatalogEntry): boolean | undefined => {
   const { all, required } = fieldNames(entry)
   if (entry.described === undefined) return all.has("images") ? true : undefined
@@ -28,7 +28,7 @@ export const needsPicture = (entry: CatalogEntry): boolean | undefined => {
   return name === undefined ? undefined : required.has(name)
 }
 
-/** The number of results is that of this field, whatever its default is. */
+/** The name of the body field that sets the number of results. Its default does not matter. */
 export const countField = ({ count = "" }: Described): string | undefined =>
   /\bbody\.(\w+)/u.exec(count)?.[1]
 
@@ -39,7 +39,7 @@ const isSame = (value: unknown, [, width, height]: RegExpExecArray): boolean => 
   return own !== null && own[1] === width && own[2] === height
 }
 
-/** A size in pixels as a field of the body has it: `1280x720` may be `1280:720` of `ratio`. */
+/** Translates a size in pixels to a field of the body: `1280x720` may become `1280:720` in `ratio`. */
 export const sizeFields = (
   described: Described,
   size: string
@@ -56,7 +56,7 @@ export const sizeFields = (
   return propertyOf(described, "size") === undefined ? undefined : { size }
 }
 
-/** Seconds as the body has them: a number, or one of its texts. */
+/** Translates seconds to the form that the body expects: a number, or one of its enumerated texts. */
 export const secondsFields = (
   described: Described,
   seconds: unknown

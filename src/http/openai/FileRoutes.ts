@@ -14,7 +14,7 @@ import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { makeUpload } from "./Upload.ts"
 
-/** Files for batches, as OpenAI's clients use them. docs/reference/files.md */
+/** Files for batches, with OpenAI's API. docs/reference/files.md */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { content, create, get, list, remove } = yield* makeHandlers
@@ -52,7 +52,7 @@ const makeHandlers = Effect.gen(function* () {
   const files = yield* Files
   const upload = yield* makeUpload
 
-  /** The file of the path, for its owner. */
+  /** The file that the path names, for its owner. */
   const named = Effect.gen(function* () {
     const { file_id: text = "" } = yield* HttpRouter.params
     const { principal } = yield* admit(Option.none())

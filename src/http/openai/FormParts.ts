@@ -10,17 +10,20 @@ import {
 import { LongText } from "../../domain/json/LongText.ts"
 import { formPartsMax, formTextsBytesMax } from "../../domain/limits/ShapeLimits.ts"
 
-/** A field of a form: a text, one that is too long for a turn of the event loop, or the bytes of a file. */
+/** A form field: a text, a text that is too long to process in one event-loop turn, or the bytes of a file. */
 export interface FormPart {
   readonly name: string
   readonly value: string | LongText | Uint8Array
 }
 
-/** Finds the parts of a form while its bytes arrive, and refuses a form with too many. */
+/** Finds the parts of a form while its bytes arrive, and rejects a form with too many parts. */
 export class FormScanner {
   readonly #delimiter: Buffer
   readonly #starts: Array<number> = []
-  /** The end of the last chunk, in which a delimiter may begin. The first one needs no line end before it. */
+  /**
+   * The end of the last chunk, in which a delimiter may begin. Initially a line break, because the first delimiter
+   * needs none before it.
+   */
   #rest = Buffer.from(lineEnd)
   #offset = -lineEnd.length
 
@@ -33,7 +36,7 @@ export class FormScanner {
     const { length } = this.#delimiter
     for (let at = bytes.indexOf(this.#delimiter); at >= 0;) {
       this.#starts.push(this.#offset + at)
-      // The last delimiter ends the form
+      // The last delimiter ends the form, so it begins no part
       if (this.#starts.length > formPartsMax + 1) return tooManyParts
       at = bytes.indexOf(this.#delimiter, at + length)
     }
@@ -43,7 +46,7 @@ export class FormScanner {
     return undefined
   }
 
-  /** The parts of a form that has arrived. */
+  /** The parts of a form that has arrived completely. */
   parts(whole: Uint8Array): Result.Result<ReadonlyArray<FormPart>, string> {
     const bytes = Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength)
     const parts: Array<RawPart> = []
@@ -67,7 +70,7 @@ interface RawPart {
   readonly content: Buffer
 }
 
-/** Decodes the shortest texts, in any position; the others become `LongText`. */
+/** Decodes the shortest texts, wherever they are; the others become `LongText`. */
 const withTexts = (parts: ReadonlyArray<RawPart>): ReadonlyArray<FormPart> => {
   const decoded = new Set<RawPart>()
   let bytes = 0
@@ -85,7 +88,7 @@ const valueOf = ({ content, isFile }: RawPart, isDecoded: boolean): FormPart["va
   return isDecoded ? content.toString("utf8") : new LongText(content, false)
 }
 
-/** What stands between two delimiters: the rest of a line, headers, an empty line, the content. */
+/** Parses what is between two delimiters: the rest of the line, headers, an empty line and the content. */
 const readPart = (bytes: Buffer): RawPart | undefined => {
   const end = endOfHead(bytes)
   const head = end === undefined ? undefined : readHead(bytes.toString("utf8", 0, end))

@@ -14,28 +14,30 @@ import type { ShapedModel } from "./ShapedModel.ts"
 
 export type ImageKind = "generations" | "edits"
 
-/** How images are returned; absent: each as both, because clients look for one of them without asking. */
+/**
+ * How images are returned. Absent: with both URL and Base64, because clients expect one of them without requesting it.
+ */
 export type ImageFormat = "url" | "b64_json" | undefined
 
-/** A request for images as the body of its model, with what is wrong with it. */
+/** A request for images, translated to the body of its model, with its faults. */
 export interface ImageRequest {
   readonly model: ShapedModel
-  /** Whether the request names another model, which it stands in for. */
+  /** Whether the request names a model that the catalog replaces with this one. */
   readonly isStandIn: boolean
-  /** Of each image: a task makes one. */
+  /** The body for one image, because each task makes one. */
   readonly body: Readonly<Record<string, unknown>>
   readonly count: number
   readonly format: ImageFormat
-  /** The chosen size of the model; absent: the model decides. */
+  /** The size that was chosen for the model. Absent: the model decides. */
   readonly size: string | undefined
-  /** Fields that ask for something and have no effect. */
+  /** Fields that request something but have no effect here. */
   readonly ignored: ReadonlyArray<string>
   readonly faults: ReadonlyArray<FieldFault>
 }
 
 type Takes = Router["Service"]["takes"]
 
-/** docs/reference/shapes.md#images */
+/** Translates a request for images. docs/reference/shapes.md#images */
 export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
   Effect.fnUntraced(function* (
     models: ReadonlyArray<ShapedModel>,
@@ -102,7 +104,7 @@ const findImageModel = (models: ReadonlyArray<ShapedModel>, kind: ImageKind, nam
 const isFormat = (value: unknown): value is "url" | "b64_json" =>
   value === "url" || value === "b64_json"
 
-/** Without these the response is not what the client can use: any other value is refused. */
+/** Fields whose other values are refused, because the client could not use the response without them. */
 const refused: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   background: ["auto", "opaque"],
   output_format: ["png"],
@@ -110,7 +112,7 @@ const refused: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   mask: []
 }
 
-/** Values of OpenAI's other fields that ask for nothing. No model here has the fields. */
+/** Values with which OpenAI's other fields request nothing. No model here has these fields. */
 const ignored: Readonly<Record<string, ReadonlyArray<unknown>>> = {
   quality: ["auto", "standard"],
   style: ["vivid"],
@@ -129,7 +131,7 @@ const ignoredIn = (fields: Readonly<Record<string, unknown>>): ReadonlyArray<str
     (name) => fields[name] !== undefined && ignored[name]?.includes(fields[name]) !== true
   )
 
-/** A model whose pictures are optional makes images of words, too. */
+/** Checks that the model fits the route. A model with optional input images can also generate from text alone. */
 const kindFaults = (kind: ImageKind, needs: boolean | undefined): ReadonlyArray<FieldFault> => {
   if (kind === "edits" ? needs !== undefined : needs !== true) return []
   const detail =
@@ -146,7 +148,7 @@ interface Sized {
   readonly faults: ReadonlyArray<FieldFault>
 }
 
-/** The nearest size of the model; for `auto` its default, and without a size what the model does without one. */
+/** The model's nearest size. `auto` selects the label's default; without a size, nothing is set. */
 const sizeFor = (
   { described, label }: CatalogEntry,
   size: unknown,
@@ -169,7 +171,7 @@ const sizeFor = (
   const wanted = asked ?? defaultSize(label)
   const nearest = wanted && nearestSize(label, wanted, isTaken)
   if (nearest === undefined) return { isIgnored: !isAuto, faults: [] }
-  // The model's own fields say it
+  // The request already sets the size in the model's own field
   const isOwn = isAuto && Object.keys(nearest.fields).some((name) => Object.hasOwn(own, name))
   return isOwn ? { faults: [] } : { fields: nearest.fields, name: nearest.name, faults: [] }
 }
@@ -181,7 +183,7 @@ const countOf = (n: unknown) => {
   return { count: 1, faults: [{ pointer: "#/n", detail }] }
 }
 
-/** Files, URLs or Base64; in JSON also `{ image_url }`, as OpenAI has them. */
+/** The images of a request: files, URLs or Base64, and in JSON also OpenAI's `{ image_url }`. */
 const picturesOf = (given: unknown): ReadonlyArray<unknown> | undefined => {
   if (given === undefined) return undefined
   return [given].flat().map((it: unknown) => {

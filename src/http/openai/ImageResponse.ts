@@ -10,8 +10,8 @@ import type { TaskView } from "../tasks/CreatedTask.ts"
 import type { ImageFormat } from "./ImageRequest.ts"
 
 /**
- * Completed tasks as OpenAI returns images. Without a wish each has its bytes too, if they can be had.
- * docs/reference/shapes.md#images
+ * Completed tasks in OpenAI's format for images. Without a requested format, each image also has its bytes if they are
+ * available. docs/reference/shapes.md#images
  */
 export const makeImageResponse = Effect.gen(function* () {
   const results = yield* TaskResults

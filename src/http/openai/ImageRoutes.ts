@@ -25,7 +25,7 @@ import { makeShapedCreate } from "./ShapedCreate.ts"
 import type { ShapedTasks } from "./ShapedCreate.ts"
 import { taskProblem, taskUrl } from "./TaskProblem.ts"
 
-/** Images as OpenAI's clients ask for them; behind each image is a task. docs/reference/shapes.md#images */
+/** Images with OpenAI's API. Each image is made by a task. docs/reference/shapes.md#images */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const create = yield* makeCreate
@@ -69,10 +69,10 @@ const makeCreate = Effect.gen(function* () {
 
 type Begun = ShapedTasks<ImageRequest>
 
-/** In the order of the ids; none: it has not ended. */
+/** The tasks in the order of their ids; `None` for one that has not ended. */
 type Seen = ReadonlyArray<Option.Option<TaskView>>
 
-/** From here on the tasks exist: no failure is one that a client sends the request again for. */
+/** Builds the response. From here on the tasks exist, so no failure may make a client repeat the request. */
 const makeAnswer = Effect.gen(function* () {
   const { baseUrl, serviceName } = yield* AppConfig
   const header = headerOf(serviceName)
@@ -120,7 +120,7 @@ const makeAnswer = Effect.gen(function* () {
   }
 })
 
-/** What ended tasks were charged, and what the others hold: all hold the same. */
+/** The charges of the tasks that have ended plus the holds of the others; all holds are equal. */
 const costOfAll = ({ created, ids }: Begun, seen: Seen): Credits.Credits =>
   seen.reduce(
     (sum, task) =>

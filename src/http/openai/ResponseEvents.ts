@@ -9,27 +9,27 @@ import type { MayStill } from "../../tasks/TaskWatch.ts"
 import type { Sent } from "../server/EventStream.ts"
 import { factsOf, responseOf } from "./ResponseObject.ts"
 
-/** The time between two requests for a stream that has not begun, or that broke off. */
+/** The wait before a stream that has not started, or that was cut, is opened again. */
 const reopenAfter = Duration.seconds(1)
 
-/** How long the vendor's last events may come after the task has ended. */
+/** How long to wait for the vendor's last events after the task has ended. */
 const lastEventsMax = Duration.seconds(10)
 
-/** The events that end a response. */
+/** The types of events that end a response. */
 const ends = new Set(["response.completed", "response.incomplete", "response.failed"])
 
 const utf8 = new TextDecoder()
 
 /**
- * The events of a response after the one of this number: its vendor's, from whichever process, opened again where
- * they break off. If the vendor does not send the last one, it is made of the response as it ended.
- * docs/reference/background.md#streams
+ * The events of a response after this sequence number. They come from the vendor's stream, whichever process submitted
+ * the response, and the stream is opened again if it is cut. If the vendor does not send the last event, it is built
+ * from the response's final state. docs/reference/background.md#streams
  */
 export const makeResponseEvents = Effect.gen(function* () {
   const responses = yield* Responses
   const watch = yield* TaskWatch
 
-  /** The last event, of a response that has ended. */
+  /** The last event of a response that has ended. */
   const lastEvent = Effect.fnUntraced(function* (
     userId: Response["task"]["userId"],
     id: string,
@@ -37,7 +37,7 @@ export const makeResponseEvents = Effect.gen(function* () {
   ) {
     const response = yield* responses.get(userId, id)
     const ended = responseOf(factsOf(response))
-    // OpenAI has no such event
+    // OpenAI has no event for a cancelled response
     if (ended.status === "cancelled") return
     const shown =
       response.task.status === "completed"

@@ -5,7 +5,7 @@ import { responseShownBytesMax } from "../../domain/limits/Limits.ts"
 import type { TaskError, TaskStatus } from "../../domain/task/Task.ts"
 import type { Response } from "../../tasks/responses/Responses.ts"
 
-/** What the vendor repeats of a request, with the value that it shows where the request has none. */
+/** Members of a request that the vendor repeats, with the values that it shows if the request lacks them. */
 const repeated = {
   instructions: null,
   max_output_tokens: null,
@@ -29,7 +29,7 @@ const repeated = {
 
 const decodeJson = Schema.decodeUnknownOption(Schema.Json)
 
-/** The members of a request that a response shows, except long ones. */
+/** The members of a request that the response shows, without long ones. */
 export const shownOf = (request: object): Record<string, Schema.Json> =>
   Object.fromEntries(
     Object.entries(request).flatMap(([name, value]) => {
@@ -40,7 +40,7 @@ export const shownOf = (request: object): Record<string, Schema.Json> =>
     })
   )
 
-/** What is known of a response that its vendor has not finished. */
+/** What is known of a response before the vendor has finished it. */
 export interface ResponseFacts {
   readonly id: TaskId
   readonly model: string
@@ -51,7 +51,7 @@ export interface ResponseFacts {
   readonly previous: string | null
 }
 
-/** A response as OpenAI shows it before its vendor has a document of it, and after a failure. */
+/** A response in OpenAI's format, for as long as the vendor has no document of it and after a failure. */
 export const responseOf = (facts: ResponseFacts) => {
   const { createdAtMillis, error, id, model, previous, shown, status } = facts
   const isCancelled = error?.code === cancelled
@@ -82,13 +82,13 @@ const statuses = {
   failed: "failed"
 } as const satisfies Record<TaskStatus, string>
 
-/** OpenAI's codes. docs/reference/background.md#states */
+/** OpenAI's code for a task error. docs/reference/background.md#states */
 const codeOf = ({ code }: TaskError): string => {
   if (code === 400 || code === 3001) return "invalid_prompt"
   return code === 3002 ? "rate_limit_exceeded" : "server_error"
 }
 
-/** The same of a stored task. */
+/** The same facts, read from a stored task. */
 export const factsOf = ({ body, task }: Response): ResponseFacts => {
   const request = Option.getOrUndefined(body)
   return {

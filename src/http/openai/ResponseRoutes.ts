@@ -16,7 +16,7 @@ import { pollAfter } from "./BackgroundCalls.ts"
 import { makeResponseEvents } from "./ResponseEvents.ts"
 import { factsOf, responseOf } from "./ResponseObject.ts"
 
-/** Responses in the background as OpenAI's clients read and cancel them. docs/reference/background.md */
+/** Background responses with OpenAI's API: read and cancel. docs/reference/background.md */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { cancel, get } = yield* makeHandlers
@@ -78,7 +78,7 @@ const makeHandlers = Effect.gen(function* () {
       if (Result.isSuccess(cancelled)) return yield* show(cancelled.success)
       const error = cancelled.failure
       if (error._tag !== "Problem" || error.code !== 2010) return yield* error
-      // A second cancel returns the response again, as OpenAI's does
+      // As at OpenAI, a second cancel returns the response again
       const response = yield* responses.get(userId, id)
       return response.task.error?.code === 4004
         ? yield* show(response)

@@ -12,14 +12,14 @@ import { addBytes } from "../server/IdempotencyKey.ts"
 import { FormScanner } from "./FormParts.ts"
 import type { FormPart } from "./FormParts.ts"
 
-/** The fields of a request in OpenAI's shape, whether they came as JSON or as a form. */
+/** The fields of a request in OpenAI's format, whether it was sent as JSON or as a form. */
 export interface ShapedBody {
   readonly fields: Readonly<Record<string, unknown>>
-  /** By which a repeat is recognized: of a form without its boundary, a file as its hash. */
+  /** What identifies a repeated request: for a form, its fields without the boundary and its files as hashes. */
   readonly given: JsonBody
 }
 
-/** Reads JSON, or a form as OpenAI's clients send files. docs/reference/shapes.md#forms */
+/** Reads JSON, or a form, which OpenAI's clients use to send files. docs/reference/shapes.md#forms */
 export const readShapedBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const contentType = request.headers["content-type"] ?? ""
@@ -29,7 +29,7 @@ export const readShapedBody = Effect.gen(function* () {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ pointer: "#", detail: "Expected an object" }])
   }
-  // `null` is what a client sends that leaves a field out
+  // Clients send `null` for fields that they leave out
   const fields = Object.fromEntries(Object.entries(value).filter(([, it]) => it !== null))
   return { fields, given } satisfies ShapedBody
 })
@@ -50,7 +50,7 @@ const readForm = Effect.fnUntraced(function* (contentType: string) {
   } satisfies ShapedBody
 })
 
-/** What a part is recognized by: a file by its hash. */
+/** The text that identifies a part: for a file, its hash. */
 const hashOf = (value: FormPart["value"]): Effect.Effect<string | LongText> => {
   if (!(value instanceof Uint8Array)) return Effect.succeed(value)
   const hash = createHash("sha256")
@@ -60,20 +60,20 @@ const hashOf = (value: FormPart["value"]): Effect.Effect<string | LongText> => {
   )
 }
 
-/** Fields that are no texts; in a form everything is one. */
+/** Fields that are not texts. In a form, every field is a text. */
 const scalars = new Set(["n", "seed", "prompt_extend", "safety_filter", "audio", "stream"])
 
-/** A number as JSON writes it. */
+/** An integer as JSON writes it. */
 const integer = /^(?:0|-?[1-9]\d{0,14})$/u
 
-/** Any other text stays one, which the rules of the field refuse. */
+/** Converts a text of a form to its type. Other texts stay texts, which the field's rules then reject. */
 const scalarOf = (name: string, value: FormPart["value"]): unknown => {
   if (typeof value !== "string" || !scalars.has(name)) return value
   if (value === "true" || value === "false") return value === "true"
   return integer.test(value) ? Number(value) : value
 }
 
-/** `image[]` is an item of a list, `metadata[order]` a member of an object. */
+/** `image[]` is an item of a list, `metadata[order]` is a member of an object. */
 const bracketed = /^([^[\]]+)\[([^\]]*)\]$/u
 
 const fieldsOf = (

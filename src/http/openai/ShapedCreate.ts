@@ -20,11 +20,11 @@ import { readShapedBody } from "./ShapedBody.ts"
 import { modelsIn } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
-/** A request in OpenAI's shape as the body of its model, with what is wrong with it. */
+/** A request in OpenAI's format, translated to the body of its model, with its faults. */
 export interface ShapedRequest {
   readonly model: ShapedModel
   readonly body: Readonly<Record<string, unknown>>
-  /** So many tasks with this body; absent: one. */
+  /** The number of tasks with this body. Absent: one. */
   readonly count?: number
   readonly faults: ReadonlyArray<FieldFault>
 }
@@ -34,7 +34,6 @@ type Translate<Request extends ShapedRequest> = (
   fields: Readonly<Record<string, unknown>>
 ) => Effect.Effect<Request, Problem>
 
-/** The tasks of a request. */
 export interface ShapedTasks<Request extends ShapedRequest> {
   readonly created: Created
   readonly path: ModelPath
@@ -42,7 +41,7 @@ export interface ShapedTasks<Request extends ShapedRequest> {
   readonly asked: Request
 }
 
-/** Reads a request, translates it, and creates its tasks as every create does. */
+/** Reads a request, translates it, and creates its tasks like every other create. */
 export const makeShapedCreate = Effect.gen(function* () {
   const bodies = yield* RequestBodyLimiter
   const catalog = yield* Catalog
@@ -51,7 +50,7 @@ export const makeShapedCreate = Effect.gen(function* () {
   const { creates } = yield* Admission
   const accept = makeAccept(router, creates, maxCostHeader(serviceName))
 
-  /** Faults of the shape and of the model's own body together. */
+  /** Reports the faults of the OpenAI format and of the model's own body together. */
   const check = Effect.fnUntraced(function* (path: ModelPath, { body, faults }: ShapedRequest) {
     if (faults.length === 0) return
     const more = yield* Effect.match(router.quote(path, body), {
@@ -83,7 +82,7 @@ export const makeShapedCreate = Effect.gen(function* () {
         request,
         principal.userId
       )(
-        // A request keeps the body that was read from it, and is in memory until its response
+        // Copied, because a request keeps the body that was read from it and stays in memory until its response
         Effect.suspend(() =>
           Effect.provideService(
             create(principal, translate),

@@ -5,15 +5,15 @@ import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
 
-/** A model or an alias, and the entry whose body requests for it have. */
+/** A model or an alias, with the catalog entry that defines its body. */
 export interface ShapedModel {
   readonly vendor: string
   readonly model: string
-  /** Of an alias its first model: all have one label. */
+  /** The entry of an alias's first model: all of them have the same label. */
   readonly entry: CatalogEntry
 }
 
-/** Everything that clients may name as a model. */
+/** Everything that a client may name as a model. */
 export const modelsIn = ({
   aliases,
   all
@@ -26,7 +26,7 @@ export const isNamed = (it: ShapedModel, name: unknown): boolean =>
   it.model === name || nameOf(it) === name
 
 /**
- * The model or alias that a request in OpenAI's shape names: `model`, or `vendor/model` where several vendors have it.
+ * The model or alias that a request in OpenAI's format names: `model`, or `vendor/model` if several vendors have it.
  * docs/reference/shapes.md#models
  */
 export const findModel = (
@@ -50,8 +50,8 @@ export const findModel = (
 }
 
 /**
- * Fields that OpenAI's clients send and models here do not have: a value that asks for nothing is accepted,
- * any other refused, none dropped silently.
+ * Faults of fields that OpenAI's clients send but no model here has. A value that requests nothing is accepted; any
+ * other is refused, so that nothing is dropped silently.
  */
 export const refuseWishes = (
   fields: Readonly<Record<string, unknown>>,

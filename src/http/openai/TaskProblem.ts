@@ -7,18 +7,18 @@ import type { TaskError } from "../../domain/task/Task.ts"
 import type { ModelPath } from "../../tasks/creation/Router.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
 
-/** Where a task is read. */
+/** The URL at which a task can be read. */
 export const taskUrl = (baseUrl: string, path: ModelPath, id: TaskId): string =>
   path.action === "responses"
     ? `${baseUrl}/v1/responses/${responseIdOf(id)}`
     : `${baseUrl}${modelPath(path)}/${id}`
 
-/** What the client may mend. docs/reference/errors.md#task-error-codes */
+/** Codes of task errors that the client can correct. docs/reference/errors.md#task-error-codes */
 const ofTheRequest = new Set([400, 3001, 4002])
 
 /**
- * Why there is no result of a task that exists. No client sends a request again for one of these: that
- * would buy another task. docs/reference/shapes.md#waiting-for-a-task
+ * The problem for a task that exists but has no result. It must not make a client repeat the request, which would buy
+ * another task. docs/reference/shapes.md#waiting-for-a-task
  */
 export const taskProblem = (id: TaskId, url: string, task: Option.Option<TaskView>): Problem => {
   const seen = Option.getOrUndefined(task)

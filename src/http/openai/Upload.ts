@@ -20,7 +20,7 @@ import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { isCompressed } from "../server/bodies/JsonBody.ts"
 import { UploadParser } from "./UploadParser.ts"
 
-/** Stores the file of a form as it arrives: it is never in memory as a whole. docs/reference/files.md */
+/** Stores the file of a form as it arrives, so that it is never in memory as a whole. docs/reference/files.md */
 export const makeUpload = Effect.gen(function* () {
   const files = yield* Files
   const places = new FairShares(uploadsAtOnce)
@@ -96,7 +96,7 @@ const tooManyUploads = new Problem({
 
 const wholeNumber = /^\d{1,8}$/u
 
-/** What the form says of its file, when it has arrived. Fails with 2001. */
+/** Reads the form's fields about its file, once it has arrived. Fails with 2001. */
 const describe = (form: UploadParser, size: number): Effect.Effect<Described, Problem> => {
   const fault = form.end()
   if (fault !== undefined) return Effect.fail(problem(2002, fault))
@@ -140,7 +140,7 @@ const secondsOf = (fields: ReadonlyMap<string, string>): Option.Option<number> =
   return anchor === "created_at" && isWithin ? Option.some(number) : Option.none()
 }
 
-/** Without a folder, and without characters that no text of the store has. */
+/** The file name without its folder, and without characters that the store cannot contain. */
 const nameOf = (filename: string): string => {
   const [name = ""] = filename.split(/[/\\]/u).slice(-1)
   const plain = [...name.toWellFormed().replaceAll(/\p{Cc}/gu, "")]

@@ -3,19 +3,19 @@ import { notAForm } from "../../domain/forms/FormHead.ts"
 import { FormReader } from "../../domain/forms/FormReader.ts"
 import { uploadFieldsBytesMax } from "../../domain/limits/FileLimits.ts"
 
-/** The fields of an upload. */
+/** The maximum number of fields of an upload. */
 const fieldsMax = 16
 
-/** Reads a form with one file while its bytes arrive, and keeps only its other fields. */
+/** Parses a form with one file while its bytes arrive. Stores only the other fields. */
 export class UploadParser {
-  /** The fields that are texts. */
+  /** The text fields. */
   readonly fields = new Map<string, string>()
-  /** The name of the file, once its part has begun. */
+  /** The name of the file, known once its part has begun. */
   filename: string | undefined
   readonly #reader: FormReader
   #found: Array<Buffer> = []
   #fields = 0
-  /** Bytes outside the file. */
+  /** The number of bytes outside the file. */
   #otherBytes = 0
 
   constructor(boundary: string) {
@@ -38,7 +38,7 @@ export class UploadParser {
     })
   }
 
-  /** The bytes of the file in this chunk, or what is wrong with the form. */
+  /** The bytes of the file in this chunk, or the fault of the form. */
   push(chunk: Uint8Array): Uint8Array | string {
     this.#found = []
     const fault = this.#reader.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
@@ -51,7 +51,7 @@ export class UploadParser {
       : bytes
   }
 
-  /** What is wrong with a form that has arrived. */
+  /** The fault of a form that has arrived. */
   end(): string | undefined {
     return this.#reader.isEnded ? undefined : notAForm
   }

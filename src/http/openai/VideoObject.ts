@@ -5,7 +5,7 @@ import type { TaskStatus } from "../../domain/task/Task.ts"
 import type { Video } from "../../tasks/videos/Videos.ts"
 import { sizeOfTier } from "./VideoRequest.ts"
 
-/** Of a described body it may be a text. */
+/** The length of a video. In a described body it may be a text. */
 const Length = Schema.Union([Schema.Finite, Schema.String])
 
 const Fields = Schema.Struct({
@@ -17,7 +17,7 @@ const Fields = Schema.Struct({
 })
 const decodeFields = Schema.decodeUnknownOption(Fields)
 
-/** OpenAI's words, and how far a task is as far as is known. */
+/** OpenAI's status and an approximate progress, by state of the task. */
 const states = {
   pending: { status: "queued", progress: 0 },
   processing: { status: "in_progress", progress: 50 },
@@ -27,7 +27,7 @@ const states = {
 
 const seconds = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
 
-/** A task as OpenAI shows a video. docs/reference/shapes.md#videos */
+/** A task in OpenAI's format for videos. docs/reference/shapes.md#videos */
 export const videoOf = (task: Video): typeof VideoView.Encoded => {
   const body = Option.getOrElse(decodeFields(task.body), (): typeof Fields.Type => ({}))
   const pixels = body.size ?? sizeOfTier(body.resolution) ?? null
@@ -52,7 +52,7 @@ export const videoOf = (task: Video): typeof VideoView.Encoded => {
   }
 }
 
-/** The same as it was when it was created: what a repeated request gets again. */
+/** The same video in its state at creation, which a repeated request gets again. */
 export const createdVideoOf = (task: Video): typeof VideoView.Encoded => ({
   ...videoOf(task),
   ...states.pending,

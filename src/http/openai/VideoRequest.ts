@@ -6,14 +6,14 @@ import { pictureField, secondsFields, sizeFields } from "./DescribedFields.ts"
 import { findModel } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
-/** A request for a video as the body of its model, with what is wrong with it. */
+/** A request for a video, translated to the body of its model, with its faults. */
 export interface VideoRequest {
   readonly model: ShapedModel
   readonly body: Readonly<Record<string, unknown>>
   readonly faults: ReadonlyArray<FieldFault>
 }
 
-/** docs/reference/shapes.md#videos */
+/** Translates a request for a video. docs/reference/shapes.md#videos */
 export const videoRequestOf = Effect.fnUntraced(function* (
   models: ReadonlyArray<ShapedModel>,
   fields: Readonly<Record<string, unknown>>
@@ -45,11 +45,11 @@ interface Part {
 const lengthOf = ({ described }: CatalogEntry, seconds: unknown) =>
   described === undefined ? { duration: numberOf(seconds) } : secondsFields(described, seconds)
 
-/** OpenAI writes seconds as a text. */
+/** OpenAI sends seconds as a text. */
 const numberOf = (seconds: unknown): unknown =>
   typeof seconds === "string" && /^\d{1,4}$/u.test(seconds) ? Number(seconds) : seconds
 
-/** Models that follow a picture have a tier; the picture has the shape. */
+/** Image-to-video models have a resolution tier instead of a size; the image determines the aspect ratio. */
 const tiers: ReadonlyMap<string, string> = new Map([
   ["832*480", "480P"],
   ["480*832", "480P"],
@@ -59,11 +59,11 @@ const tiers: ReadonlyMap<string, string> = new Map([
   ["1080*1920", "1080P"]
 ])
 
-/** What a video of the tier is called when its body names no pixels. */
+/** The size to report for a tier, if the body contains no size in pixels. */
 export const sizeOfTier = (tier: unknown): string | undefined =>
   [...tiers].find(([, it]) => it === tier)?.[0]
 
-/** `1280x720` as the bodies of models have it: `1280*720`. */
+/** `1280x720` in the form that model bodies use: `1280*720`. */
 const pixelsOf = (size: string): string =>
   size.replace(
     /^(\d{1,9})x(\d{1,9})$/iu,
@@ -87,7 +87,7 @@ const sizeOf = (entry: CatalogEntry, size: unknown): Part => {
   return { fields: {}, faults: [{ pointer: "#/size", detail }] }
 }
 
-/** A file, a URL, Base64, or `{ image_url }`, as OpenAI has it. */
+/** The input image: a file, a URL, Base64, or OpenAI's `{ image_url }`. */
 const pictureOf = (entry: CatalogEntry, reference: unknown): Part => {
   if (reference === undefined) return { fields: {}, faults: [] }
   const detail = "This model has no first picture"

@@ -23,7 +23,7 @@ import { taskProblem, taskUrl } from "./TaskProblem.ts"
 import { createdVideoOf, videoOf } from "./VideoObject.ts"
 import { videoRequestOf } from "./VideoRequest.ts"
 
-/** Videos as OpenAI's clients ask for them; each is a task. docs/reference/shapes.md#videos */
+/** Videos with OpenAI's API. Each video is a task. docs/reference/shapes.md#videos */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const [create, list, one] = [yield* makeCreate, yield* makeList, yield* makeOne]
@@ -36,7 +36,7 @@ export const layer = HttpRouter.use(
   })
 )
 
-/** Read by the polling helpers of OpenAI's clients. docs/reference/tasks.md#polling */
+/** Headers that the polling helpers of OpenAI's clients read. docs/reference/tasks.md#polling */
 const pollAfter = { "openai-poll-after-ms": "2000", "retry-after": "2" }
 
 const makeHeaders = Effect.gen(function* () {
@@ -68,7 +68,7 @@ const makeCreate = Effect.gen(function* () {
     const { created, ids, path } = yield* create(principal, videoRequestOf)
     const [id] = ids
     const own = { ...createdHeaders(created), [header("cost")]: Credits.format(created.cost) }
-    // The task exists: a failure now must not make a client send the request again
+    // The task exists, so a failure from here on must not make a client repeat the request
     const task = yield* Effect.option(Effect.sandbox(videos.get(principal.userId, id)))
     if (Option.isNone(task)) {
       const fault = taskProblem(id, taskUrl(baseUrl, path, id), Option.none())
@@ -132,7 +132,7 @@ const makeOne = Effect.gen(function* () {
   const results = yield* TaskResults
   const headersOf = yield* makeHeaders
 
-  /** The id of the path, for its owner. */
+  /** The task whose id is in the path, for its owner. */
   const owned = Effect.gen(function* () {
     const { video_id: text = "" } = yield* HttpRouter.params
     const { principal } = yield* admit(Option.none())

@@ -12,9 +12,8 @@ import { plainName, secureName } from "../server/access/SessionCookies.ts"
 type Json = Record<string, unknown>
 
 /**
- * The contract as an OpenAPI document, with what many operations have in common and none declares: headers of every
- * response, problems as components, statuses and tags of the management API. `serviceName` is part of the names of
- * headers. ADR 0042
+ * The contract as an OpenAPI document, completed with what all operations share but none declares: response headers,
+ * problems as components, statuses and tags of the management API. `serviceName` is part of header names. ADR 0042
  */
 export const documentedApi = (catalog: CatalogVersion, serviceName = "Service") =>
   gatewayApi(catalog).annotateMerge(
@@ -34,7 +33,7 @@ const complete = (compiled: unknown): Json => {
   )
   const schemas = picked(
     asRecord(asRecord(document["components"])["schemas"]),
-    // Each status has a schema of its own, and clients see none of the service's inner errors
+    // Removes the separate schemas of each status, and the service's internal errors
     (name) => !/^(?:Problem_\d+|\w+Encoded)$/u.test(name)
   )
   const operations = mapped(document["paths"], (item, path) =>
@@ -82,8 +81,8 @@ const picked = (record: Json, isWanted: (key: string) => boolean): Json =>
 const asList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /**
- * One member of an `anyOf`, or of the `allOf` in which a check narrows what its schema says, stands in the schema itself;
- * an enumeration of integers is one. A list of anything says so, because generators of clients need `items`.
+ * Inlines an `anyOf` or `allOf` with a single member (a check makes an `allOf`) and marks enumerations of integers as
+ * integers. An array of anything gets empty `items`, because client generators require them.
  */
 const simplified = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value
@@ -102,7 +101,7 @@ const simplified = (value: unknown): unknown => {
     : value
 }
 
-/** The routes behind `ManageGate`. */
+/** Whether `ManageGate` protects the route. */
 const isManaged = (path: string): boolean =>
   path.startsWith("/manage/v1/") && !/\/(?:oidc|task-batches)(?:\/|$)/u.test(path)
 
@@ -123,18 +122,20 @@ const shown = (operation: Json, method: string, path: string): Json => {
   }
 }
 
-/** Who signs in is nobody yet. */
+/** Operations without authentication. */
 const openOperations = new Set(["signIn", "getService"])
 
-/** What all operations of the management API have in common: `ManageGate` takes the headers and returns the problems. */
+/**
+ * Adds what all operations of the management API share: `ManageGate` reads these headers and returns these problems.
+ */
 const managed = (operation: Json, method: string, path: string): Json => {
   const name = String(operation["operationId"]).split(".").at(-1) ?? ""
   const hasBody = operation["requestBody"] !== undefined
   const problems = [400, 401, 403, 405, 409, 429, 431, 500, 503].concat(
-    // An unknown id, or a request without a session
+    // 404 for an unknown id, or a request without a session
     path.includes("{") || name === "getSession" || name === "signOut" ? 404 : [],
     hasBody ? [408, 413, 415] : [],
-    // An idempotency key that was used for another request
+    // 422 for an idempotency key that was used with another request
     hasBody || method === "post" ? 422 : []
   )
   return {
@@ -168,13 +169,13 @@ const metadataParameter = {
   }
 }
 
-/** What a text in the query stands for. */
+/** The types that texts in the query represent. */
 const queryTypes: Readonly<Record<string, Json>> = {
   integer: { type: "integer" },
   boolean: { type: "boolean", default: false }
 }
 
-/** The words of a parameter stand beside its schema. */
+/** Moves the description of a parameter from its schema to the parameter. */
 const parameterOf = (parameter: unknown): Json => {
   const { schema, ...it } = asRecord(parameter)
   const { description, ...declared } = asRecord(schema)
@@ -201,7 +202,7 @@ const headerParameter = (name: keyof typeof requestHeaders): Json => ({
   schema: headerSchemas(requestHeaders)[name]
 })
 
-/** `X-Service-Cost` has the component `Cost`. */
+/** The component of a header: `X-Service-Cost` has `Cost`. */
 const componentOf = (header: string): string =>
   header.replace(/^X-(?:Service-)?/u, "").replaceAll("-", "")
 
@@ -237,7 +238,7 @@ const responseOf = (response: unknown, status: string): Json => {
   }
 }
 
-/** Headers that only problems with this status have. */
+/** Headers that only problems with these statuses have. */
 const headersOfStatus: Readonly<Record<number, Json>> = {
   401: referTo("WWW-Authenticate"),
   402: referTo("Retry-After"),
@@ -246,7 +247,7 @@ const headersOfStatus: Readonly<Record<number, Json>> = {
   503: referTo("Retry-After")
 }
 
-/** One response for each status, with its codes and one of them as the example. */
+/** One response per status, with its codes and one of its problems as the example. */
 const problemResponses = (): Json => {
   const known = Object.entries(problemCodes)
   const statuses = [...new Set(known.map(([, { status }]) => status))]
@@ -282,7 +283,10 @@ const problemResponses = (): Json => {
   )
 }
 
-/** Responses of the product, problems and events may gain members; the management API declares all of its own. */
+/**
+ * Allows additional members: responses to model requests, problems and events may gain some. The management API
+ * declares all of its members.
+ */
 const opened = (schema: unknown): unknown =>
   JSON.parse(JSON.stringify(schema), (key: string, value: unknown) =>
     key === "additionalProperties" && value === false ? undefined : value
@@ -299,7 +303,7 @@ const responsesIn = (paths: Json): ReadonlyArray<unknown> =>
     Object.values(asRecord(item)).map((operation) => asRecord(operation)["responses"])
   )
 
-/** The components that a part of the document refers to, and those that they refer to. */
+/** The components that a part of the document uses, directly or indirectly. */
 const schemasIn = (schemas: Json, part: unknown, found = new Set<string>()): Set<string> => {
   for (const [, name = ""] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/gu)) {
     if (found.has(name)) continue
@@ -317,7 +321,7 @@ const sentenceOf = (name: unknown): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Each tag once; a group of the management API is described by whose it is. */
+/** Each tag once. Groups of the management API are described by whom they serve. */
 const tagsOf = (declared: unknown): ReadonlyArray<Json> => {
   const tags = asList(declared).map((it) => {
     const { description, name } = asRecord(it)
@@ -328,7 +332,7 @@ const tagsOf = (declared: unknown): ReadonlyArray<Json> => {
   return [...new Map(tags)].map(([name, description]) => ({ name, description }))
 }
 
-/** The headers of the service contain its name. docs/reference/configuration.md#variables */
+/** Replaces the service's name in headers. docs/reference/configuration.md#variables */
 const renamed = (document: Json, serviceName: string): Json =>
   serviceName === "Service"
     ? document

@@ -35,13 +35,10 @@ const eventSchema = (type: string, event: Schema.Top): unknown => {
   }
 }
 
-/** One value a line, so that a change in the code shows as changed lines. */
+/** One value per line, so that diffs show what changed. */
 const textOf = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/**
- * The generated files under `schema/` by their path. `npm run schema`
- * writes them, a test compares them.
- */
+/** The generated files under `schema/`, by path. `npm run schema` writes them, and a test compares them. */
 export const schemaFiles: Effect.Effect<ReadonlyMap<string, string>> = Effect.map(
   Catalog,
   (catalog) =>

@@ -50,12 +50,12 @@ import { isPassthroughPath, placeOf, targetOf } from "./PassthroughTarget.ts"
 import type { Target } from "./PassthroughTarget.ts"
 
 /**
- * Handles each request to a passthrough path before the routes: runs it as one fiber and writes its response, which
- * is a whole body, a stream or a problem. ADR 0113
+ * Handles requests to passthrough paths before the routes do. Runs each request as one fiber and writes its response: a
+ * complete body, a stream or a problem. ADR 0113
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    // With a tracer the router handles them, because it creates a span for each request
+    // With a tracer, the router handles them instead, because it creates a span for each request
     if ((yield* Effect.tracer) !== Tracer.Tracer.defaultValue()) return
     const { intercept } = yield* Listener
     const { maxBodyBytes, serviceName } = yield* AppConfig
@@ -90,7 +90,7 @@ interface Services {
   readonly maxBodyBytes: number
 }
 
-/** One request, from its headers to the end of its response. */
+/** Handles one request, from its headers to the end of its response. */
 const serve = (
   services: Services,
   request: IncomingMessage,
@@ -119,7 +119,7 @@ const serve = (
 
 export const noRoute = Effect.fail(problem(2006, "There is no such route"))
 
-/** Node's request. */
+/** A request over a connection of Node's server. */
 class NodeRequest implements ClientRequest {
   readonly source: IncomingMessage
   readonly #maxBodyBytes: number
@@ -153,8 +153,8 @@ class NodeRequest implements ClientRequest {
 type Headers = Record<string, string>
 
 /**
- * Whether nothing more can be sent: the client has left, or its request was already answered at the end of the
- * process.
+ * Whether nothing more can be sent, because the client has disconnected or the response was already ended while the
+ * process stopped.
  */
 const isOver = ({ destroyed, writableEnded }: ServerResponse): boolean => destroyed || writableEnded
 
@@ -177,7 +177,7 @@ const sendWhole = (
   return Effect.void
 }
 
-/** Back pressure of the client pauses the upstream. An interruption closes the upstream. */
+/** Streams a response. A slow client pauses the upstream through back-pressure. An interruption closes the upstream. */
 const sendStream = (
   response: ServerResponse,
   status: number,
@@ -188,7 +188,7 @@ const sendStream = (
   response.writeHead(status, headers)
   return Effect.interruptible(
     Effect.callback((resume) => {
-      // `pipeline` of Node creates an exception for every stream, even for one that ends well. `passthrough`
+      // Node's `pipeline` creates an exception for every stream, even for one that ends well. `passthrough`
       body.pipe(response)
       body.once("close", () => body.readableEnded || response.destroy())
       response.on("error", () => {})
@@ -208,7 +208,7 @@ interface Served {
   readonly trace: RequestTrace["Service"]
 }
 
-/** Sends a problem, unless the client has left or part of the response was sent. */
+/** Sends a problem, unless the client has disconnected or part of the response has been sent. */
 const sendFault = (
   { isSandbox, names }: Services,
   { call, path, response, trace }: Served,
@@ -235,12 +235,14 @@ const sendFault = (
   })
 }
 
-/** A larger unread body closes the connection, because Node would otherwise read it to its end. */
+/**
+ * If more than this is left unread of a request body, the connection is closed, because Node would otherwise read it
+ * all.
+ */
 const unreadBytesMax = 256 * 1024
 
 /**
- * Closes the connection if the rest of the request is not worth reading. Returns whether the client is still sending
- * it.
+ * Closes the connection if the rest of the request is too long to read. Returns whether the client is still sending it.
  */
 const closesEarly = ({ req }: ServerResponse, headers: Headers): boolean => {
   if (req.complete) return false
@@ -251,7 +253,7 @@ const closesEarly = ({ req }: ServerResponse, headers: Headers): boolean => {
   return isUnread && !isWaiting
 }
 
-/** How long a client that is still sending has to read the response, before the connection is reset. */
+/** How long a client that is still sending may take to read the response before its connection is reset. */
 const endMillis = 500
 
 const endGently = (response: ServerResponse, body: Uint8Array | string): void => {
@@ -267,17 +269,17 @@ const endGently = (response: ServerResponse, body: Uint8Array | string): void =>
   response.write(body)
 }
 
-/** A request to the passthrough, over a connection or in the process of a test. */
+/** A passthrough request, over a connection or within a test process. */
 export interface ClientRequest extends CookieRequest {
-  /** Path and query, as the client sent them. */
+  /** Path and query exactly as the client sent them. */
   readonly url: string
-  /** Node's request, if it came over a connection. */
+  /** Node's request, if the request came over a connection. */
   readonly source: object
   /** Reads the body. Fails with 2002 or 2004. */
   read(watch: BodyWatch): Effect.Effect<Uint8Array, Problem>
 }
 
-/** The call of a request; `undefined` for a path that names no vendor. */
+/** The call of a request. `undefined`: the path names no vendor. */
 export type ClientCallOf = (request: ClientRequest, traceId: string) => ClientCall | undefined
 
 export const makeClientCallOf = Effect.gen(function* () {
@@ -315,7 +317,7 @@ export class ClientCall implements CallRequest {
   readonly target: CallTarget
   readonly headers: HeaderValues
   readonly traceId: string
-  /** The token by which the caller was found, unless it has a session. */
+  /** The token that identified the caller; absent for a session. */
   #token: string | undefined
   #rate: Rate | undefined
   #session: SessionUse | undefined
@@ -350,14 +352,14 @@ export class ClientCall implements CallRequest {
     return readMaxCost(this.#request.headers, this.#services.maxCostName)
   }
 
-  /** Headers of every response to a key with a rate limit, including problems. */
+  /** Headers for every response to a key with a rate limit, including problems. */
   get rateHeaders(): Readonly<Record<string, string>> | undefined {
     return this.#rate && rateHeaders(this.#rate)
   }
 
   /**
-   * A metered call uses a cached key if possible, because its hold checks the key again. Gemini's clients may put the
-   * key in the query; a header takes precedence over it, and it over a cookie.
+   * Authenticates the caller. A metered call may use a cached key, because its hold checks the key again. Precedence:
+   * header, then query (Gemini's clients may put the key there), then cookie.
    */
   authenticate({
     catalog,
@@ -419,7 +421,7 @@ export class ClientCall implements CallRequest {
     return bodies.within(this.#request, userId)(used)
   }
 
-  /** A form with a file, read up to what the plan needs. */
+  /** A form with a file, read as far as the plan needs it. */
   #upload(): Effect.Effect<FormUpload, Problem> {
     const { headers, source } = this.#request
     const type = headerText(headers, "content-type") ?? ""
@@ -444,13 +446,13 @@ export class ClientCall implements CallRequest {
     })
   }
 
-  /** The whole body. If its tokens are charged, its contents determine the price. */
+  /** The whole body. On routes that charge by tokens, its contents determine the price. */
   #body({ meter }: OpenRoute): Effect.Effect<Uint8Array, Problem> {
     const request = this.#request
     if (request.method !== "POST") return noBody
     if (meter.per !== "tokens") return Effect.map(readScanned(request), ({ bytes }) => bytes)
     if (isSmall(request.headers)) {
-      // The plan parses it at once
+      // Must be JSON, because the plan parses it right away
       return isPlainJson(request.headers) ? request.read(watchNothing) : Effect.fail(notJson)
     }
     return Effect.map(readDocumentOf(request), ({ bytes, document }) => {

@@ -9,21 +9,21 @@ import type { Problem } from "../../domain/Problem.ts"
 import type { Upload } from "../../passthrough/counted/Upload.ts"
 import { sendContinue } from "../server/listener/Listener.ts"
 
-/** Fields before the file. */
+/** The maximum size of the fields before the file. */
 const headBytesMax = 1024 * 1024
 
-/** Of a file: what a WAV needs to say what its samples are. */
+/** How many bytes of a file are inspected: enough for a WAV header to describe its samples. */
 const sniffedBytes = 64
 
-/** The lowest bit rate of the formats that are transcribed: Opus at 6 kilobits a second. */
+/** The lowest bit rate of the supported audio formats: Opus at 6 kbit/s. */
 const lowestBytesPerSecond = 750
-/** Where a format does not show its length: 32 kilobits a second, as much as speech needs. */
+/** The assumed bit rate of formats that do not state their length: 32 kbit/s, which is enough for speech. */
 const usualBytesPerSecond = 4000
 
 const cutOff = problem(2002, "The body could not be read")
 const twoModels = "The form names the model twice"
 
-/** A form as it arrives from its connection, or of a test's own process. */
+/** A form that is read as it arrives, from a connection or within a test process. */
 export class FormUpload implements Upload {
   readonly length: number | undefined
   readonly bytesMax: number
@@ -35,14 +35,14 @@ export class FormUpload implements Upload {
   #sniffed: Buffer = Buffer.alloc(0)
   #arrived = 0
   #model: string | undefined
-  /** What was read before it was sent. */
+  /** What was read before the upload to the vendor began. */
   #head: Array<Buffer> = []
   #headBytes = 0
   #isEnded = false
   #isDiscarded = false
   #isSpent = false
   #problem: Problem | undefined
-  /** Takes each chunk. */
+  /** Receives each chunk. */
   #take: (chunk: Buffer) => void = () => {}
   #stop: () => void = () => {}
   onModel: Upload["onModel"] = () => undefined
@@ -83,7 +83,7 @@ export class FormUpload implements Upload {
     return this.#sound.seconds ?? this.#fileBytes / usualBytesPerSecond
   }
 
-  /** The beginning of the file is read with it: of a WAV it shows the most that it can cost. */
+  /** Resolves when the beginning of the file has been read. For a WAV file it shows the maximum cost. */
   get head(): Effect.Effect<void, Problem> {
     return Effect.callback((resume) => {
       const settle = (fault: Problem | undefined) => {
@@ -127,7 +127,7 @@ export class FormUpload implements Upload {
     return body
   }
 
-  /** Nobody needs the rest: what still arrives is thrown away, so that the connection can serve another request. */
+  /** Discards the rest of the body, so that the connection can serve another request. */
   discard(): void {
     if (this.#isEnded) return
     this.#isDiscarded = true
@@ -138,7 +138,7 @@ export class FormUpload implements Upload {
     const source = this.#source
     source.on("end", () => {
       if (this.#isDiscarded) return
-      // Who reads it might find other parts in it
+      // A form without its end is refused, because the vendor might find other parts in it
       if (!this.#reader.isEnded) this.#problem ??= problem(2002, notAForm)
       this.#isEnded = this.#problem === undefined
       this.#stop()
@@ -182,7 +182,7 @@ export class FormUpload implements Upload {
   }
 }
 
-/** Bytes a second of a WAV whose header does not contradict itself. */
+/** Bytes per second of a WAV file, if its header is consistent. */
 const wavRateOf = (bytes: Buffer): number | undefined => {
   if (bytes.length < 36 || bytes.toString("latin1", 0, 4) !== "RIFF") return undefined
   if (bytes.toString("latin1", 8, 16) !== "WAVEfmt ") return undefined

@@ -17,8 +17,8 @@ import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { taskShapes } from "./PassthroughTarget.ts"
 
 /**
- * The same calls for requests that no listener handles: in the process of a test, in a service with a tracer, and
- * with an absolute URL as target; and the other paths below `/v1`. docs/reference/passthrough.md#paths
+ * Handles the passthrough requests that `CallListener` does not: within a test process, in a service with a tracer, and
+ * with an absolute URL as target. Also handles the other paths below `/v1`. docs/reference/passthrough.md#paths
  */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
@@ -26,7 +26,7 @@ export const layer = HttpRouter.use(
     yield* router.addAll([
       HttpRouter.route("*", "/vendors/*", handle),
       ...routeAliases.keys().flatMap((path) => everyMethod(`/${path.slice(1)}`, handle)),
-      // Includes /v1/models itself
+      // Also matches /v1/models itself
       HttpRouter.route("*", "/v1/models/*", handle),
       HttpRouter.route("*", "/v1/*", noAlias)
     ])

@@ -3,7 +3,7 @@ import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
 import type { HeaderValues } from "../server/HeaderText.ts"
 import { isBatchPath, isResponsePath, isTaskPath } from "../server/Paths.ts"
 
-/** The vendors' paths that are served by tasks. docs/reference/shapes.md */
+/** Vendor paths that tasks serve. docs/reference/shapes.md */
 export const taskShapes: ReadonlyArray<string> = [
   "/v1/images/generations",
   "/v1/images/edits",
@@ -17,19 +17,19 @@ export const taskShapes: ReadonlyArray<string> = [
 const isModelList = (path: string): boolean =>
   path === "/v1/models" || path.startsWith("/v1/models/")
 
-/** Clients of Anthropic, which all send their version, get Anthropic's list of models. */
+/** Anthropic's clients, which all send their version in a header, get Anthropic's list of models. */
 const aliasVendorOf = (path: string, headers: HeaderValues): string =>
   isModelList(path) && headers["anthropic-version"] !== undefined
     ? "anthropic"
     : (routeAliases.get(path) ?? (path.startsWith("/v1/messages/") ? "anthropic" : "openai"))
 
-/** The vendor whose routes a request uses; an empty string for none. */
+/** The vendor whose routes a request uses; empty if there is none. */
 export const vendorOf = (path: string, headers: HeaderValues): string =>
   path.startsWith("/v1/")
     ? aliasVendorOf(path, headers)
     : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
-/** The route of a problem: its path, and the vendor whose clients read it. */
+/** Where a problem occurs: the path, and the vendor whose clients read the problem. */
 export interface Place {
   readonly path: string
   readonly vendor: string
@@ -37,7 +37,7 @@ export interface Place {
 
 export const placeOf = (path: string, headers: HeaderValues): Place => {
   const vendor = vendorOf(path, headers)
-  // Most vendors of a catalog are called by OpenAI's clients
+  // OpenAI's clients are also used for most vendors of a catalog
   const isOther = isPassthroughPath(path) && !ownClients.has(vendor)
   return { path, vendor: isOther ? "openai" : vendor }
 }
@@ -55,11 +55,11 @@ export const isPassthroughPath = (path: string): boolean =>
 
 /** The vendor, the path and the query of a passthrough call. */
 export interface Target extends CallTarget {
-  /** The key from the query, which `query` no longer contains. */
+  /** The key from the query, which has been removed from `query`. */
   readonly key: string | undefined
 }
 
-/** Splits the raw request target; nothing is decoded here. */
+/** Splits the raw request target without decoding it. */
 export const targetOf = (url: string, headers: HeaderValues): Target | undefined => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
@@ -75,7 +75,7 @@ export const targetOf = (url: string, headers: HeaderValues): Target | undefined
 
 const noQuery = { key: undefined, query: "" }
 
-/** Removes the client's credentials, and encodes characters that a URL must not contain. */
+/** Removes the client's credentials and encodes characters that are not allowed in a URL. */
 const splitKey = (query: string): Pick<Target, "key" | "query"> => {
   let key: string | undefined
   const kept: Array<string> = []

@@ -1,4 +1,4 @@
-/** Bytes from `start` to `end`, both included. */
+/** A range of bytes, with both ends included. */
 interface ByteRange {
   readonly start: number
   readonly end: number
@@ -14,8 +14,8 @@ const whole: Selection = { _tag: "Whole" }
 const single = /^bytes=\s*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))\s*$/iu
 
 /**
- * Reads `Range` for a medium of `size` bytes (RFC 9110, section 14). Several ranges, another unit or a
- * malformed header select the whole, as the RFC allows.
+ * Parses `Range` for a medium of `size` bytes (RFC 9110, section 14). Several ranges, another unit or a malformed
+ * header select the whole medium, as the RFC allows.
  */
 export const selectRange = (header: string | undefined, size: number): Selection => {
   const match = single.exec(header ?? "")
@@ -37,7 +37,7 @@ export const selectRange = (header: string | undefined, size: number): Selection
       }
 }
 
-/** `If-None-Match` matches the entity tag. Weak comparison, RFC 9110, section 13.1.2. */
+/** Whether `If-None-Match` matches the entity tag, by weak comparison (RFC 9110, section 13.1.2). */
 export const matches = (header: string | undefined, tag: string): boolean =>
   header !== undefined &&
   header

@@ -7,7 +7,7 @@ const qualityOf = (parameters: ReadonlyArray<string>): number => {
   return q === undefined ? 1 : Number(q)
 }
 
-/** The client accepts `text/event-stream` and does not prefer `application/json`. RFC 9110, 12.5.1. */
+/** Whether the client accepts `text/event-stream` and does not prefer `application/json` (RFC 9110, 12.5.1). */
 export const wantsEventStream = (accept: string | undefined): boolean => {
   if (accept === undefined || !/text\/event-stream/iu.test(accept)) return false
   const qualities = new Map(
@@ -22,17 +22,17 @@ export const wantsEventStream = (accept: string | undefined): boolean => {
 
 const utf8 = new TextEncoder()
 
-/** A comment: clients skip it, and no proxy sees an idle connection. */
+/** A comment, which clients skip and which keeps proxies from closing an idle connection. */
 const heartbeat = utf8.encode(": still here\n\n")
 
 /**
- * An event with the `id:` that the client sends as `Last-Event-ID` when it comes again; without `data` no event is
- * dispatched, and the client remembers the id. HTML, 9.2.6
+ * An event with the `id:` that the client returns as `Last-Event-ID` when it reconnects. Without `data`, the client
+ * dispatches no event but remembers the id. HTML, 9.2.6
  */
 export interface Sent {
   readonly id?: string
   readonly data?: string
-  /** Its type, where clients read it. */
+  /** The event's type, for clients that read it. */
   readonly event?: string
 }
 
@@ -44,8 +44,8 @@ const wireOf = (sent: string | Sent): string => {
 }
 
 /**
- * Sends each text as one `data:` event and ends with the texts. A client that disconnects
- * interrupts the stream and its source. docs/reference/tasks.md#event-stream
+ * Sends each text as one `data:` event and ends when there are no more. If the client disconnects, the stream and its
+ * source are interrupted. docs/reference/tasks.md#event-stream
  */
 export const eventStream = <E>(
   texts: Stream.Stream<string | Sent, E>,
@@ -62,7 +62,7 @@ export const eventStreamHeaders = {
   "x-accel-buffering": "no"
 }
 
-/** The events on the wire, with comments while there are none. */
+/** The events as bytes, with comments while there are none. */
 export const eventBytes = <E, R>(
   texts: Stream.Stream<string | Sent, E, R>
 ): Stream.Stream<Uint8Array, E, R> => {

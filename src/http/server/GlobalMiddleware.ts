@@ -21,8 +21,8 @@ import { pathOf, renderFailures } from "./problems/Problems.ts"
 import { makeVendorModes } from "./VendorModes.ts"
 
 /**
- * For every response: `Traceparent` (also on 404, 413, streams and passthrough), the sandbox header,
- * failures as problems, a limit of the request body. docs/reference/http.md#every-response
+ * Applies to every response: `Traceparent` (also on 404, 413, streams and passthrough), the sandbox header, failures as
+ * problems, and the limit of the request body. docs/reference/http.md#every-response
  */
 export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   Effect.gen(function* () {
@@ -65,8 +65,8 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
 )
 
 /**
- * Whether a response gets the sandbox header: while no vendor has a key, every response; otherwise those at the paths
- * of vendors without a key, except responses that name the model of an alias, which may belong to another vendor.
+ * Whether a response gets the sandbox header. If no vendor has a key, every response gets it. Otherwise those at paths
+ * of vendors without a key do, except responses that name the model of an alias, which may belong to another vendor.
  * docs/reference/http.md#sandbox-header, ADR 0110.
  */
 export const makeIsSandbox = Effect.gen(function* () {
@@ -98,8 +98,8 @@ const refuseInvalid = <A, E, R>(
 }
 
 /**
- * The fault of a request that is detected before reading its body: not exactly one `Host`, a WebSocket handshake, a
- * path in another spelling, or too large a `Content-Length`.
+ * A fault that is detected before the body is read: not exactly one `Host`, a WebSocket handshake, a path that is not
+ * in normal form, or too large a `Content-Length`.
  */
 export const faultOfRequest = (
   request: RequestHead,
@@ -116,8 +116,8 @@ export const faultOfRequest = (
 }
 
 /**
- * RFC 6455, 4.1; or what remains of it if a proxy has removed the hop-by-hop headers. Checked before the key, so that
- * clients fall back to HTTP at once.
+ * Detects the handshake of RFC 6455, 4.1, even if a proxy has removed its hop-by-hop headers. Checked before
+ * authentication, so that clients fall back to HTTP at once.
  */
 const isWebSocketHandshake = ({ headers, method }: RequestHead): boolean =>
   method === "GET" &&

@@ -12,13 +12,13 @@ import type { Sliced } from "../../domain/Slices.ts"
 import type { JsonBody } from "./bodies/JsonBody.ts"
 import { pathOf } from "./problems/Problems.ts"
 
-/** A repeated request has the same method, path and parsed body. */
+/** A repeat has the same method, path and parsed body. */
 export interface IdempotencyKey extends RequestHash {
   readonly key: string
 }
 
 /**
- * The header `Idempotency-Key`, 1 to 255 characters, if there is one. `query` (with its `?`) is the part of the query
+ * Reads the `Idempotency-Key` header, 1 to 255 characters, if present. `query` (including `?`) is the part of the query
  * that distinguishes requests. docs/reference/tasks.md#idempotency
  */
 export const readIdempotencyKey = (
@@ -32,7 +32,7 @@ export const readIdempotencyKey = (
     body.value
   )
 
-/** The same for a request that has already been read. */
+/** The same for a request whose body has already been read. */
 export const idempotencyKeyOf = (
   key: string | undefined,
   target: string,
@@ -46,7 +46,10 @@ export const idempotencyKeyOf = (
   return Effect.map(requestHashOf(target, value), (hash) => Option.some({ key, ...hash }))
 }
 
-/** `target`: the method and the path. In slices, because a body may have many values or long strings. */
+/**
+ * Hashes a request; `target` is its method and path. Works in slices, because a body may have many values or long
+ * strings.
+ */
 export const requestHashOf = (target: string, value: unknown): Effect.Effect<RequestHash> =>
   inSlices(function* () {
     const hash = createHash("sha256").update(`parsed ${target}\n`)
@@ -54,15 +57,15 @@ export const requestHashOf = (target: string, value: unknown): Effect.Effect<Req
     return { requestHash: hash.digest() }
   })
 
-/** Values that are hashed in one turn: each costs about a microsecond. */
+/** How many values are hashed in one turn; each takes about a microsecond. */
 const valuesAtOnce = 2048
 
-/** Marks the end of a list or an object; not a JSON value. */
+/** Marks the end of a list or an object. It is not a JSON value. */
 const end = Symbol("end")
 
 /**
- * Adds a value, members in the order of their names. Every part has a tag and a length or an end, so
- * that no two values add the same. Without recursion: a body may be nested deeply.
+ * Adds a value to the hash, with members sorted by name. Every part has a tag and a length or an end, so different
+ * values have different input. Not recursive, because a body may be deeply nested.
  */
 function* addValue(hash: Hash, root: unknown): Sliced<void> {
   const open: Array<unknown> = [root]

@@ -5,11 +5,11 @@ import type { Problem } from "../../domain/Problem.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
-/** The header with the most that a create or a call may cost. docs/reference/keys-and-limits.md#maximum-of-a-request */
+/** The header with the maximum cost of a create or a call. docs/reference/keys-and-limits.md#maximum-of-a-request */
 export const maxCostHeader = (serviceName: string): string =>
   `x-${serviceName}-max-cost`.toLowerCase()
 
-/** Its amount; `undefined` without the header. Fails with 2001. */
+/** Reads the header; `undefined` if it is absent. Fails with 2001. */
 export const readMaxCost = (
   headers: HeaderValues,
   name: string

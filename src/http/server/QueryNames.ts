@@ -3,7 +3,7 @@ import { HttpServerRequest } from "effect/http"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
 
-/** An unknown parameter is a mistake: `?dryrun=true` must not create a paid task. ADR 0110. */
+/** Refuses unknown query parameters: a misspelled `?dryrun=true` must not create a paid task. ADR 0110. */
 export const refuseUnknownQuery = (known: ReadonlyArray<string>) =>
   Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
     const faults = Object.keys(query)

@@ -6,8 +6,8 @@ import { Problem } from "../../domain/Problem.ts"
 type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 /**
- * The routes of one path with the handlers of its methods. HEAD runs the handler of GET; other methods of HTTP get 405
- * with `Allow`.
+ * The routes of one path with a handler per method. HEAD uses the handler of GET; other HTTP methods get a 405 with
+ * `Allow`.
  */
 export const resource = <E, R>(
   path: `/${string}`,
@@ -29,7 +29,7 @@ export const resource = <E, R>(
 }
 
 /**
- * The routes of one path for all methods of HTTP. For `*` the router would register the 35 methods that Node parses,
+ * The routes of one path for all HTTP methods. With `*` the router would register all 35 methods that Node parses,
  * which takes a quarter of the CPU of a start (`testGateway.test.ts`).
  */
 export const everyMethod = <E, R>(path: `/${string}`, handler: Handler<E, R>) =>

@@ -3,7 +3,7 @@ import { Catalog } from "../../catalog/Catalog.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../tasks/creation/Router.ts"
 
-/** Vendors by name. */
+/** The names of live and simulated vendors. */
 export interface VendorModes {
   /** Vendors with a key for any of their models or routes. */
   readonly live: ReadonlySet<string>
@@ -28,7 +28,7 @@ export const makeVendorModes = Effect.gen(function* () {
     const simulated = new Set(parts.map(({ vendor }) => vendor).filter((it) => !live.has(it)))
     return { live, simulated }
   }
-  // Read once per catalog, because every response needs it
+  // Cached per catalog, because every response needs it
   let known = { version: catalog.current(), modes: read() }
   return (): VendorModes => {
     const version = catalog.current()

@@ -10,7 +10,7 @@ import { matches, selectRange } from "../server/ByteRanges.ts"
 import { problemResponse } from "../server/problems/Problems.ts"
 import { resource } from "../server/Resource.ts"
 
-/** Media stored by the service. The signed URL is the permission. docs/reference/tasks.md#artifacts */
+/** Serves stored media. The signed URL is the authorization. docs/reference/tasks.md#artifacts */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const artifacts = yield* Artifacts
@@ -32,8 +32,8 @@ export const layer = HttpRouter.use(
 )
 
 /**
- * A browser must not run the bytes, whatever they are: no script, no sniffing, an opaque origin.
- * Pages of other origins may embed the medium, which is the purpose of the URL.
+ * Prevents a browser from executing the bytes, whatever they are: no script, no sniffing, an opaque origin. Pages of
+ * other origins may embed the medium, which is the purpose of the URL.
  */
 const sandbox = {
   "content-security-policy":
@@ -43,7 +43,7 @@ const sandbox = {
   "x-content-type-options": "nosniff"
 }
 
-/** The medium, a range of it, or 304: RFC 9110, sections 13 and 14. */
+/** Responds with the medium, a range of it, or 304 (RFC 9110, sections 13 and 14). */
 export const respondArtifact = Effect.fnUntraced(function* (artifact: OpenedArtifact) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const { mime, size } = artifact

@@ -7,7 +7,7 @@ import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
 import { resource } from "../server/Resource.ts"
 
-/** Receives vendors' callbacks about their jobs. The signature is the permission. ADR 0107. */
+/** Receives vendors' callbacks about their jobs. The signature authenticates them. ADR 0107. */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const callbacks = yield* Callbacks
@@ -18,7 +18,7 @@ export const layer = Layer.unwrap(
       const request = yield* HttpServerRequest.HttpServerRequest
       const { headers } = request
       const accept = (bytes: Uint8Array) => callbacks.accept(target, { headers, body: bytes })
-      // Without a signature nothing is read of the body
+      // The body of an unsigned callback is not read
       yield* target.account.callbacks?.keys._tag === "None"
         ? accept(new Uint8Array())
         : bodies.within(request, "vendors")(Effect.flatMap(body, accept))
@@ -31,8 +31,7 @@ export const layer = Layer.unwrap(
 )
 
 /**
- * A body that is too large is refused unread if it declares its length,
- * else at the first byte too many.
+ * A body that is too large is refused unread if it declares its length, otherwise at the first byte above the limit.
  */
 const body = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest

@@ -20,7 +20,7 @@ import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { readMaxCost } from "../server/MaxCost.ts"
 
-/** The common parts of creates in every shape. */
+/** What creates in all formats share. */
 
 export type TaskView = FoundTask["task"]
 
@@ -33,8 +33,8 @@ export const headerOf =
     `x-${serviceName}-${name}`.toLowerCase()
 
 /**
- * Creates a task, or several with one body. `given` is the request as its client sent it, which identifies repeats;
- * `body` has the fields of the model.
+ * Creates one or several tasks with the same body. `given` is the request as its client sent it, which identifies
+ * repeats; `body` has the model's fields.
  */
 export const makeAccept = (
   router: Router["Service"],
@@ -61,7 +61,7 @@ export const makeAccept = (
     return yield* counted(creates, principal.userId, created)
   })
 
-/** The created task if it ends in time. The task exists, so a failure of the wait must not become the response. */
+/** The created task, if it ends in time. The task exists, so a failure while waiting must not become the response. */
 export const makeEndOf = Effect.gen(function* () {
   const router = yield* Router
   const watch = yield* TaskWatch
@@ -81,7 +81,7 @@ export const makeEndOf = Effect.gen(function* () {
   )
 })
 
-/** Headers of the response to a create, except the cost. docs/reference/tasks.md#response-headers */
+/** Headers of the response to a create, without the cost. docs/reference/tasks.md#response-headers */
 export const makeCreatedHeaders = (header: Header) => {
   const [balance, left, sandbox] = [
     header("balance"),
@@ -97,14 +97,11 @@ export const makeCreatedHeaders = (header: Header) => {
   })
 }
 
-/** RFC 9745 and RFC 8594. docs/catalog.md#models-that-end */
+/** The headers `Deprecation` (RFC 9745) and `Sunset` (RFC 8594). docs/catalog.md#models-that-end */
 export const endingHeaders = (ending: Ending | undefined): Record<string, string> =>
   ending === undefined ? {} : { deprecation: ending.deprecation, sunset: ending.sunset }
 
-/**
- * The held amount while the task runs; the captured amount when it has ended.
- * docs/reference/tasks.md#response-headers
- */
+/** The held amount while the task is unfinished, then the captured amount. docs/reference/tasks.md#response-headers */
 export const costOf = (task: TaskView): Credits.Credits =>
   task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
 

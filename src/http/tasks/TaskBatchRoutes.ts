@@ -34,7 +34,7 @@ import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { headerOf } from "./CreatedTask.ts"
 
-/** Many creates in one request. docs/reference/batches.md */
+/** Batches: many creates in one request. docs/reference/batches.md */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const [create, reads] = [yield* makeCreate, yield* makeReads]
@@ -49,7 +49,7 @@ export const layer = HttpRouter.use(
 const decodeBatch = Schema.decodeUnknownEffect(NewTaskBatch, bodyParseOptions)
 
 const readItems = Effect.fnUntraced(function* ({ value }: JsonBody) {
-  // Before the decode, whose cost grows with the number of items
+  // Checked before decoding, whose cost grows with the number of items
   if (typeof value === "object" && value !== null && "tasks" in value) {
     const { tasks } = value
     if (Array.isArray(tasks) && tasks.length > batchTasksMax) {
@@ -114,7 +114,7 @@ const makeReads = Effect.gen(function* () {
   const admit = yield* makeAdmitInference
   const batches = yield* TaskBatches
 
-  /** The id of the path, for its owner. */
+  /** The batch whose id is in the path, for its owner. */
   const owned = Effect.gen(function* () {
     const { id: text = "" } = yield* HttpRouter.params
     const { principal } = yield* admit(Option.none())

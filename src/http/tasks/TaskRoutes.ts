@@ -38,7 +38,7 @@ import {
 import type { Header, TaskView } from "./CreatedTask.ts"
 import { preferredWait } from "./PreferredWait.ts"
 
-/** Create, get and cancel, on `/generation` and `/edit`. docs/reference/tasks.md#paths */
+/** Create, read and cancel tasks at `/generation` and `/edit`. docs/reference/tasks.md#paths */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const tasks = yield* makeHandlers
@@ -51,7 +51,7 @@ export const layer = HttpRouter.use(
         ...resource(get.path, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
       ])
     }
-    // Created at /v1/responses. docs/reference/background.md
+    // Background responses, which are created at /v1/responses. docs/reference/background.md
     yield* router.addAll([
       ...resource("/vendors/:vendor/v1/:model/responses/:task_id", {
         GET: tasks.get("responses"),
@@ -110,7 +110,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
     // A create that waits keeps neither its body nor the body's place in the limiter
     const created = yield* within(
       Effect.suspend(() =>
-        // A request keeps the body that was read from it and stays in memory until its response
+        // Copied, because a request keeps the body that was read from it and stays in memory until its response
         Effect.provideService(
           Effect.flatMap(readJsonBody, (body) => accept(request, principal, path, body)),
           HttpServerRequest.HttpServerRequest,
@@ -141,7 +141,7 @@ const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: Mod
   return HttpServerResponse.jsonUnsafe(shown, { headers: endingHeaders(ending) })
 })
 
-/** In listed order: with weights, the id of a task decides which one is first. */
+/** The models in listed order. With weights, the task's id decides which one comes first. */
 const candidatesIn = ({ leftOut, models }: NonNullable<Quote["alias"]>) => [
   ...models.map(({ amount, entry: { model, vendor } }) => ({
     vendor,
@@ -189,7 +189,7 @@ const makeShow = (header: Header) => {
   }
 }
 
-/** The response changes only when the status changes, so the tag is derived from the last change. */
+/** The entity tag. The response changes only when the status does, so the tag is derived from the last change. */
 const tagOf = ({ id, status, updatedAt }: TaskView): string =>
   `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 
@@ -243,7 +243,7 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
     })
 })
 
-/** The JSON of GET, of `data:` in an event stream, and of `payload` in webhook events. */
+/** The JSON for GET, for `data:` in an event stream and for `payload` in webhook events. */
 const bodyOf = (task: TaskView): string => taskBody(task, task.resultKind)
 
 const modelPath = (action: ModelPath["action"]) =>
@@ -251,7 +251,7 @@ const modelPath = (action: ModelPath["action"]) =>
 
 const decodeTaskId = Schema.decodeUnknownOption(TaskId)
 
-/** An id that is not a UUID is 2005 too. */
+/** The task id of the path. An id that is not a UUID also fails with 2005. */
 const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
   Effect.mapError(Effect.fromOption(decodeTaskId(id)), () => noTask(id))
 )
@@ -269,7 +269,7 @@ const readDryRun = Effect.andThen(
   })
 )
 
-/** 304 when the client already has this response. RFC 9110, section 13.1.2. */
+/** A 304 if the client already has this response (RFC 9110, section 13.1.2). */
 const notModified = (
   headers: Headers.Headers,
   response: HttpServerResponse.HttpServerResponse

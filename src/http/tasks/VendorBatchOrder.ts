@@ -20,18 +20,18 @@ import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
 import { headerOf } from "./CreatedTask.ts"
 
-/** The common parts of vendors' batches in both shapes. docs/reference/vendor-batches.md */
+/** What vendors' batches in both formats share. docs/reference/vendor-batches.md */
 
 /** The create of a batch, whose requests are in a file. */
 export interface BatchOrder {
   readonly accept: Omit<PricedOrder["request"], "path">
   readonly vendor: string
-  /** The path of all its requests. */
+  /** The endpoint path of all its requests. */
   readonly endpoint: string
   readonly file: Pick<FileRow, "id" | "bytes">
   readonly shape: Omit<BatchShape, "catalog" | "route" | "nowMillis">
   readonly metadata: Metadata | null
-  /** What else is stored of the batch. */
+  /** What else to store with the batch. */
   readonly more?: (planned: PlannedBatch) => Pick<BatchBody, "marked" | "beta">
   readonly sandbox: boolean
 }
@@ -93,7 +93,7 @@ export const makeBatchOrder = Effect.gen(function* () {
   })
 })
 
-/** The model that its vendor ends first, if any is to end. */
+/** The model that its vendor will remove first, if any is announced to be removed. */
 const firstToEnd = (models: PlannedBatch["models"]): TokenModel =>
   models.reduce(
     (first, { model }) =>
@@ -109,7 +109,7 @@ const tooManyPlans = new Problem({
   retryAfterSeconds: 5
 })
 
-/** Headers of a response that shows a batch. */
+/** Headers of a response that contains a batch. */
 export const makeBatchHeaders = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const header = headerOf(serviceName)

@@ -20,13 +20,13 @@ import { AccountKeys } from "./AccountKeys.ts"
 export interface ControlledAccount {
   readonly details: AccountDetails
   readonly drainingSince: DateTime.Utc | null
-  /** Charged today (UTC) for its tasks and calls. */
+  /** The account's charges for tasks and calls today (UTC). */
   readonly charged: Credits.Credits
-  /** Rates of tasks; those reported in responses to calls are in `details`. */
+  /** Rate limits of tasks. Those that vendors report in responses to calls are in `details`. */
   readonly rates: ReadonlyArray<LeasedRate>
 }
 
-/** The response to a free call. */
+/** The outcome of a free call to the vendor. */
 export interface AccountCheck {
   readonly ok: boolean
   /** Null if there was no response. */
@@ -37,16 +37,16 @@ export interface AccountCheck {
 
 type Failure = Problem | StoreUnavailable
 
-/** The operator's control of vendor accounts. docs/reference/vendors.md#draining-an-account */
+/** Lets the operator inspect, drain and check vendor accounts. docs/reference/vendors.md#draining-an-account */
 export class AccountControl extends Context.Service<
   AccountControl,
   {
     readonly list: Effect.Effect<ReadonlyArray<ControlledAccount>, StoreUnavailable>
-    /** No process gives it new work; running work finishes there. Fails with 2005. */
+    /** Stops new work at the account in all processes; running work finishes there. Fails with 2005. */
     readonly drain: (id: string) => Effect.Effect<ControlledAccount, Failure>
-    /** Fails with 2005, or with 2010 for an account that left the configuration. */
+    /** Fails with 2005, or with 2010 if the account has left the configuration. */
     readonly resume: (id: string) => Effect.Effect<ControlledAccount, Failure>
-    /** Makes a free call to the vendor. Fails with 2005, or with 2010 if no free call is known. */
+    /** Makes a free call to the vendor. Fails with 2005, or with 2010 if no free call is known for it. */
     readonly check: (id: string) => Effect.Effect<AccountCheck, Failure>
     /** Deletes charges of days before yesterday. */
     readonly deleteOld: Effect.Effect<void, StoreUnavailable>
@@ -70,7 +70,7 @@ export class AccountControl extends Context.Service<
         accounts.setDraining(new Set(since.keys()))
       })
       yield* refresh
-      // Only one process has an embedded store
+      // An embedded store has only one process
       if (database._tag === "Postgres") {
         yield* refresh.pipe(
           Effect.catchCause((cause) => Effect.logDebug("Could not read drains", cause)),
@@ -119,7 +119,7 @@ export class AccountControl extends Context.Service<
   ).pipe(Layer.provide([AccountDrainStore.layer, AccountFiguresStore.layer]))
 }
 
-/** All accounts with their figures; `since` is when each began to drain. */
+/** All accounts with their figures. `since` contains when each drained account began to drain. */
 const listAll = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   figures: AccountFiguresStore["Service"],
@@ -140,7 +140,7 @@ const listAll = Effect.fnUntraced(function* (
   }))
 })
 
-/** A free call: the model list of a provider with routes, or else a provider-specific one. */
+/** A free call: the list of models if the provider has passthrough routes; otherwise a provider-specific call. */
 export const makeFreeCall = Effect.gen(function* () {
   const accounts = yield* Accounts
   const catalog = yield* Catalog
@@ -192,13 +192,13 @@ export const makeFreeCall = Effect.gen(function* () {
   })
 })
 
-/** The name under which pauses found by a check are counted. */
+/** The name under which pauses caused by a check are counted. */
 const modelOf = (path: string): string => `GET ${path.replace(/\?.*$/u, "")}`
 
 const listing = {
   method: "GET",
   query: "",
-  // Anthropic's; others do not know it
+  // Required by Anthropic; other vendors ignore it
   headers: ["anthropic-version", "2023-06-01"],
   body: new Uint8Array(),
   user: "operator",
@@ -206,7 +206,7 @@ const listing = {
   watch: undefined
 } as const
 
-/** The model list of a provider with routes. */
+/** The path of the model list, for a provider with passthrough routes. */
 const routeOf = (catalog: Catalog["Service"], provider: Provider) =>
   catalog
     .current()
@@ -218,7 +218,7 @@ const routeOf = (catalog: Catalog["Service"], provider: Provider) =>
         route.path.endsWith("/models")
     )
 
-/** The operator's remedy for a refusal of the service's own account. */
+/** What the operator can do about a refusal of the service's own account. */
 export const remedyOf = (concerns: "account" | "scope"): string =>
   concerns === "account"
     ? "Check the account's API key and base URL in the configuration, and its bill at the vendor"

@@ -9,12 +9,15 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 const Drain = Schema.Struct({ accountId: Schema.String, since: Time })
 export type AccountDrain = typeof Drain.Type
 
-/** Vendor accounts without new work, for all processes. */
+/** Vendor accounts that get no new work, for all processes. */
 export class AccountDrainStore extends Context.Service<
   AccountDrainStore,
   {
     readonly list: Effect.Effect<ReadonlyArray<AccountDrain>, StoreUnavailable>
-    /** An account that already drains keeps its time. Tasks waiting for a slot there choose another account. */
+    /**
+     * Drains an account. One that is already draining keeps its start time. Tasks that wait for a slot there choose
+     * another account.
+     */
     readonly drain: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     readonly resume: (id: string) => Effect.Effect<void, StoreUnavailable>
   }

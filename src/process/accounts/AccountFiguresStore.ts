@@ -13,14 +13,14 @@ const LeasedRate = Schema.Struct({
   used: Schema.Int,
   resetsAt: Time
 })
-/** A vendor's rate limit for tasks; `used` counts the permits of the current minute. */
+/** A rate limit of a vendor for tasks. `used` counts the permits of the current minute. */
 export type LeasedRate = typeof LeasedRate.Type
 
 /** Figures of vendor accounts over all processes. ADR 0164. */
 export class AccountFiguresStore extends Context.Service<
   AccountFiguresStore,
   {
-    /** Charges for tasks and calls of this day (UTC), by account. */
+    /** The charges of this day (UTC) for tasks and calls, by account. */
     readonly charged: (day: DateTime.Utc) => Effect.Effect<ReadonlyArray<Charged>, StoreUnavailable>
     readonly rates: (
       now: DateTime.Utc

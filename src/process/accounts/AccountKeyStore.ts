@@ -22,19 +22,24 @@ export type StoredAccount = typeof StoredAccount.Type
 export class AccountKeyStore extends Context.Service<
   AccountKeyStore,
   {
-    /** Records the accounts in the configuration of a process. `isStart`: with its current keys. */
+    /**
+     * Records the accounts in a process's configuration. `isStart`: also overwrites stored keys with the process's
+     * current ones.
+     */
     readonly keep: (
       accounts: ReadonlyArray<SealedAccount>,
       isStart: boolean,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** All others. */
+    /** The accounts that are not in `ids`. */
     readonly others: (
       ids: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<StoredAccount>, StoreUnavailable>
-    /** Deletes accounts in no configuration since then, except those with the job of an unfinished task. */
+    /**
+     * Deletes accounts that have been in no configuration since then, except those with the job of an unfinished task.
+     */
     readonly forget: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Tasks waiting for a slot of these accounts choose an account again. */
+    /** Makes the tasks that wait for a slot of these accounts choose an account again. */
     readonly leave: (
       ids: ReadonlyArray<string>,
       now: DateTime.Utc

@@ -22,19 +22,22 @@ import { AccountKeyStore } from "./AccountKeyStore.ts"
 import type { SealedAccount, StoredAccount } from "./AccountKeyStore.ts"
 
 /**
- * Keeps the encrypted keys of the accounts that run tasks, so that a job is finished with the key that
- * bought it even after its account has left the configuration. docs/reference/vendors.md#accounts-that-leave, ADR 0186.
+ * Stores the encrypted keys of accounts that run tasks, so that a job is finished with the key that bought it, even
+ * after its account has left the configuration. docs/reference/vendors.md#accounts-that-leave, ADR 0186.
  */
 export class AccountKeys extends Context.Service<
   AccountKeys,
   {
-    /** The account of a job, as named by its attempt: from the configuration, or one that has left it. */
+    /** The account of a job, by the id in its attempt. It may have left the configuration. */
     readonly ownerOf: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
-    /** When a process last had these accounts, of those that left this process's configuration. */
+    /**
+     * Accounts that have left this process's configuration, each with the last time at which some process had it
+     * configured.
+     */
     readonly departed: Effect.Effect<ReadonlyMap<string, DateTime.Utc>, StoreUnavailable>
   }
 >()("gateway/process/AccountKeys") {
-  /** Stores them before any task can run, and again at an interval, as a duty. ADR 0202 */
+  /** Stores the keys before any task can run, and again at an interval as a duty. ADR 0202 */
   static readonly layer = Layer.effect(
     AccountKeys,
     Effect.gen(function* () {
@@ -49,7 +52,7 @@ export class AccountKeys extends Context.Service<
       const catalog = yield* Catalog
       const seal = makeSeal(secrets)
       const ids = () => accounts.configured().map(({ id }) => id)
-      /** Of now: a reload may open vendors that run tasks. */
+      /** The current accounts, because a catalog reload may add vendors that run tasks. */
       const sealedNow = () =>
         accounts
           .configured()
@@ -57,8 +60,11 @@ export class AccountKeys extends Context.Service<
           .map(seal)
 
       let seen: string | undefined
-      /** A process that finds different accounts notifies the others. */
-      const look = Effect.gen(function* () {
+      /**
+       * Reads the stored accounts that this process does not have, and notifies the other processes if they have
+       * changed.
+       */
+      const readOthers = Effect.gen(function* () {
         const others = yield* store.others(ids())
         accounts.setDeparted((yield* Effect.forEach(others, open)).flat())
         const names = others.map(({ id }) => id).join()
@@ -71,13 +77,13 @@ export class AccountKeys extends Context.Service<
       let tendedAt = Number.NEGATIVE_INFINITY
       const tend = Effect.gen(function* () {
         const millis = yield* Clock.currentTimeMillis
-        // This process has no accounts and others have left none so far; they may still leave some
+        // Neither this process nor any other has stored accounts. Checked rarely, because others may still store some
         if (isIdle && millis - tendedAt < idleMillis) return
         tendedAt = millis
         const now = yield* clock.now
         const sealed = sealedNow()
         if (sealed.length > 0) yield* store.keep(sealed, false, now)
-        const known = yield* look
+        const known = yield* readOthers
         isIdle = sealed.length === 0 && known.size === 0
         const leftSince = DateTime.subtract(now, { seconds: accountLeftSeconds })
         const left = [...known].filter(([, at]) => DateTime.isLessThan(at, leftSince))
@@ -96,24 +102,24 @@ export class AccountKeys extends Context.Service<
         yield* store.keep(atStart, true, yield* clock.now)
         publishChange("accounts")
       }
-      yield* look
-      // One of the processes with these accounts records them for all
+      yield* readOthers
+      // One of the processes with the same accounts records them for all
       const name = `vendor accounts ${createHash("sha256").update(ids().toSorted().join()).digest("hex").slice(0, 16)}`
       yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
       yield* accountsChanged.pipe(
-        Effect.andThen(look),
+        Effect.andThen(readOthers),
         Effect.catchCause((cause) => Effect.logDebug("Could not read vendor accounts", cause)),
         Effect.forever,
         Effect.forkScoped
       )
 
       return AccountKeys.of({
-        // Another process may have started to use it since
+        // If the account is unknown, another process may have started to use it in the meantime
         ownerOf: (accountId) =>
           Effect.catch(vendors.owner(accountId), () =>
-            Effect.andThen(Effect.ignore(look), vendors.owner(accountId))
+            Effect.andThen(Effect.ignore(readOthers), vendors.owner(accountId))
           ),
-        departed: look
+        departed: readOthers
       })
     })
   ).pipe(Layer.provide(AccountKeyStore.layer))
@@ -121,7 +127,7 @@ export class AccountKeys extends Context.Service<
 
 const idleMillis = 60_000
 
-/** Part of every text, so that no other ciphertext of the service is accepted. */
+/** Part of every plaintext, so that no other ciphertext of the service is accepted in its place. */
 const purpose = "vendor account 1"
 
 const Sealed = Schema.fromJsonString(
@@ -145,7 +151,7 @@ const decode = Schema.decodeUnknownEffect(Sealed)
 const encode = ({ key, ...account }: AccountSetting): string =>
   JSON.stringify({ purpose, ...account, key: Redacted.value(key) })
 
-/** Encrypts each account once: the same text is written again and again. */
+/** Encrypts each account once, so that repeated writes store the same bytes. */
 const makeSeal = (secrets: Secrets["Service"]) => {
   const known = new WeakMap<AccountSetting, SealedAccount>()
   return (account: AccountSetting): SealedAccount => {
@@ -157,7 +163,7 @@ const makeSeal = (secrets: Secrets["Service"]) => {
   }
 }
 
-/** Reads a stored account, once per write; `[]` if it cannot be read, which is logged once. */
+/** Decrypts a stored account once per version. Returns `[]` if it cannot be decrypted, which is logged once. */
 const makeOpen = (secrets: Secrets["Service"]) => {
   const known = new Map<
     string,

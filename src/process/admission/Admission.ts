@@ -1,7 +1,7 @@
 import { Context, Effect } from "effect"
 import { AdmissionLimiter } from "./AdmissionLimiter.ts"
 
-/** Kinds of new work; a process accepts no more of each than it can do. */
+/** The kinds of new work. A process accepts only as much of each as it can handle. */
 export interface AdmissionService {
   /** Creates of tasks. */
   readonly creates: AdmissionLimiter
@@ -10,8 +10,8 @@ export interface AdmissionService {
 }
 
 /**
- * This many creates and calls are accepted in a short burst. The cost of a call or a stream is spread over
- * three to five turns of the event loop; a create waits for a shared commit. Figures in bench/README.md.
+ * Limits for creates and calls, including short bursts. The cost of a call or a stream is spread over three to five
+ * turns of the event loop; a create waits for a shared commit. bench/README.md has the figures.
  */
 export const makeAdmission = (): AdmissionService => {
   const creates = { usual: 128, most: 512 }
@@ -28,14 +28,14 @@ export const makeAdmission = (): AdmissionService => {
   }
 }
 
-/** One per process, which has one event loop and one pool. ADR 0207. */
+/** One instance per process, which has one event loop and one connection pool. ADR 0207. */
 export const Admission = Context.Reference<AdmissionService>("gateway/process/Admission", {
   defaultValue: makeAdmission
 })
 
 /**
- * A caller's operation on the store counts as work in hand until the returned function is called; further calls
- * have no effect. Uses real time, because it measures the machine.
+ * Counts a caller's operation on the store as work in hand until the returned function is first called. Uses real time,
+ * because it measures the machine.
  */
 export const begun = (limiter: AdmissionLimiter, caller: string): (() => void) => {
   const from = performance.now()
@@ -49,7 +49,7 @@ export const begun = (limiter: AdmissionLimiter, caller: string): (() => void) =
   }
 }
 
-/** The same for an effect. */
+/** Counts an effect the same way. */
 export const counted = <A, E, R>(
   limiter: AdmissionLimiter,
   caller: string,

@@ -3,13 +3,13 @@ import { AdaptiveLimit } from "./AdaptiveLimit.ts"
 import type { AdaptiveBounds } from "./AdaptiveLimit.ts"
 
 export interface AdmissionBounds {
-  /** Bounds of the requests admitted in one turn of the event loop, by the duration of the turn. */
+  /** Limits the requests admitted in one turn of the event loop, by the duration of turns. */
   readonly turn: AdaptiveBounds
-  /** Bounds of work in hand, by the duration of operations on the store. */
+  /** Limits the work in hand, by the duration of operations on the store. */
   readonly store: AdaptiveBounds
 }
 
-/** Work in hand of one caller. */
+/** The work in hand of one caller. */
 interface Caller {
   operations: number
   /** Admissions and started operations in the turn of this number. */
@@ -19,20 +19,20 @@ interface Caller {
 }
 
 /**
- * A single caller is admitted up to the limit; a third more is reserved for others, so that they are
- * admitted while it is refused.
+ * The part of the limit that a single caller may use. The rest is reserved for other callers, so that they are admitted
+ * while it is refused.
  */
 const aloneMax = 3 / 4
 const capacityOf = (limit: number): number => Math.ceil(limit / aloneMax)
 
-/** Callers without work are forgotten this often. Milliseconds. */
+/** How often callers without work are forgotten, in milliseconds. */
 const forgetMillis = 1000
 
 /**
- * Bounds how much work of one kind waits for this process, and divides it fairly among the callers. Work in
- * hand is what was admitted in this turn of the event loop, and operations on the store: a request that
- * waits for a vendor, its client or the end of a task is not in hand. A request waits for several turns, so
- * turns have a separate bound. O(1); the caller passes the time. ADR 0207, 0277.
+ * Limits how much work of one kind waits for this process, and divides it fairly among callers. Work in hand is what
+ * was admitted in the current turn of the event loop, plus running operations on the store. A request that waits for a
+ * vendor, for its client or for the end of a task is not in hand. Turns have a separate limit, because a request waits
+ * for several of them. O(1); the caller passes the time. ADR 0207, 0277.
  */
 export class AdmissionLimiter {
   readonly #turn: AdaptiveLimit
@@ -42,7 +42,7 @@ export class AdmissionLimiter {
   #turns = 0
   /** Running operations. */
   #operations = 0
-  /** Admissions and started operations since the latest turn of the event loop. */
+  /** Admissions and started operations since the last turn of the event loop. */
   #admitted = 0
   #begun = 0
   #refused = 0
@@ -52,7 +52,7 @@ export class AdmissionLimiter {
     this.#store = new AdaptiveLimit(store)
   }
 
-  /** `false` if the request must be refused at once. */
+  /** `false`: the request must be refused at once. */
   admit(name: string): boolean {
     const inHand = this.#inHand
     const caller = this.#callerOf(name)
@@ -84,7 +84,7 @@ export class AdmissionLimiter {
     this.#store.record(nowMillis, 1, tookMillis, this.#inHand)
   }
 
-  /** The loop has handled all requests read in this turn, which took this long. */
+  /** Records that the loop has handled all requests read in this turn, and how long that took. */
   turn(nowMillis: number, tookMillis: number): void {
     this.#turn.record(nowMillis, this.#admitted, tookMillis, 0)
     this.#turns += 1
@@ -103,7 +103,7 @@ export class AdmissionLimiter {
     )
   }
 
-  /** Work admitted in this turn, whether or not it has started an operation. */
+  /** Running operations and the work admitted in this turn, whether or not it has started an operation. */
   get #inHand(): number {
     return this.#operations + Math.max(0, this.#admitted - this.#begun)
   }
@@ -129,22 +129,22 @@ export class AdmissionLimiter {
     }
   }
 
-  /** Number of remembered callers. */
+  /** The number of callers that are remembered. */
   get callers(): number {
     return this.#callers.size
   }
 
-  /** Most work of one caller. */
+  /** The maximum work in hand of one caller. */
   get limit(): number {
     return Math.min(this.#turn.limit, this.#store.limit)
   }
 
-  /** Average of a turn plus average of an operation, in milliseconds. */
+  /** The average duration of a turn plus that of an operation, in milliseconds. */
   get delay(): number {
     return this.#turn.delay + this.#store.delay
   }
 
-  /** Refusals since the previous call. */
+  /** The number of refusals since the last call. */
   takeRefused(): number {
     const refused = this.#refused
     this.#refused = 0

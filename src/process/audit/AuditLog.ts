@@ -15,20 +15,20 @@ export type { AuditPage, AuditRow } from "./AuditStore.ts"
 
 export type AuditFilters = Omit<AuditPage, "before" | "limit">
 
-/** Who changed or read what through the management API. docs/reference/audit.md, ADR 0168. */
+/** Records who changed or read what through the management API. docs/reference/audit.md, ADR 0168. */
 export class AuditLog extends Context.Service<
   AuditLog,
   {
     /**
-     * Runs a request. The store that changes something writes the entry with the change; if no store was
-     * involved, the entry is written after the request has succeeded.
+     * Runs a request. A store that changes something writes the entry in the same transaction. If no store did, the
+     * entry is written after the request has succeeded.
      */
     readonly around: (
       entry: PendingEntry
     ) => <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Newest first. */
     readonly list: (page: AuditPage) => Effect.Effect<ScannedPage<AuditRow>, StoreUnavailable>
-    /** All entries that match the filters, newest first, read in pages. */
+    /** All entries that match the filters, newest first, read page by page. */
     readonly all: (filters: AuditFilters) => Stream.Stream<AuditRow, StoreUnavailable>
   }
 >()("gateway/process/AuditLog") {

@@ -24,7 +24,7 @@ export class AuditRow extends Schema.Class<AuditRow>("AuditRow")({
   traceId: Schema.NullOr(Schema.String)
 }) {}
 
-/** A page of the log: entries before this one, newest first, that match every filter given. */
+/** A page of the log: the entries before this one, newest first, that match all given filters. */
 export interface AuditPage {
   readonly before: Option.Option<AuditId>
   readonly limit: number
@@ -32,13 +32,13 @@ export interface AuditPage {
   readonly type?: string | undefined
   readonly actorId?: string | undefined
   readonly resourceId?: string | undefined
-  /** Created at or after. */
+  /** Created at this time or later. */
   readonly since?: DateTime.Utc | undefined
-  /** Created before. */
+  /** Created before this time. */
   readonly until?: DateTime.Utc | undefined
 }
 
-/** The audit log. Entries of a change are written by `audited`, in the transaction of the change. */
+/** The audit log. `audited` writes the entry of a change in the change's transaction. */
 export class AuditStore extends Context.Service<
   AuditStore,
   {
@@ -60,7 +60,7 @@ export class AuditStore extends Context.Service<
 function list(sql: PgClient.PgClient) {
   return (page: AuditPage) => {
     const candidates = [
-      // With the time of the id, so that later partitions are not read
+      // Also restricts the time to that of the id, so that later partitions are not read
       ...when(
         Option.getOrUndefined(page.before),
         (id) => sql`c.id < ${id} AND c.created_at <= ${new Date(auditTimeMillis(id))}`

@@ -7,46 +7,45 @@ import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A stored catalog. */
 export interface StoredCatalog {
   readonly id: number
   readonly hash: string
   readonly text: string
-  /** Null if it never was. */
+  /** Null if the catalog has never been adopted. */
   readonly adoptedAt: DateTime.Utc | null
 }
 
-/** The catalog for all processes, and since when. */
+/** The catalog that all processes use, and since when. */
 export interface Adoption {
   readonly adoption: number
   readonly catalog: number
   readonly hash: string
-  /** Absent for callers that already have it. */
+  /** Null for callers that already have the text. */
   readonly text: string | null
   readonly adoptedAt: DateTime.Utc
 }
 
-/** A process that starts, or was asked to reload its file. */
+/** The request of a process that is starting or was asked to reload its file. */
 export interface AdoptionRequest {
   readonly catalog: HashedContent
   readonly processId: string
   readonly isStart: boolean
-  /** Other processes with a heartbeat since then are alive. */
+  /** Processes with a heartbeat at this time or later are alive. */
   readonly aliveSince: DateTime.Utc
   readonly now: DateTime.Utc
 }
 
-/** Catalogs by their hash, and which was adopted when. ADR 0156. */
+/** Stores catalogs by their hash and records when each was adopted. ADR 0156. */
 export class CatalogStore extends Context.Service<
   CatalogStore,
   {
-    /** Stores and adopts in one transaction. Returns the latest adoption, which may be of another catalog. */
+    /** Stores and adopts a catalog in one transaction. Returns the latest adoption, which may be of another catalog. */
     readonly adopt: (request: AdoptionRequest) => Effect.Effect<Adoption, StoreUnavailable>
-    /** The latest adoption; `known` is the number of the caller's catalog. */
+    /** The latest adoption. `known` is the id of the caller's catalog, whose text is not read again. */
     readonly latest: (known: number) => Effect.Effect<Option.Option<Adoption>, StoreUnavailable>
     readonly byId: (id: number) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
     readonly byHash: (hash: string) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
-    /** What was adopted at a time. */
+    /** The catalog that was adopted at a given time. */
     readonly at: (
       time: DateTime.Utc
     ) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>

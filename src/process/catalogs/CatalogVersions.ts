@@ -14,7 +14,7 @@ import { Process } from "../heartbeat/Process.ts"
 import { CatalogStore } from "./CatalogStore.ts"
 import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
 
-/** A catalog and its last adoption; null if never adopted. */
+/** A catalog and when it was last adopted; null if never. */
 export interface AdoptedCatalog {
   readonly version: CatalogVersion
   readonly adoptedAt: DateTime.Utc | null
@@ -23,23 +23,23 @@ export interface AdoptedCatalog {
 export interface Reload {
   readonly hash: string
   readonly previousHash: string
-  /** False for a dry run, or if it was adopted already. */
+  /** False in a dry run, or if the catalog was already adopted. */
   readonly adopted: boolean
   readonly difference: CatalogDifference
 }
 
-/** The adopted catalog and its changes over time, the same in all processes. docs/catalog.md#reload */
+/** The adopted catalog, which is the same in all processes, and the catalogs adopted before. docs/catalog.md#reload */
 export class CatalogVersions extends Context.Service<
   CatalogVersions,
   {
     /**
-     * Reads `CATALOG_FILE` and makes all processes adopt it. On any fault the adopted catalog stays unchanged.
+     * Reads `CATALOG_FILE` and makes all processes adopt it. If the file has any fault, the adopted catalog stays.
      * `dryRun` only reports what would change.
      */
     readonly reload: (dryRun: boolean) => Effect.Effect<Reload, CatalogError | StoreUnavailable>
     /**
-     * The catalog of a task, by its number; `null` for the adopted one. This and the next two return `None` if there is
-     * no catalog, or if this release cannot read it, which is logged.
+     * The catalog with which a task was accepted, by its id; `null` means the adopted one. This and the next two return
+     * `None` if the catalog does not exist or this release cannot read it, which is logged.
      */
     readonly withId: (
       id: number | null
@@ -54,7 +54,7 @@ export class CatalogVersions extends Context.Service<
     readonly current: () => AdoptedCatalog
   }
 >()("gateway/process/CatalogVersions") {
-  /** Adopts at startup, and watches for adoptions by other processes. */
+  /** Adopts the process's catalog at startup, and follows adoptions by other processes. */
   static readonly layer = Layer.effect(
     CatalogVersions,
     Effect.gen(function* () {
@@ -72,8 +72,8 @@ export class CatalogVersions extends Context.Service<
         yield* Effect.mapError(accountsWith(providers), ({ message: detail }) =>
           catalog.faulty([{ pointer: "#/vendors", detail }])
         )
-        // Compares with the adopted catalog, not with the one this process saw last
-        yield* adopted.look
+        // Compares with the adopted catalog, which may be newer than the one this process has seen
+        yield* adopted.refresh
         const before = catalog.current()
         const difference = differenceOf(before.content, next.content)
         const isSame = next.hash === before.hash
@@ -91,11 +91,11 @@ export class CatalogVersions extends Context.Service<
         }
       })
 
-      // Only one process has an embedded store
+      // An embedded store has only one process
       if (database._tag === "Postgres") {
-        yield* adopted.look.pipe(
+        yield* adopted.refresh.pipe(
           Effect.catchCause((cause) => Effect.logDebug("Could not read the catalog", cause)),
-          (look) => Effect.andThen(catalogChanged, look),
+          (refresh) => Effect.andThen(catalogChanged, refresh),
           Effect.forever,
           Effect.forkScoped
         )
@@ -110,7 +110,10 @@ export class CatalogVersions extends Context.Service<
   ).pipe(Layer.provide(CatalogStore.layer))
 }
 
-/** `told`: what has been logged. A job whose catalog is unreadable asks for it every minute. */
+/**
+ * Parses a stored catalog. `told` contains the hashes whose fault was already logged, because a job with an unreadable
+ * catalog asks for it every minute.
+ */
 const versionOf = Effect.fnUntraced(function* (
   { hash, id, text }: StoredCatalog,
   told = new Set<string>()
@@ -128,19 +131,19 @@ const versionOf = Effect.fnUntraced(function* (
   return Option.none<CatalogVersion>()
 })
 
-/** Follows adoptions in the store, including this process's own. */
+/** Follows the adoptions in the store, including this process's own. */
 const makeAdopted = Effect.gen(function* () {
   const accounts = yield* Accounts
   const { accountsWith } = yield* AppConfig
   const catalog = yield* Catalog
   const store = yield* CatalogStore
   const { id: processId, publishChange } = yield* Process
-  // The clock of heartbeats, by which all processes date adoptions. ADR 0176
+  // The clock of heartbeats, with which all processes date adoptions. ADR 0176
   const now = yield* (yield* DatabaseClock).now
   let known = 0
   let since = now
 
-  /** A catalog that this release cannot read is skipped, and logged once. */
+  /** Switches to an adopted catalog. One that this release cannot read is skipped and logged once. */
   const become = Effect.fnUntraced(function* (adoption: Adoption) {
     const { adoption: number, adoptedAt, catalog: id, hash, text } = adoption
     if (number <= known) return
@@ -175,7 +178,7 @@ const makeAdopted = Effect.gen(function* () {
       `CATALOG_FILE of this process is one that was replaced: the catalog ${latest.hash}, which the other ` +
         "processes have, is kept. Remedy: give all processes the same file, or reload"
     )
-    // Until the other one is read, and permanently if it is unreadable
+    // Used until the adopted catalog has been read, and permanently if that is unreadable
     const stored = yield* store.byHash(own.hash)
     catalog.replace(
       makeVersion(own, Option.match(stored, { onNone: () => null, onSome: ({ id }) => id }))
@@ -186,7 +189,7 @@ const makeAdopted = Effect.gen(function* () {
 
   return {
     become,
-    look: Effect.flatMap(
+    refresh: Effect.flatMap(
       Effect.suspend(() => store.latest(known)),
       Option.match({ onNone: () => Effect.void, onSome: become })
     ),
@@ -194,7 +197,7 @@ const makeAdopted = Effect.gen(function* () {
   }
 })
 
-/** Catalogs adopted before. The latest ones are kept. */
+/** Reads catalogs that were adopted before, and caches the most recently used. */
 const makeEarlier = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore

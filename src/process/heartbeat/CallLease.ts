@@ -1,20 +1,20 @@
 import type { Clock } from "effect"
 import { callLeaseSeconds, heartbeatSeconds } from "../../domain/limits/Limits.ts"
 
-/** Shorter than the wait of others before they release holds of calls, because their clocks may be slightly ahead. */
+/** Shorter than the time after which others release the holds of calls, because their clocks may run slightly ahead. */
 const silentMillis = (callLeaseSeconds - heartbeatSeconds) * 1000
 
 /**
- * This process's view of its lease. It counts from the moment before its last confirmed heartbeat was sent, so
- * that the lease never ends later here than in the database. The monotonic clock is never set back, and the wall clock
- * continues while the machine sleeps: a silence is too long if either clock says so.
+ * This process's view of its lease. The lease counts from the moment before the last confirmed heartbeat was sent, so
+ * it never ends later here than in the database. Both clocks are checked: the monotonic clock is never set back, and
+ * the wall clock keeps running while the machine sleeps. The lease has ended if either says so.
  * docs/reference/processes.md#leases
  */
 export class CallLease {
   readonly #clock: Clock.Clock
   #sentAt: { readonly monotonic: number; readonly wall: number }
   #silences = 0
-  /** Whether the current silence was counted. */
+  /** Whether the current silence has been counted. */
   #isSilent = false
 
   constructor(clock: Clock.Clock) {
@@ -22,20 +22,20 @@ export class CallLease {
     this.#sentAt = this.now()
   }
 
-  /** Call before a heartbeat is sent. */
+  /** Reads both clocks. Call before sending a heartbeat. */
   now() {
     const monotonic = Number(this.#clock.monotonicTimeNanosUnsafe()) / 1e6
     return { monotonic, wall: this.#clock.currentTimeMillisUnsafe() }
   }
 
-  /** Call when a heartbeat was confirmed. */
+  /** Call when the heartbeat has been confirmed. */
   confirmed(sentAt: { readonly monotonic: number; readonly wall: number }): void {
     this.#look()
     if (sentAt.monotonic >= this.#sentAt.monotonic) this.#sentAt = sentAt
     this.#isSilent = false
   }
 
-  /** Number of silences longer than the lease, including the current one. */
+  /** The number of silences that were longer than the lease, including the current one. */
   silences(): number {
     this.#look()
     return this.#silences

@@ -6,7 +6,7 @@ const clockSkew = Metric.gauge("gateway_clock_skew_seconds", {
   description: "How far the clock of this process is ahead of the clock of the database."
 })
 
-/** Compares the clocks at each reading; logs when they start to differ, and when they agree again. */
+/** Compares the clocks at each reading. Logs when they begin to differ and when they agree again. */
 export const makeMeasureSkew = () => {
   let isSkewed = false
   return Effect.fnUntraced(function* <E>(read: Effect.Effect<News, E>) {
@@ -14,7 +14,7 @@ export const makeMeasureSkew = () => {
     const news = yield* read
     const now = news.at
     const after = yield* Clock.currentTimeMillis
-    // The reading was taken at some time between the two
+    // The database's clock was read at some time between the two
     const aheadMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
     const skew = aheadMillis / 1000
     yield* Metric.update(clockSkew, skew)
@@ -28,7 +28,7 @@ export const makeMeasureSkew = () => {
           )
         : Effect.logInfo("The clock of this process agrees with the database's again")
     }
-    // A smaller difference is within a round trip and ordinary synchronization
+    // Smaller differences can come from the round trip and from ordinary clock synchronization
     return { news, aheadMillis: isSkewed ? aheadMillis : 0 }
   })
 }

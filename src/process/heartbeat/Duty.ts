@@ -3,7 +3,7 @@ import { Process } from "./Process.ts"
 import type { DutyInterval } from "./ProcessStore.ts"
 
 /**
- * A loop that runs when this process has taken the duty: in each interval one process takes it with one of its
+ * Runs an effect each time this process takes the duty. In each interval one process takes it, with one of its
  * heartbeats. A failed run is logged. ADR 0202.
  */
 export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R>) =>

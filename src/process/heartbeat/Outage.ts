@@ -8,10 +8,10 @@ const heartbeat = {
   begins: "The heartbeat of this process cannot be written",
   ends: "The heartbeat of this process is written again"
 }
-/** A full disk refuses new rows first, and the heartbeat last. */
+/** When the disk fills up, new rows are refused first and the heartbeat last. */
 const otherWrites = { begins: "The store refuses writes", ends: "The store accepts writes again" }
 
-/** Failed heartbeats and other refused writes: logged once for each reason, and when they succeed again. */
+/** Logs failed heartbeats and other refused writes once per reason, and logs when they succeed again. */
 export const makeOutage = () => {
   let failure: StoreUnavailable | undefined
   let what = heartbeat
@@ -33,7 +33,7 @@ export const makeOutage = () => {
   })
   return {
     /**
-     * Fails while writes are refused, while the process has been silent for some time after a failed heartbeat, or when
+     * Fails while writes are refused, while the process has been silent for some time after a failed heartbeat, or if
      * the store does not respond.
      */
     readyWith: (
@@ -49,7 +49,10 @@ export const makeOutage = () => {
         (error) => problem(5003, `The store accepts no writes now: ${storeTrouble(error)}`)
       ),
     failed: (cause: Cause.Cause<StoreUnavailable>) => report(heartbeat, Cause.squash(cause), cause),
-    /** The heartbeat is written. After a refused statement, tries to write until the store accepts it. */
+    /**
+     * Call when the heartbeat has been written. If other statements were refused since, tries to write until the store
+     * accepts it.
+     */
     written: (tryToWrite: Effect.Effect<void, StoreUnavailable>) =>
       Effect.suspend(() => {
         const refusals = storeRefusals()
@@ -62,7 +65,7 @@ export const makeOutage = () => {
           onFailure: (cause) => {
             const error = Cause.squash(cause)
             if (error instanceof StoreUnavailable) return report(otherWrites, error, cause)
-            // A role without the right to temporary tables cannot try
+            // The role may not create temporary tables, so a trial write is not possible
             tried = refusals
             return ended
           }

@@ -18,9 +18,9 @@ import { compareWith, StoreProgress } from "./StoreProgress.ts"
 const dead = { seconds: ownerDeadSeconds }
 
 /**
- * Writes the first heartbeat. A process with another master key could not sign with the others' secrets, nor they
- * with its: it is refused while one of them is alive. One whose heartbeat does not return was killed, and this waits
- * until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0222
+ * Writes the first heartbeat. A process with a different master key is refused while processes with the other key are
+ * alive, because neither could use the other's secrets. If the other process sends no further heartbeat, it was killed;
+ * this waits until it counts as dead, because a supervisor may give up after a few failed starts. ADR 0222
  */
 const enter = Effect.fnUntraced(function* (
   id: string,
@@ -36,7 +36,7 @@ const enter = Effect.fnUntraced(function* (
   })
   if ((yield* enterBeside(DateTime.subtract(now, dead))).length === 0) return
   const soon = DateTime.add(now, { milliseconds: 1 })
-  // The last attempt enters, unless a refused process has appeared
+  // The last attempt enters, unless a foreign process has sent a heartbeat
   const foreign = yield* Effect.repeat(
     Effect.map(store.alive(soon), (ids) => ids.filter(isRefused)),
     {
@@ -54,60 +54,59 @@ const enter = Effect.fnUntraced(function* (
   )
 })
 
-/** Seconds between two heartbeats. Tests of hours set more, for a process that is alone on its store. */
+/** Seconds between two heartbeats. Tests that span hours set more, for a process that is alone on its store. */
 export const HeartbeatSeconds = Context.Reference<number>("gateway/process/HeartbeatSeconds", {
   defaultValue: () => heartbeatSeconds
 })
 
-/** Rows of processes are kept this long after their end (ADR 0104). */
+/** How long the row of an ended process is kept (ADR 0104). */
 const processRowHours = 24
 
 const newsKinds = ["catalog", "drains", "faults"] as const
-/** Only hints announce added or removed accounts: a process that needs an unknown account reads the store. */
+/** Added or removed accounts are announced by hints only: a process that needs an unknown account reads the store. */
 export type NewsKind = (typeof newsKinds)[number] | "accounts"
 
-/** This process: its id owns tasks and attempts while its heartbeat is recent. */
+/** This process. Its id owns tasks and attempts as long as its heartbeat is recent. */
 export class Process extends Context.Service<
   Process,
   {
     readonly id: string
     /**
-     * A process with a heartbeat older than this is dead. Returns the epoch, so that no
-     * process counts as dead, until this process has written its own heartbeats without
-     * a gap for as long: after a gap the store or this process was unavailable, and missing
-     * heartbeats of others prove nothing.
+     * Processes without a heartbeat since this time are dead. Returns the Unix epoch, so that no process counts as
+     * dead, until this process has written its own heartbeats without a gap for the same period: after a gap, the store
+     * or this process was unavailable, and missing heartbeats of others prove nothing.
      */
     readonly aliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
-    /** The same for calls and reservations, whose leases last longer. ADR 0270. */
+    /** The same for the leases of calls and reservations, which last longer. ADR 0270. */
     readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /**
-     * Work that one process does for all, once per interval of seconds. Returns the wait for the next turn
-     * of this process, which comes with a heartbeat. ADR 0202.
+     * Work that one process does for all, once per interval in seconds. Returns the wait until this process has the
+     * next turn, which comes with a heartbeat. ADR 0202.
      */
     readonly duty: (duty: DutyInterval) => Effect.Effect<Effect.Effect<void>>
-    /** Waits until another process has become dead; ends in all processes at once. */
+    /** Waits until another process has died. Ends in all processes at the same time. */
     readonly deaths: Effect.Effect<Effect.Effect<void>>
-    /** Waits until something of this kind has changed, as reported by a hint or a heartbeat. */
+    /** Waits until something of this kind has changed, which a hint or a heartbeat reports. */
     readonly changed: (kind: NewsKind) => Effect.Effect<Effect.Effect<void>>
-    /** Reports that something of this kind was changed here. */
+    /** Announces that this process has changed something of this kind. */
     readonly publishChange: (kind: NewsKind) => void
-    /** Called at each heartbeat while tasks wait for their next step. */
+    /** Registers a handler that is called at each heartbeat while tasks wait for their next step. */
     readonly onWaiting: (handler: () => void) => void
     /**
-     * Whether this process's last heartbeat is recent enough for it not to count as dead. If it is not, as after a
-     * pause, others free what it claims now.
+     * Whether this process's last heartbeat is recent enough that others consider it alive. If not, as after a pause,
+     * others free what it claims now.
      */
     readonly isAlive: () => boolean
     /**
-     * Counts the silences after which others may have released the holds of its calls. Cheap. Holds from before the
-     * last silence have to be taken again.
+     * The number of silences after which others may have released the holds of this process's calls. Cheap. Holds from
+     * before the last silence have to be taken again.
      */
     readonly silences: () => number
-    /** Writes a heartbeat, in addition to the regular ones. */
+    /** Writes an additional heartbeat. */
     readonly confirm: Effect.Effect<void, StoreUnavailable>
     /**
-     * Now, or a time of this process's clock, converted to the database's clock as of the last heartbeat, in
-     * milliseconds: for times that other processes or the receivers of signatures judge.
+     * The current time, or a time of this process's clock, converted to the database's clock as measured at the last
+     * heartbeat, in milliseconds. For times that other processes or the receivers of signatures compare with their own.
      */
     readonly databaseMillis: (localMillis?: number) => number
     /** Whether this process had tasks in hand at the last heartbeat. */
@@ -117,8 +116,8 @@ export class Process extends Context.Service<
   }
 >()("gateway/process/Process") {
   /**
-   * Writes a heartbeat every few seconds. At the end of the scope the process is recorded as ended, so
-   * that everything it owned is free at once.
+   * Writes a heartbeat every few seconds. When the scope closes, records that the process has ended, so that everything
+   * it owned is free at once.
    */
   static readonly layer = Layer.effectContext(
     Effect.gen(function* () {
@@ -156,7 +155,7 @@ export class Process extends Context.Service<
         news.read(found)
         if (found.silent === null) return
         const untilDeath = DateTime.toEpochMillis(found.silent) + ownerDeadSeconds * 1000 - millis
-        // Otherwise the next heartbeat notices it
+        // If the death is later than the next heartbeat, that heartbeat notices it
         if (untilDeath < heartbeatSeconds * 1000) {
           fork(
             Effect.delay(Effect.sync(news.died), Duration.millis(untilDeath + deathMarginMillis))
@@ -164,9 +163,9 @@ export class Process extends Context.Service<
         }
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
-      // Before it enters, so that an interrupted startup leaves no row of a live process
+      // Before it enters, so that an interrupted startup leaves no row that looks alive
       yield* Effect.addFinalizer(() => Effect.ignore(leave))
-      // Only one process can lock the embedded store's folder, so every earlier process is dead
+      // Only one process can lock the embedded store's folder, so all earlier processes are dead
       if (database._tag === "Embedded") yield* store.deleteAll
       else {
         yield* enter(id, secrets, store)
@@ -174,7 +173,7 @@ export class Process extends Context.Service<
         yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))
       }
       yield* beat(false)
-      // A process that had no peers sends hints from now on
+      // Tells a process that was alone that it now has to send hints
       hints.publishUnsafe("begun", id)
       yield* beat(true).pipe(
         Effect.andThen(outage.written(store.tryToWrite)),
@@ -205,13 +204,13 @@ export class Process extends Context.Service<
   )
 }
 
-/** By then the loops of all nouns have started. */
+/** The first turn comes after the loops of all duties have started. */
 const firstTurn = Duration.millis(200)
 
-/** A timer may fire this much early. */
+/** Timers may fire this many milliseconds early. */
 const deathMarginMillis = 20
 
-/** Distributes the news of heartbeats to waiters. */
+/** Passes the news in heartbeats on to waiters. */
 const makeNews = Effect.gen(function* () {
   const hints = yield* Hints
   const duties: Array<DutyInterval & { readonly turns: Queue.Queue<void> }> = []
@@ -267,12 +266,12 @@ const makeNews = Effect.gen(function* () {
   }
 })
 
-/** Two heartbeats further apart than this, or a clock that was set back, are more than a late timer. */
+/** If two heartbeats are further apart than this, or the clock was set back, it was more than a late timer. */
 const gapMillis = (ownerDeadSeconds * 1000) / 2
 
 const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis
 
-/** The start of a lease that ends now; the epoch while this process's own heartbeats have a gap. */
+/** The start of a lease that ends now. Returns the Unix epoch while this process's own heartbeats have a gap. */
 const leaseStart =
   (own: { readonly newest: number; readonly steadySince: number }, seconds: number) =>
   (time: DateTime.Utc): DateTime.Utc => {

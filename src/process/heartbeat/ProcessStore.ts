@@ -10,29 +10,31 @@ import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
 import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A duty of all processes, and the interval at which one of them does it. */
+/** A duty, and the interval at which one of the processes does it. */
 export interface DutyInterval {
   readonly name: string
   readonly seconds: number
 }
 
-/** The result of a heartbeat, with one-word columns. */
+/** The result of a heartbeat. The column names are single words, so they need no renaming. */
 const News = Schema.Struct({
-  /** Now, by the clock of heartbeats. */
+  /** The current time by the clock of heartbeats. */
   at: Time,
-  /** The progress of this process; below what it knew only if the store went back in time. */
+  /**
+   * The progress of this process in the store. Lower than what the process knows only if the store went back in time.
+   */
   advance: Schema.Finite,
-  /** Of the server; 0 if unknown. */
+  /** The Postgres timeline; 0 if unknown. */
   timeline: Schema.Int,
-  /** This heartbeat is the first that finds the timeline changed. */
+  /** Whether this heartbeat is the first to find that the timeline has changed. */
   moved: Schema.Boolean,
-  /** The duties taken by this process. */
+  /** The duties that this process has taken. */
   duties: Schema.Array(Schema.String),
-  /** The oldest heartbeat of another process that is not dead yet. */
+  /** The oldest heartbeat among other processes that are not dead yet. */
   silent: Schema.NullOr(Time),
-  /** Tasks wait for their next step. */
+  /** Whether tasks wait for their next step. */
   waiting: Schema.Boolean,
-  /** This process has tasks in hand. */
+  /** Whether this process has tasks in hand. */
   owns: Schema.Boolean,
   catalog: Schema.String,
   drains: Schema.String,
@@ -44,39 +46,39 @@ const heartbeat = `
   SELECT * FROM process_heartbeat(
     $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[], $6::float8::bigint)`
 
-/** A number that nothing else in the database uses as an advisory lock. */
+/** An advisory lock number that nothing else in the database uses. */
 const entranceLock = 7_305_004_119
 
 const Ids = Schema.Struct({ id: Schema.String })
 
-/** Heartbeats of the processes of the service. */
+/** The heartbeats of the service's processes. */
 export class ProcessStore extends Context.Service<
   ProcessStore,
   {
     /**
-     * Takes due duties. The time defaults to the server's. Never waits for other statements of
+     * Writes a heartbeat and takes due duties. `now` defaults to the server's time. Never waits for other statements of
      * this process.
      */
     readonly heartbeat: (
       id: string,
       now: DateTime.Utc | null,
       duties?: ReadonlyArray<DutyInterval>,
-      /** The highest `advance` known to the process. Default 0. */
+      /** The highest `advance` that the process knows. Default 0. */
       seen?: number
     ) => Effect.Effect<News, StoreUnavailable>
-    /** Marks a store that went back in time, unless another process has done so. docs/standbys.md */
+    /** Marks the store as having gone back in time, unless another process has already done so. docs/standbys.md */
     readonly markRestored: (
       process: ProcessAhead,
       now: DateTime.Utc | null
     ) => Effect.Effect<Option.Option<Mark>, StoreUnavailable>
     /**
-     * Records that this process has ended; the next rescue frees what it owned. Its row stays, because its attempts
+     * Records that this process has ended. The next rescue frees what it owned. Its row stays, because its attempts
      * still count in the sliding minute (ADR 0104).
      */
     readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Writes the first heartbeat, unless a process with a heartbeat since then is refused: it then returns the ids of
-     * those. One process at a time, so that each sees those that have entered. ADR 0222
+     * Writes the first heartbeat, unless `isRefused` rejects a process that is alive; then returns the ids of those
+     * rejected. Processes enter one at a time, so each sees those that entered before. ADR 0222
      */
     readonly enter: (
       id: string,
@@ -86,14 +88,14 @@ export class ProcessStore extends Context.Service<
         readonly isRefused: (id: string) => boolean
       }
     ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-    /** The ids of those with a heartbeat at this time or later. */
+    /** The ids of processes with a heartbeat at this time or later. */
     readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-    /** Only for a store that only one process can open. */
+    /** Deletes all rows. Only for a store that no other process can open. */
     readonly deleteAll: Effect.Effect<void, StoreUnavailable>
-    /** Deletes the processes without a heartbeat since then. */
+    /** Deletes processes without a heartbeat since then. */
     readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     readonly ping: Effect.Effect<void, StoreUnavailable>
-    /** Succeeds when the server has space for new rows. Waits behind no other statement of this process. */
+    /** Succeeds if the server has space for new rows. Does not wait for other statements of this process. */
     readonly tryToWrite: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/ProcessStore") {

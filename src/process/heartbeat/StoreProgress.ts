@@ -4,11 +4,11 @@ import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
 import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { News, ProcessStore } from "./ProcessStore.ts"
 
-/** The progress of the store known to this process. docs/standbys.md#how-it-is-noticed */
+/** The progress of the store as far as this process knows. docs/standbys.md#how-it-is-noticed */
 export interface StoreProgress {
-  /** Null if no process writes heartbeats, as in tests of a store. */
+  /** Null if the process writes no heartbeats, as in tests of a store. */
   readonly processId: string | null
-  /** The highest committed `advance` reported by the store. */
+  /** The highest committed `advance` that the store has reported. */
   seen: number
 }
 
@@ -17,8 +17,8 @@ export const StoreProgress = Context.Reference<StoreProgress>("gateway/process/S
 })
 
 /**
- * Compares the result of a heartbeat with what the process knew when it was sent, and marks a store that went back
- * in time. No submit begins until the mark is written; after a failure the next heartbeat retries.
+ * Compares the result of a heartbeat with what the process knew when it sent it, and marks a store that went back in
+ * time. No submit begins before the mark is written; if that fails, the next heartbeat tries again.
  */
 export const compareWith = (store: ProcessStore["Service"], progress: StoreProgress) =>
   Effect.fnUntraced(function* (found: Omit<News, "at">, ahead: ProcessAhead) {
@@ -30,7 +30,7 @@ export const compareWith = (store: ProcessStore["Service"], progress: StoreProgr
     progress.seen = Math.max(progress.seen, found.advance)
   })
 
-/** docs/standbys.md#how-it-is-noticed */
+/** Logs the mark. docs/standbys.md#how-it-is-noticed */
 const logMark = Option.match({
   onNone: () =>
     Effect.logWarning(

@@ -5,15 +5,15 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { PartitionStore } from "./PartitionStore.ts"
 
 /**
- * Keeps the delivery log and the receipts of calls for `LOG_RETENTION`, in day partitions created in advance, and
- * the audit log for `AUDIT_RETENTION`, in months. docs/reference/privacy.md#retention, ADR 0053.
+ * Keeps the delivery log and the receipts of calls for `LOG_RETENTION`, in daily partitions that are created in
+ * advance, and the audit log for `AUDIT_RETENTION`, in monthly ones. docs/reference/privacy.md#retention, ADR 0053.
  */
 export class LogRetention extends Context.Service<
   LogRetention,
   {
-    /** Creates the partitions of the next days and drops expired ones; removes what only they needed. */
+    /** Creates the partitions of the next days, drops expired ones, and removes rows that only those needed. */
     readonly maintain: Effect.Effect<void, StoreUnavailable>
-    /** The same for the months of the audit log. */
+    /** The same for the monthly partitions of the audit log. */
     readonly maintainAudit: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/LogRetention") {

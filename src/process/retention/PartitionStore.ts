@@ -9,12 +9,12 @@ const Counts = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
 type Counts = typeof Counts.Type
 
 /**
- * One process at a time maintains the partitions, because all start at the same full hour. Must differ from
- * the lock of the migrations.
+ * Lets one process at a time maintain partitions, because all processes start at the full hour. Must differ from the
+ * lock of the migrations.
  */
 const advisoryLock = 7_305_004_118
 
-/** The tables with day partitions, and the columns that give the day. */
+/** The tables with daily partitions, and the column that determines the day. */
 const partitioned = [
   ["events", "created_at"],
   ["deliveries", "created_at"],
@@ -22,24 +22,24 @@ const partitioned = [
   ["calls", "created_at"]
 ] as const
 
-/** The day partitions of events, deliveries, attempts and receipts of calls. ADR 0053. */
+/** The daily partitions of events, deliveries, attempts and receipts of calls. ADR 0053. */
 export class PartitionStore extends Context.Service<
   PartitionStore,
   {
     /**
-     * Creates the partitions from today to `daysAhead`, and drops those that ended before
-     * `keepSince`. One transaction per table, so that a writer waits for the lock of one table at most.
+     * Creates the partitions from today to `daysAhead` and drops those that ended before `keepSince`. Uses one
+     * transaction per table, so that writers wait for the lock of one table at most.
      */
     readonly maintain: (
       now: DateTime.Utc,
       daysAhead: number,
       keepSince: DateTime.Utc
     ) => Effect.Effect<Counts, StoreUnavailable>
-    /** Removes the rows of `webhook_endpoints` for task webhooks that no longer have a delivery in the log. */
+    /** Removes the `webhook_endpoints` rows of task webhooks that no longer have a delivery in the log. */
     readonly removeTaskWebhooks: (
       unusedSince: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** The same for the months of the audit log: this one and the next. ADR 0168. */
+    /** The same for the audit log's monthly partitions: the current and the next one. ADR 0168. */
     readonly maintainAudit: (
       now: DateTime.Utc,
       keepSince: DateTime.Utc

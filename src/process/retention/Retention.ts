@@ -1,14 +1,17 @@
 import { Effect } from "effect"
 import * as Duty from "../heartbeat/Duty.ts"
 
-/** Removes rows or files at the end of their retention time. */
+/** Removes rows or files that are past their retention. */
 export interface RetentionJob<E = unknown> {
-  /** The kind of data removed, for the log. */
+  /** The kind of data that is removed, for the log. */
   readonly name: string
   readonly run: Effect.Effect<unknown, E>
 }
 
-/** One process runs all jobs: at the first start, and after every full hour. A job that fails does not stop the others. */
+/**
+ * Runs all jobs in one process, when the first process starts and after every full hour. A failed job does not stop the
+ * others.
+ */
 export const layer = <R>(jobs: Effect.Effect<ReadonlyArray<RetentionJob>, never, R>) =>
   Duty.layer(
     { name: "retention", seconds: 3600 },

@@ -8,29 +8,29 @@ import { SealedValueStore, sealedColumns } from "./SealedValueStore.ts"
 import type { SealedColumn, SealedValue } from "./SealedValueStore.ts"
 import { Secrets } from "./Secrets.ts"
 
-/** A value that no key opens, as `table.column key`. */
+/** A value that no key can decrypt, as `table.column key`. */
 export type UnreadableValue = string
 
-/** The result of a full rotation: every readable value is encrypted under the first key. */
+/** The result of a complete rotation, after which every readable value is encrypted under the first key. */
 export interface RotationOutcome {
   readonly rewritten: number
   readonly unreadable: ReadonlyArray<UnreadableValue>
 }
 
 /**
- * Encrypts everything at rest under the first key of `MASTER_KEY`. Some values may already
- * be done, and the service may keep running. docs/operating.md#rotating-master_key, ADR 0222
+ * Re-encrypts all stored secrets under the first key of `MASTER_KEY`. It can be repeated, and the service may keep
+ * running. docs/operating.md#rotating-master_key, ADR 0222
  */
 export class MasterKeyRotation extends Context.Service<
   MasterKeyRotation,
   {
-    /** `onPage` gets the number of values rewritten since its previous call. */
+    /** `onPage` receives the number of values rewritten since its last call. */
     readonly rotate: (
       onPage: (rewritten: number) => Effect.Effect<void>
     ) => Effect.Effect<RotationOutcome, StoreUnavailable>
     /**
-     * Live processes that encrypt under a key other than the first: their writes do not use the new key, and some
-     * cannot read it. ADR 0222
+     * Live processes that encrypt under a key other than the first one. What they write is not under the new key, and
+     * some of them cannot read it. ADR 0222
      */
     readonly stragglers: Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }
@@ -47,7 +47,7 @@ export class MasterKeyRotation extends Context.Service<
         const sealed = yield* Effect.option(secrets.reencrypt(value.sealed))
         if (Option.isNone(sealed)) return { rewritten: 0, unreadable: [nameOf(column, value)] }
         if (Option.isNone(sealed.value)) return { rewritten: 0, unreadable: [] }
-        // Changed in the meantime: the next pass reads it again
+        // The value has changed in the meantime; the next pass reads it again
         yield* store.replace(column, value, sealed.value.value)
         return { rewritten: 1, unreadable: [] }
       })
@@ -82,7 +82,7 @@ export class MasterKeyRotation extends Context.Service<
         rotate: Effect.fn("MasterKeyRotation.rotate")(function* (onPage) {
           let rewritten = 0
           for (;;) {
-            // Only a pass without findings proves that nothing is left
+            // Only a pass that finds nothing proves that nothing is left
             const found = yield* pass(onPage)
             if (found.rewritten === 0) return { rewritten, unreadable: found.unreadable }
             rewritten += found.rewritten

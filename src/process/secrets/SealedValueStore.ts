@@ -4,7 +4,7 @@ import { Bytes, rowsOf } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A column of texts encrypted under the master key, and the primary key of its table. */
+/** A column of values encrypted under the master key, and the primary key of its table. */
 export interface SealedColumn {
   readonly table: string
   readonly column: string
@@ -12,8 +12,8 @@ export interface SealedColumn {
 }
 
 /**
- * Every column encrypted under the master key. A secret moves from `secret` to
- * `previous_secret`, so that a pass in this order misses none.
+ * Every column encrypted under the master key. A rotated secret moves from `secret` to `previous_secret`, so a pass in
+ * this order misses none.
  */
 export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "webhook_endpoints", column: "secret", key: ["id"] },
@@ -25,15 +25,15 @@ export const sealedColumns: ReadonlyArray<SealedColumn> = [
   { table: "manage_idempotency_keys", column: "response", key: ["caller", "key"] }
 ]
 
-/** One encrypted text; `second` is empty where the primary key is one column. */
+/** One encrypted value. `second` is empty if the primary key has one column. */
 const SealedValue = Schema.Struct({ first: Schema.String, second: Schema.String, sealed: Bytes })
 export type SealedValue = typeof SealedValue.Type
 
-/** The texts in all tables encrypted under the master key. ADR 0222 */
+/** Reads and replaces the encrypted values of all tables. ADR 0222 */
 export class SealedValueStore extends Context.Service<
   SealedValueStore,
   {
-    /** The next values after this one, by primary key. */
+    /** The next values after this one, ordered by primary key. */
     readonly page: (
       column: SealedColumn,
       after: Pick<SealedValue, "first" | "second">,
@@ -58,7 +58,7 @@ export class SealedValueStore extends Context.Service<
         page: (place, after, limit) => {
           const key = keyOf(place)
           const column = sql(place.column)
-          // Values of erased users are empty
+          // The values of erased users are empty
           return sql`
             SELECT ${key.first} AS first, ${key.second} AS second, ${column} AS sealed
             FROM ${sql(place.table)}

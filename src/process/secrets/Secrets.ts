@@ -21,7 +21,7 @@ import { AppConfig, ConfigFault } from "../../config/Config.ts"
 import { isAdminToken, isMasterKey, masterKeysOf } from "../../config/SecretSettings.ts"
 import { isSameBytes } from "../../domain/ConstantTime.ts"
 
-/** Ciphertext that no key opens: the wrong `MASTER_KEY`, or damage. */
+/** Ciphertext that no key can decrypt, because `MASTER_KEY` is wrong or the value is damaged. */
 export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
   "SecretUnreadable",
   {}
@@ -34,30 +34,30 @@ export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
 export class Secrets extends Context.Service<
   Secrets,
   {
-    /** Constant-time comparison with `ADMIN_TOKEN`. */
+    /** Compares with `ADMIN_TOKEN` in constant time. */
     readonly isAdminToken: (token: string) => boolean
-    /** The same with `METRICS_TOKEN`; `None` if it is not set. */
+    /** Compares with `METRICS_TOKEN` in constant time; `None` if it is not set. */
     readonly isMetricsToken: Option.Option<(token: string) => boolean>
-    /** Changes with `ADMIN_TOKEN` and with `MASTER_KEY`. */
+    /** Changes when `ADMIN_TOKEN` or `MASTER_KEY` changes. */
     readonly adminTokenMac: string
     /**
-     * AES-256-GCM under the first master key; the result is 12 bytes of nonce, 16 bytes of tag, then
+     * Encrypts with AES-256-GCM under the first master key. The result is a nonce of 12 bytes, a tag of 16 bytes, then
      * the ciphertext.
      */
     readonly encrypt: (text: string) => Uint8Array
-    /** Under any of the master keys. ADR 0222 */
+    /** Decrypts with whichever master key fits. ADR 0222 */
     readonly decrypt: (bytes: Uint8Array) => Effect.Effect<string, SecretUnreadable>
-    /** The same text under the first master key; `None` if it already is. */
+    /** Re-encrypts under the first master key; `None` if the value already is. */
     readonly reencrypt: (
       bytes: Uint8Array
     ) => Effect.Effect<Option.Option<Uint8Array>, SecretUnreadable>
     /** HMAC-SHA256 as hex, with a key derived from the first master key for this purpose. */
     readonly mac: (purpose: string, text: string) => string
-    /** The MACs under all master keys, the first key's first. */
+    /** The MACs under all master keys, in the order of the keys. */
     readonly macs: (purpose: string, text: string) => ReadonlyArray<string>
     /** Constant-time comparison with the MACs under all master keys. */
     readonly isMac: (purpose: string, text: string, mac: string) => boolean
-    /** The operator's token, if this startup generated it; shown once. */
+    /** The operator's token, if this startup generated it. It is shown once. */
     readonly generatedAdminToken: Option.Option<Redacted.Redacted>
   }
 >()("gateway/process/Secrets") {
@@ -93,17 +93,16 @@ interface LoadedSecret {
   readonly generated: boolean
 }
 
-/** A secret that is stored as a file in `DATA_DIR`. */
+/** A secret stored as a file in `DATA_DIR`. */
 interface SecretFile {
-  /** Of the file. */
+  /** The file name. */
   readonly name: string
   readonly generate: () => string
   readonly isValid: (value: string) => boolean
 }
 
 /**
- * The configured secret; else the one in `DATA_DIR`; else a new one, written there
- * with access for the owner only.
+ * The configured secret; otherwise the one in `DATA_DIR`; otherwise a new one, stored there readable by the owner only.
  */
 const loadSecret = Effect.fnUntraced(function* (
   configured: Option.Option<Redacted.Redacted>,
@@ -123,7 +122,7 @@ const loadSecret = Effect.fnUntraced(function* (
   )
   if (yield* unusable(fs.exists(file))) {
     const value = (yield* unusable(fs.readFileString(file))).trim()
-    // An empty file would be a publicly known key
+    // An empty file would be a key that everyone knows
     return isValid(value) ? { value, generated: false } : yield* damaged(file)
   }
   const value = generate()
@@ -137,7 +136,7 @@ const damaged = (file: string) =>
     message: `DATA_DIR: ${file} is damaged; restore it from a backup, or remove it to generate a new one (data encrypted with a lost master key are lost too)`
   })
 
-/** After a crash the file is complete or absent. */
+/** After a crash, the file is either complete or absent. */
 const writeAtomically = (fs: FileSystem.FileSystem, file: string, text: string) => {
   const temporary = `${file}.new`
   return Effect.gen(function* () {
@@ -174,7 +173,7 @@ const makeMasterKey = (base64: string) => {
       Effect.try({
         try: () => {
           const nonce = bytes.subarray(0, nonceBytes)
-          // Without it GCM would accept a shorter tag
+          // Without the length, GCM would also accept a shorter tag
           const length = { authTagLength: tagBytes }
           const decipher = createDecipheriv("aes-256-gcm", encryptionKey, nonce, length)
           decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
@@ -190,7 +189,7 @@ const makeMasterKey = (base64: string) => {
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-/** Compares in constant time, regardless of lengths. */
+/** Compares in constant time, whatever the lengths. */
 const comparerWith = (secret: string) => {
   const expected = digest(secret)
   return (candidate: string) => isSameBytes(digest(candidate), expected)

@@ -4,39 +4,39 @@ import { Batcher } from "../../db/Batcher.ts"
 import { DirectConnection, notificationChannel } from "../../db/DirectConnection.ts"
 import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 
-/** Kinds of hints; the comment describes the key of each. */
+/** The kinds of hints. Each comment says what the key is. */
 export type HintTopic =
-  /** A task that has moved. */
+  /** The id of a task whose state changed. */
   | "task"
-  /** A due task that its process does not take. */
+  /** The id of a due task that its process does not take. */
   | "run"
-  /** No key: a stopping process has handed over tasks. */
+  /** Empty: a stopping process has handed over tasks. */
   | "left"
-  /** A task ended from outside. */
+  /** The id of a task that was ended from outside. */
   | "stop"
-  /** Endpoints with due deliveries. */
+  /** The id of an endpoint with due deliveries. */
   | "endpoint"
-  /** What changed: the adopted catalog, drained accounts, faults of accounts. */
+  /** What changed: the adopted catalog, drained accounts or account faults. */
   | "news"
-  /** A process that has started. */
+  /** The id of a process that has started. */
   | "begun"
-  /** A revoked API key. */
+  /** The id of an API key that was changed or revoked. */
   | "key"
-  /** A user who has changed whether calls are kept. */
+  /** The id of a user who changed whether calls are kept. */
   | "calls"
-  /** JSON: what a response of an account has shown. */
+  /** JSON with what a response revealed about an account. */
   | "account"
 
 interface HintsService {
-  /** Sends to the other processes soon. Never waits, never fails. */
+  /** Sends a hint to the other processes soon. Never waits or fails. */
   readonly publishUnsafe: (topic: HintTopic, key: string) => void
   /** Receives the hints of other processes. The handler must not throw. */
   readonly subscribe: (topic: HintTopic, handler: (key: string) => void) => void
 }
 
 /**
- * Notifies the other processes. A hint may be lost, so every waiter also polls. Default: there is no other
- * process. ADR 0178.
+ * Notifies the other processes. Hints may be lost, so every waiter also polls. The default has no other processes.
+ * ADR 0178.
  */
 export const Hints = Context.Reference<HintsService>("gateway/process/Hints", {
   defaultValue: () => ({ publishUnsafe: () => {}, subscribe: () => {} })
@@ -47,19 +47,19 @@ interface Hint {
   readonly key: string
 }
 
-/** Between the starts of two statements: what gathers meanwhile shares the next. */
+/** The minimum time between the starts of two statements. Hints that arrive in between share the next one. */
 const roundMillis = 10
 
-/** Hints of one statement. */
+/** The maximum number of hints in one statement. */
 const hintsPerRoundMax = 10_000
 
-/** A process without peers checks again for others after this time. */
+/** How long a process without peers waits before it checks for others again. */
 const aloneMillis = 1000
 
-/** Postgres refuses a notification of 8000 bytes. */
+/** Below Postgres's limit: notifications must be shorter than 8000 bytes. */
 const payloadBytesMax = 7000
 
-/** Longest wait for a notification that this process sends to itself. */
+/** How long the probe waits for a notification that this process sent to itself. */
 const probeTimeout = Duration.seconds(2)
 
 const Message = Schema.fromJsonString(
@@ -67,7 +67,7 @@ const Message = Schema.fromJsonString(
 )
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
-/** Without another process, nothing is sent or committed. */
+/** Sends nothing, and so commits nothing, if there is no other process. */
 const send = `
   SELECT pg_notify($1, payload) AS sent FROM unnest($2::text[]) AS payload
   WHERE (
@@ -75,7 +75,7 @@ const send = `
     WHERE heartbeat_at > clock_timestamp() - make_interval(secs => $3)
   ) > 1`
 
-/** Uses `NOTIFY` on the direct connection, if there is one. */
+/** Uses `NOTIFY` on the direct connection; without one, there are no hints. */
 export const layer = Layer.effect(
   Hints,
   Effect.gen(function* () {
@@ -88,7 +88,7 @@ const make = Effect.fnUntraced(function* (
   direct: Option.Option.Value<typeof DirectConnection.Service>
 ) {
   const clock = yield* Clock.Clock
-  /** Identifies this process, which also receives its own notifications. */
+  /** Identifies this process, because it also receives its own notifications. */
   const sender = SecureRandom.uuidV4Unsafe()
   const probed = yield* Deferred.make<void>()
   const handlers = new Map<string, Array<(key: string) => void>>()
@@ -119,13 +119,13 @@ const make = Effect.fnUntraced(function* (
     runsMax: 1,
     intervalMillis: roundMillis
   })
-  // What a process publishes while it stops is sent too
+  // Also sends what a process publishes while it stops
   yield* Effect.addFinalizer(() => batches.settled)
   yield* Effect.forkScoped(probe(direct, sender, Deferred.await(probed)))
 
   return {
     publishUnsafe: (topic, key) => {
-      // In both directions, because the clock may be set back
+      // Compares in both directions, because the clock may be set back
       if (Math.abs(clock.currentTimeMillisUnsafe() - aloneAt) < aloneMillis) return
       batches.add({ topic, key })
     },
@@ -138,8 +138,8 @@ const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Behind a pooler in transaction mode `LISTEN` succeeds but nothing arrives. If the connection is not open, the log
- * says why.
+ * Detects a pooler in transaction mode, behind which `LISTEN` succeeds but nothing arrives. If the connection is not
+ * open, the log says why.
  */
 const probe = (
   direct: Option.Option.Value<typeof DirectConnection.Service>,
@@ -167,7 +167,7 @@ const payloadsOf = (
 ): ReadonlyArray<string> => {
   const payload = JSON.stringify([sender, topic, ...keys])
   if (Buffer.byteLength(payload) <= payloadBytesMax) return [payload]
-  // A single key that is too long is not sent
+  // A single key that is too long is dropped
   if (keys.length <= 1) return []
   const half = Math.ceil(keys.length / 2)
   return [

@@ -3,26 +3,23 @@ import type { Duration, Scope } from "effect"
 
 /** A subscription of one key. */
 export interface Signal {
-  /**
-   * Waits until the key is notified or the time has passed. Notifications
-   * since the last wait count as one.
-   */
+  /** Waits until the key is notified or the time has passed. Several notifications since the last wait count as one. */
   readonly wait: (atMost: Duration.Duration) => Effect.Effect<void>
 }
 
 /**
- * Signals within this process, by key: the cost of a notification depends only on the subscribers of its key.
- * Volatile, so every waiter also has to poll.
+ * Signals within this process, by key. The cost of a notification depends only on the number of subscribers to its key.
+ * Signals are kept in memory only, so every waiter also has to poll.
  */
 export class KeyedSignal<Key> {
   readonly #queues = new Map<Key, Set<Queue.Queue<void>>>()
 
-  /** Keys with a subscriber. */
+  /** The number of keys with subscribers. */
   get size(): number {
     return this.#queues.size
   }
 
-  /** Receives notifications of the key from now on, until the scope closes. */
+  /** Receives the key's notifications from now on, until the scope closes. */
   subscribe(key: Key): Effect.Effect<Signal, never, Scope.Scope> {
     const subscribed = Effect.tap(Queue.sliding<void>(1), (queue) => this.#add(key, queue))
     return Effect.map(

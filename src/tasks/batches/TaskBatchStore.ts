@@ -15,11 +15,11 @@ import type { BatchOutcome } from "../creation/TaskAcceptStore.ts"
 import { summaryColumns, TaskSummary } from "../history/TaskHistoryStore.ts"
 import type { Acceptance } from "../TaskStore.ts"
 
-/** Tasks that one request created. docs/reference/batches.md */
+/** Batches: tasks that one request created together. docs/reference/batches.md */
 export class TaskBatchStore extends Context.Service<
   TaskBatchStore,
   {
-    /** Accepts all tasks or none; the first one has the idempotency record. */
+    /** Accepts all tasks or none. The idempotency record is stored with the first one. */
     readonly accept: (
       id: TaskBatchId,
       acceptances: ReadonlyArray<Acceptance>
@@ -73,7 +73,7 @@ export class TaskBatchStore extends Context.Service<
   )
 }
 
-/** The batch as it is within the transaction. */
+/** The batch as the current transaction sees it. */
 export const findBatch = (sql: PgClient.PgClient, userId: UserId, id: TaskBatchId) =>
   sql`SELECT * FROM task_batches b WHERE b.id = ${id} AND b.user_id = ${userId}`.pipe(
     rowsOf(Row),

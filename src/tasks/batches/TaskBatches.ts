@@ -43,7 +43,7 @@ import { TaskInbox } from "../running/TaskInbox.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskBatchStore } from "./TaskBatchStore.ts"
 
-/** One of the creates: a path and its body. */
+/** One create of the batch: a path and its body. */
 export interface BatchItem {
   readonly path: ModelPath
   readonly body: unknown
@@ -56,24 +56,27 @@ export interface BatchRequest extends Pick<
   readonly items: Arr.NonEmptyReadonlyArray<BatchItem>
 }
 
-/** An accepted batch, or the first response again. */
+/** An accepted batch, or the first response to a repeated request. */
 export interface CreatedBatch {
   /** JSON text of the 202. */
   readonly body: string
   readonly cost: Credits.Credits
   readonly balance: Credits.Credits
-  /** What the spend limit of the API key leaves; `null`: it has none, or the response is a repeated one. */
+  /**
+   * Credits left of the API key's spend limit. `null`: the key has no limit, or this is the response to a repeated
+   * request.
+   */
   readonly left: Credits.Credits | null
   readonly replayed: boolean
 }
 
 type Failure = Problem | StoreUnavailable
 
-/** Tasks that one request created: all were accepted, or none. docs/reference/batches.md, ADR 0292. */
+/** Batches: one request creates several tasks, and all are accepted or none. docs/reference/batches.md, ADR 0292. */
 export class TaskBatches extends Context.Service<
   TaskBatches,
   {
-    /** Fails as a create does; 2001 names every fault of every item. */
+    /** Fails as a single create does. A 2001 lists every fault of every item. */
     readonly create: (request: BatchRequest) => Effect.Effect<CreatedBatch, Failure>
     /** Fails with 2005. */
     readonly get: (userId: UserId, id: TaskBatchId) => Effect.Effect<TaskBatch, Failure>
@@ -83,7 +86,7 @@ export class TaskBatches extends Context.Service<
       id: TaskBatchId,
       page: { readonly after: TaskId | undefined; readonly limit: number }
     ) => Effect.Effect<ReadonlyArray<TaskSummary>, StoreUnavailable>
-    /** Cancels every task that has not ended. Fails with 2005, and with 2010 when all have. */
+    /** Cancels every task that has not ended. Fails with 2005, or with 2010 if all tasks have ended. */
     readonly cancel: (userId: UserId, id: TaskBatchId) => Effect.Effect<TaskBatch, Failure>
   }
 >()("gateway/tasks/TaskBatches") {
@@ -139,10 +142,13 @@ export class TaskBatches extends Context.Service<
   )
 }
 
-/** A batch is a transaction of thousands of rows: most of the pool stays free, and a user has one at a time. */
+/**
+ * A batch is a transaction of thousands of rows. These limits leave most of the connection pool free and allow each
+ * user one batch at a time.
+ */
 const acceptsAtOnce = { capacity: 2, aloneMax: 0.5, perCallerMax: 1, queueMax: 4 }
 
-/** Cancels that share a commit. */
+/** The number of cancels that share a commit. */
 const cancelsAtOnce = 128
 
 export const noBatch = (id: string): Problem =>
@@ -162,7 +168,7 @@ interface PricedItem {
 
 type Items = Arr.NonEmptyReadonlyArray<PricedItem>
 
-/** Decodes and prices all items. Fails with the faults of all together. */
+/** Decodes and prices all items. Fails with the faults of all items together. */
 const makePrice = Effect.gen(function* () {
   const check = yield* makeCheck
   const checkUrl = yield* makeUrlTextCheck
@@ -183,7 +189,7 @@ const makePrice = Effect.gen(function* () {
       const priced = yield* Effect.result(priceItem(item))
       if (Result.isSuccess(priced)) found.push(priced.success)
       else faults.push(...faultsOfItem(n, priced.failure))
-      // Other requests have their turns between the items
+      // Lets other requests run between items
       yield* Effect.yieldNow
     }
     if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
@@ -226,7 +232,7 @@ const makeAccept = Effect.gen(function* () {
     )
     if (outcome._tag === "Replayed") return yield* replayOf(request.idempotency, outcome)
     if (outcome._tag !== "Accepted") return yield* refusedAt(items, outcome)
-    // One hint wakes every other process
+    // One hint is enough to wake the other processes
     yield* notifier.offerTask(creates[0].taskId)
     inbox.wake()
     yield* notifier.notifyEndpoints(outcome.endpoints)
@@ -235,7 +241,7 @@ const makeAccept = Effect.gen(function* () {
   })
 })
 
-/** The tasks of a batch; their ids have the order of the request. */
+/** The creates of a batch. Task ids ascend in the order of the request. */
 const createsOf = (
   { principal, traceId }: BatchRequest,
   items: Items,
@@ -254,7 +260,7 @@ const createsOf = (
   }))
 }
 
-/** One transaction for all tasks; the first one has the idempotency record. */
+/** One transaction for all tasks. The idempotency record is stored with the first one. */
 const makeCommit = Effect.gen(function* () {
   const acceptanceOf = yield* makeAcceptance
   const store = yield* TaskBatchStore
@@ -301,7 +307,7 @@ const createdBody = (
   }).pipe(Effect.orDie)
 }
 
-/** Why nothing was accepted. */
+/** The problem to return when nothing was accepted. */
 const refusedAt = (
   items: Items,
   outcome: Exclude<BatchOutcome, { readonly _tag: "Accepted" | "Replayed" }>

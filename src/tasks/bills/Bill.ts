@@ -13,11 +13,11 @@ export interface BillLine {
   readonly amount: Credits.Credits
 }
 
-/** 1 US dollar is 100 credits. */
+/** Credits are US cents: one dollar is 100 credits. */
 const decimalsOfDollar = 8
 
 const dollars = (text: string): Credits.Credits | undefined => {
-  // Floating point of small amounts: 1.2e-05
+  // Also reads the exponent notation of small amounts, such as 1.2e-05
   const match = /^(-?)\$?(\d{1,9})(?:\.(\d{1,30}))?(?:e-(\d{1,2}))?$/iu.exec(text.trim())
   if (match === null) return undefined
   const shift = Number(match[4] ?? "0")
@@ -29,9 +29,7 @@ const dollars = (text: string): Credits.Credits | undefined => {
   return Credits.make(match[1] === "-" ? -micro : micro)
 }
 
-/**
- * Reads a bill as CSV (RFC 4180) in US dollars, with a first line of names. Fails with a description of the fault.
- */
+/** Parses a bill: CSV (RFC 4180) with a header row and amounts in US dollars. Fails with a description of the fault. */
 export const parseBill = Effect.fnUntraced(function* (
   text: string,
   { modelOf, names: columns }: ReturnType<typeof billFormat>
@@ -72,7 +70,7 @@ export const parseBill = Effect.fnUntraced(function* (
   return lines
 })
 
-/** The records of a CSV text without empty lines. The limit of the request body bounds their size. */
+/** The records of a CSV text, without empty lines. The request body's limit bounds their number. */
 const recordsOf = (text: string): Effect.Effect<ReadonlyArray<Csv.Row>, string> =>
   Stream.make(text).pipe(
     Stream.pipeThroughChannel(Csv.decodeString({ maxRecordSize: Infinity })),
@@ -86,7 +84,7 @@ const isoTime =
 
 const dayAt = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
 
-/** The UTC day of a date, a time (UTC unless it names a zone) or Unix seconds. */
+/** The UTC day of a date, of a time (UTC unless it names a zone), or of Unix seconds. */
 const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/u.test(text.trim())) return dayAt(Number(text) * 1000)
   const match = isoTime.exec(text.trim())

@@ -7,7 +7,7 @@ export interface BillNames {
 }
 
 interface BillFormat extends Partial<BillNames> {
-  /** The model as its API names it. */
+  /** Converts the model in the bill to the name that the vendor's API uses. */
   readonly modelOf?: (text: string) => string
 }
 
@@ -43,7 +43,10 @@ const formats: Readonly<Record<string, BillFormat>> = {
 
 const own = { id: ["id"], model: ["model"], date: ["date"], amount: ["amount"] } as const
 
-/** The columns of a vendor's bill: the caller's names, else this service's, else the vendor's. */
+/**
+ * The column names of a vendor's bill: the caller's names take precedence over this service's, and these over the
+ * vendor's.
+ */
 export const billFormat = (
   vendor: string,
   given: { readonly [member in keyof BillNames]?: string | undefined } = {}

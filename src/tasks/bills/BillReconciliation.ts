@@ -11,14 +11,14 @@ interface Purchase {
   readonly captured: Credits.Credits | null
 }
 
-/** A billed line whose job or call has charged nothing. Both ids are null if no job or call matches. */
+/** A billed line for which nothing was charged. Both ids are null if no job or call matches the line. */
 export interface BoughtNotCharged {
   readonly line: BillLine
   readonly taskId: string | null
   readonly callId: string | null
 }
 
-/** A job or call that was charged and that the bill does not name. */
+/** A charged job or call that the bill does not contain. */
 export interface ChargedNotBought {
   readonly taskId: string | null
   readonly callId: string | null
@@ -27,7 +27,7 @@ export interface ChargedNotBought {
   readonly charged: Credits.Credits
 }
 
-/** The amounts billed and charged for a model on a day, if they differ. */
+/** The amounts billed and charged for one model on one day, where they differ. */
 export interface PriceDifference {
   readonly day: string
   readonly model: string
@@ -43,14 +43,14 @@ export interface Margin {
 
 export interface Reconciled {
   readonly matched: number
-  /** Of the lines with an id, without those of running tasks. */
+  /** Sums of the lines that have an id, without those of unfinished tasks. */
   readonly margins: Margins
   readonly boughtNotCharged: ReadonlyArray<BoughtNotCharged>
   readonly chargedNotBought: ReadonlyArray<ChargedNotBought>
   readonly differences: ReadonlyArray<PriceDifference>
 }
 
-/** Compares a bill with jobs and calls, which are added day by day. docs/reference/reconciliation.md */
+/** Compares a bill with jobs and calls; the caller adds them day by day. docs/reference/reconciliation.md */
 export class BillReconciliation {
   readonly #lines: ReadonlyArray<BillLine>
   readonly #byId = new Map<string, Array<BillLine>>()
@@ -68,7 +68,7 @@ export class BillReconciliation {
     }
   }
 
-  /** `isJudged`: the bill should name jobs of this day. */
+  /** `isJudged`: jobs of this day should appear in the bill, so a charged job that is missing is reported. */
   add(job: JobRow, day: string, isJudged: boolean): void {
     const { captured, model, taskId } = job
     const ids = idsOf(job.handle).filter((id) => this.#byId.has(id))
@@ -79,7 +79,7 @@ export class BillReconciliation {
     }
   }
 
-  /** A call that the bill names. */
+  /** Adds a call that appears in the bill. */
   addCall({ callId, captured, model, requestId }: CallRow): void {
     this.#purchases.set(requestId, { taskId: null, callId, model, captured })
   }
@@ -115,7 +115,7 @@ export class BillReconciliation {
       const name = `${line.day} ${job.model}`
       const sum = sums.get(name) ?? { day: line.day, model: job.model, billed: 0n, charged: 0n }
       sum.billed += line.amount
-      // A task is charged once, however many lines it has
+      // A task is charged once, even if several lines belong to it
       const subject = job.taskId ?? job.callId ?? line.id
       const paid = charged.has(subject) ? Credits.zero : job.captured
       sum.charged += paid
@@ -127,7 +127,7 @@ export class BillReconciliation {
       matched,
       margins,
       boughtNotCharged,
-      // The bill may name another attempt of the task
+      // A task that looks unbilled may appear in the bill under another attempt
       chargedNotBought: [...this.#unbought.values()].filter(
         (it) => !this.#bought.has(it.taskId ?? "")
       ),
@@ -159,7 +159,7 @@ export class Margins {
     addTo(this.#days, day, { billed, charged })
   }
 
-  /** The most expensive first. */
+  /** The largest amount first. */
   models(): ReadonlyArray<Margin & { readonly model: string }> {
     return [...this.#models]
       .map(([model, { billed, charged }]) => ({
@@ -189,7 +189,7 @@ const addTo = (sums: Map<string, Sum>, name: string, { billed, charged }: Margin
   sums.set(name, sum)
 }
 
-/** All texts of a handle, and the parts of its URLs: the vendor's id is among them. */
+/** Every string in a handle, and the parts of its URLs. One of them is the vendor's id of the job. */
 const idsOf = (handle: JobRow["handle"]): ReadonlyArray<string> =>
   Object.values(handle).flatMap((value) =>
     typeof value === "string" ? value.split(/[/?#&=]/u).concat(value) : []

@@ -26,7 +26,7 @@ export const CallRow = Schema.Struct({
 })
 export type CallRow = typeof CallRow.Type
 
-/** Charged calls that a bill does not name: a sample, and the totals of all. */
+/** Charged calls that do not appear in a bill: a sample of them, and the totals over all. */
 export interface UnbilledCalls {
   readonly count: number
   readonly charged: Credits
@@ -39,12 +39,12 @@ const SumRow = Schema.Struct({ count: Schema.Int, charged: Micro })
 export class BillStore extends Context.Service<
   BillStore,
   {
-    /** Jobs with a handle that were submitted on this day, in UTC, to accounts of the provider. */
+    /** Jobs with a handle that were submitted to the provider's accounts on this UTC day. */
     readonly jobs: (
       provider: string,
       day: string
     ) => Effect.Effect<ReadonlyArray<JobRow>, StoreUnavailable>
-    /** Calls that began on this day and that have one of these request ids. */
+    /** Calls that began on this day and have one of these request ids. */
     readonly calls: (
       provider: string,
       day: string,
@@ -80,7 +80,7 @@ export class BillStore extends Context.Service<
   )
 }
 
-/** A day's partition is read once; the ids are hashed. */
+/** Reads each daily partition once and hashes the ids. */
 function calls(sql: PgClient.PgClient) {
   const ofDay = (provider: string, day: string) => sql`
     c.created_at >= ${`${day}T00:00:00Z`}::timestamptz

@@ -14,7 +14,7 @@ import { BillStore } from "./BillStore.ts"
 export interface Bill {
   readonly provider: string
   readonly csv: string
-  /** Column names, if they are neither this service's nor the vendor's. */
+  /** Column names, if the bill uses neither this service's names nor the vendor's. */
   readonly columns: Parameters<typeof billFormat>[1]
 }
 
@@ -24,7 +24,7 @@ export interface BillReport extends Reconciled {
   readonly from: string
   readonly to: string
   readonly billed: Credits.Credits
-  /** Totals of all charged calls that the bill does not name; `chargedNotBought` lists some of them. */
+  /** Totals of all charged calls missing from the bill; `chargedNotBought` lists some of them. */
   readonly unbilledCalls: { readonly count: number; readonly charged: Credits.Credits }
 }
 
@@ -42,7 +42,7 @@ export class Bills extends Context.Service<
       const store = yield* BillStore
       const usage = yield* UsageReport
 
-      /** For lines without an id: the amount charged for their model on that day. */
+      /** For lines without an id: the amount charged for the line's model on its day. */
       const byModel = Effect.fnUntraced(function* (lines: ReadonlyArray<BillLine>) {
         const [from, to] = daysOf(lines)
         if (from === undefined || to === undefined) return []
@@ -72,7 +72,7 @@ export class Bills extends Context.Service<
           if (days > billDaysMax) return yield* fault(`Expected at most ${billDaysMax} days`)
           const bill = new BillReconciliation(lines)
           let namesCalls = false
-          // A job of the day before may have ended, and been billed, on the first day
+          // A job submitted the day before may have ended, and been billed, on the first day
           for (let n = -1; n < days; n += 1) {
             const day = dayAfter(from, n)
             for (const job of yield* store.jobs(provider, day)) bill.add(job, day, n >= 0)
@@ -128,7 +128,7 @@ interface Days {
   readonly days: number
 }
 
-/** Calls missing from a bill that names other calls: such a bill should name all calls of its days. */
+/** Charged calls missing from the bill. Only a bill that names some calls is expected to name all calls of its days. */
 const unbilled = Effect.fnUntraced(function* (
   store: BillStore["Service"],
   { days, from, lines, provider }: Days
@@ -151,9 +151,7 @@ const unbilled = Effect.fnUntraced(function* (
 const dayAfter = (day: string, n: number): string =>
   DateTime.formatIsoDateUtc(DateTime.add(DateTime.makeUnsafe(day), { days: n }))
 
-/**
- * The ids of lines that may belong to a call of this day: lines of the day itself and of the days before and after.
- */
+/** The ids of lines that may belong to a call of this day: lines dated the day before, that day or the day after. */
 const idsAround = (lines: ReadonlyArray<BillLine>, day: string): ReadonlyArray<string> => {
   const [first, last] = [dayAfter(day, -1), dayAfter(day, 1)]
   return lines.flatMap((line) =>
@@ -161,7 +159,7 @@ const idsAround = (lines: ReadonlyArray<BillLine>, day: string): ReadonlyArray<s
   )
 }
 
-/** The first and the last day of some lines. */
+/** The first and last day of the lines. */
 const daysOf = (
   lines: ReadonlyArray<BillLine>
 ): readonly [from: string | undefined, to: string | undefined] => {

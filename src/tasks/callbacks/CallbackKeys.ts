@@ -15,13 +15,13 @@ import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 
 /**
- * Verifies the signatures of vendors' callbacks. Keys are cached for a day; when none matches, the
- * vendor may have rotated them, so they are fetched again, once a minute at most. ADR 0107.
+ * Verifies the signatures of vendors' callbacks. Keys are cached for a day. If no key matches, the vendor may have
+ * rotated its keys, so they are fetched again, at most once a minute. ADR 0107.
  */
 export class CallbackKeys extends Context.Service<
   CallbackKeys,
   {
-    /** Fails with 5003 while the vendor's keys cannot be fetched: the vendor calls again later. */
+    /** Fails with 5003 while the vendor's keys cannot be fetched; the vendor then repeats the callback. */
     readonly isSigned: (
       account: VendorAccount,
       seal: CallbackSignature
@@ -34,10 +34,7 @@ export class CallbackKeys extends Context.Service<
       const media = yield* MediaFetch
       const sources = new Map<string, Source>()
 
-      /**
-       * Published keys are fetched through the egress guard, an account's
-       * own key from the account's base.
-       */
+      /** Fetches published keys through the egress guard, and an account's own key from the account's base URL. */
       const fetch = ({
         keys
       }: Scheme): Effect.Effect<
@@ -95,7 +92,7 @@ export class CallbackKeys extends Context.Service<
 type Scheme = NonNullable<VendorAccount["callbacks"]>
 
 interface Source {
-  /** Concurrent callbacks with an unknown key fetch the keys once. */
+  /** Concurrent callbacks with an unknown key share one fetch. */
   readonly lock: Semaphore.Semaphore
   keys: ReadonlyArray<string>
   fetchedAt: number

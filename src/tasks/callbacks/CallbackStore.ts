@@ -6,17 +6,17 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A genuine callback. */
+/** A callback that has passed verification. */
 export interface VerifiedCallback {
-  /** SHA-256 of the signed message, or of the task and the interval. */
+  /** SHA-256 of the signed message. For an unsigned callback: of the task and the interval. */
   readonly digest: Uint8Array
-  /** After this time its timestamp is too old to be accepted. */
+  /** After this time the timestamp is too old to be accepted, so the record is no longer needed. */
   readonly expiresAt: DateTime.Utc
   readonly taskId: TaskId
   /** The account of its job. */
   readonly accountId: string
   readonly now: DateTime.Utc
-  /** When the task is polled. */
+  /** When to poll the task. */
   readonly dueAt: DateTime.Utc
 }
 
@@ -25,8 +25,8 @@ export class CallbackStore extends Context.Service<
   CallbackStore,
   {
     /**
-     * Makes the task due at `dueAt`; a task in hand becomes due when its step has ended. `Repeated`: the callback was already
-     * accepted; nothing was changed. Records that the vendor sends callbacks for the account.
+     * Makes the task due at `dueAt`, or at the end of its current step if it is in hand. `Repeated`: the callback had
+     * already been accepted, and nothing was changed. Also records that the vendor sends callbacks for the account.
      */
     readonly accept: (
       callback: VerifiedCallback

@@ -33,16 +33,16 @@ export class Callbacks extends Context.Service<
     readonly isOn: boolean
     /** `undefined` when the vendor makes no callbacks, or `PUBLIC_URL` is not set. */
     readonly callbackUrl: (target: CallbackTarget) => string | undefined
-    /** The task that a callback URL of this service names; none for any other URL. */
+    /** The task named by a callback URL of this service. `None` for any other URL. */
     readonly taskIn: (url: string) => Effect.Effect<Option.Option<TaskId>>
-    /** Fails with 2012 for a token that this service did not make. Needs no body. */
+    /** Fails with 2012 for a token that this service did not issue. Does not need the body. */
     readonly readToken: (token: string) => Effect.Effect<CallbackTarget, Problem>
     /** Fails with 2012 (forged, old, replayed) or 5003; reveals nothing about the task. */
     readonly accept: (
       target: CallbackTarget,
       callback: InboundCallback
     ) => Effect.Effect<void, Problem | StoreUnavailable>
-    /** Deletes the records of callbacks that are too old to be replayed. */
+    /** Deletes the records of callbacks that are now too old to be replayed. */
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/callbacks/Callbacks") {
@@ -58,7 +58,7 @@ export class Callbacks extends Context.Service<
       const accounts = yield* AccountKeys
       const process = yield* Process
 
-      /** What a signature proves: fails for one that is wrong, old or missing. */
+      /** Verifies the signature and returns what it covers. Fails if the signature is wrong, too old or missing. */
       const readSealed = Effect.fnUntraced(function* (
         account: VendorAccount,
         callback: InboundCallback
@@ -85,11 +85,11 @@ export class Callbacks extends Context.Service<
         const { accountId } = account
         const accepted = yield* store.accept({ ...proved, taskId, accountId, now })
         if (accepted === "Repeated") {
-          // The first one of its interval made the task due at the end of it, after this one
+          // The first callback of this interval made the task due at the end of the interval, which is still to come
           if (isUnsigned) return
           return yield* refused
         }
-        // A draining process claims nothing
+        // A draining process claims nothing, so it passes the task on
         if (drain.isDraining()) return yield* notifier.offerTask(taskId)
         yield* notifier.notifyDue(accepted === "Due" ? "now" : "after its step")
       })
@@ -139,14 +139,14 @@ const tokenCharactersMax = 1024
 const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
 
 /**
- * A callback can be replayed while its timestamp is accepted; clocks of
- * processes may differ by as much.
+ * How long callbacks are remembered. A callback can be replayed while its timestamp is accepted, and the clocks of
+ * processes may differ by the same amount.
  */
 const recordSeconds = 3 * signatureSkewSecondsMax
 
 /**
- * A callback that only its address proves. Anyone who learns the address could repeat it, so that a task is due once
- * for all callbacks of an interval, at its end.
+ * A callback without a signature: only its secret URL authenticates it. Anyone who learns the URL could send it
+ * repeatedly, so all such callbacks of an interval make the task due once, at the end of the interval.
  */
 const addressed = (taskId: TaskId, now: DateTime.Utc) => {
   const millis = unsignedCallbackSeconds * 1000
@@ -159,7 +159,7 @@ const addressed = (taskId: TaskId, now: DateTime.Utc) => {
   }
 }
 
-/** One text for every reason, so that a forger learns nothing. */
+/** The same text for every reason, so that a forger learns nothing. */
 const refused = problem(2012, "The callback is not genuine, is too old, or was already received")
 
 const callbacksTotal = Metric.counter("gateway_callbacks_total", {

@@ -9,14 +9,14 @@ import { VendorError } from "../../vendors/VendorError.ts"
 
 /** A result that is being copied. */
 export interface ResultStream {
-  /** Detected from the first bytes, else as declared. */
+  /** Detected from the first bytes; otherwise as the host declared it. */
   readonly mime: string
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
 /**
- * A download whose first bytes are those of such a result; it fails beyond `resultBytesMax`. Fails as `LOST` if the
- * host sends anything else, such as an error page or nothing.
+ * Returns the download if its first bytes match the expected kind of result. The stream fails beyond `resultBytesMax`.
+ * Fails as `LOST` if the host sends anything else, such as an error page or an empty body.
  */
 export const resultStream = Effect.fnUntraced(function* (
   { announced = 0, mime: declared, stream }: Download,
@@ -40,12 +40,12 @@ const documentMime = "application/json"
 const mimeIn = (format: Format | undefined, declared: string): string =>
   (format === undefined ? undefined : mimeOf(format)) ?? declared
 
-/** Longer than every signature of a format, in bytes. */
+/** Longer than the signature of every known format, in bytes. */
 const headBytes = 16
 
 type ChunkPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, VendorError>
 
-/** The first chunks as one, and what follows them; `undefined` when the stream has ended. */
+/** The first chunks as one, and the chunks after them. `undefined`: the stream has ended. */
 const headOf = (
   pull: ChunkPull
 ): Effect.Effect<readonly [Uint8Array, ChunkPull | undefined], VendorError> => {
@@ -76,7 +76,10 @@ const isOfKind = (
   return kind === "meshes" ? isMesh(head, format, declared) : isMedium(head, format, declared)
 }
 
-/** Files of 3D have many formats, texts and archives among them. An error page or an error as JSON is none. */
+/**
+ * 3D models come in many formats, including text and archives. HTML pages and JSON other than glTF are rejected as
+ * errors.
+ */
 const isMesh = (head: Uint8Array, format: Format | undefined, declared: string): boolean => {
   if (head.length === 0 || format === "SVG, XML or HTML" || format === "PDF") return false
   return !isJsonText(head) || declared === "model/gltf+json"
@@ -116,11 +119,11 @@ const bounded = (
   )
 }
 
-/** The result of a job cannot be downloaded. */
+/** The error for a job's result that cannot be downloaded. */
 export const lost = (why: string): VendorError =>
   new VendorError({ class: "LOST", message: `The result could not be copied: ${why}` })
 
-/** Not `LOST`: another download would be as large, so it is not tried again. */
+/** Not `LOST`: a second download would be just as large, so it is not retried. */
 const tooLarge = new VendorError({
   class: "FAILED",
   message: `it is larger than ${resultBytesMax} bytes`

@@ -101,7 +101,7 @@ export class TaskCompletion extends Context.Service<
   )
 }
 
-/** Written by the request that cancels a task, or by the poll that finds its job cancelled. */
+/** The error of a cancelled task, written by the cancelling request or by the poll that finds the job cancelled. */
 export const cancelledByOwner: TaskError = {
   code: 4004,
   title: "Cancelled",

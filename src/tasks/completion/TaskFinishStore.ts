@@ -23,11 +23,11 @@ const Row = Schema.Struct({
   available: Micro,
   threshold: Micro,
   endpoints: Schema.Array(EndpointId),
-  /** The batch that ended with this task; several tasks may have ended together. */
+  /** The batch whose last task is this one, if the batch has ended. Tasks that end together share a statement. */
   batch: Schema.NullOr(TaskBatchId)
 })
 
-/** `TaskStore.finish`: tasks that end together are committed together. */
+/** Implements `TaskStore.finish`. Tasks that end at the same time share a commit. */
 export const makeFinish = (sql: PgClient.PgClient) =>
   Batcher.make({
     ...groupCommit,
@@ -82,7 +82,7 @@ const withBatchEnds = Effect.fnUntraced(function* (
   rows: ReadonlyArray<typeof Row.Type>,
   finishes: ReadonlyArray<Finish>
 ) {
-  // The last row of each batch: the event follows that task's ledger entry
+  // The last row of each batch, because the batch's event follows that task's ledger entry
   const ends = new Map(rows.flatMap((row) => (row.batch === null ? [] : [[row.batch, row]])))
   const published = yield* Effect.forEach(
     ends,

@@ -51,7 +51,7 @@ export interface PersistedOutput {
   readonly captured: Credits
   /** The usage for which a response is charged. */
   readonly usage?: TaskUsage
-  /** Of a response that ended at its limit of tokens. */
+  /** The response ended because it reached its token limit. */
   readonly isIncomplete?: boolean
 }
 
@@ -68,8 +68,8 @@ export class TaskOutput extends Context.Service<
   TaskOutput,
   {
     /**
-     * Puts inline bytes into the artifact store, so that the result can be recorded. Runs without
-     * interruption: fails when the store is unavailable until `until`.
+     * Stores inline bytes in the artifact store, so that the result can be recorded. Runs without interruption; fails
+     * if the store is still unavailable at `until`.
      */
     readonly persistInline: (
       task: TaskRow,
@@ -77,9 +77,9 @@ export class TaskOutput extends Context.Service<
       until: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
-     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the others if the catalog says
-     * so (`artifacts`). Results that cannot be copied are left out and not charged (ADR 0255). Fails without a
-     * result, and as `LOST` if none can be copied.
+     * Copies results whose URL needs the vendor's key or lasts less than 24 hours; copies the others too if the catalog
+     * says so (`artifacts`). Results that cannot be copied are left out and not charged (ADR 0255). Fails if there is
+     * no result, and as `LOST` if no result can be copied.
      */
     readonly persistResults: (
       task: TaskRow,
@@ -157,7 +157,7 @@ export class TaskOutput extends Context.Service<
           if (result.tokens === undefined) {
             return yield* outputOf(task, pricing, result, ...(yield* copied))
           }
-          // A cancelled response has no result
+          // A cancelled response may have no result
           const [urls, [failure]] = yield* copied
           if (failure !== undefined) return yield* failure
           const isIncomplete = result.tokens.end === "incomplete"
@@ -169,7 +169,7 @@ export class TaskOutput extends Context.Service<
 }
 
 /**
- * The price of a response from its usage figures, at the prices of its creation, and at most its hold.
+ * The price of a response: its usage at the prices valid when it was created, at most its hold.
  * docs/reference/wallet.md#price-of-a-call
  */
 const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
@@ -184,7 +184,7 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
     const model = catalog?.priced(vendor, name)
     const nowMillis = DateTime.toEpochMillis(createdAt)
     const price = model && priceRowAt(model, nowMillis)
-    // The same catalog priced it when it was accepted
+    // Cannot normally happen: the same catalog priced the response when it was accepted
     if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
     const isReported = usage !== undefined && isCredible(usage, model)
     if (usage !== undefined && !isReported) countUsageFault(accountId)
@@ -219,7 +219,7 @@ const outputOf = (
   if (urls.length === 0) return Effect.fail(failure)
   const held = priceAt(task)
   const produced = { body: task.body, usage, results: urls.length }
-  // Figures count what the vendor made: of a result that is lost nothing is charged
+  // The vendor's figures include lost results, which are not charged. If any are lost, charge by number instead
   const byFigures =
     price === undefined || failures.length > 0 ? undefined : capturedBy(price, held, produced)
   const captured = byFigures ?? chargeHeld(held, requested ?? items.length, urls.length)
@@ -235,7 +235,7 @@ const noResult = new VendorError({
   message: "The upstream reported success without any result"
 })
 
-/** Whether the catalog with which the task was accepted says to copy the model's results. */
+/** Whether to copy the model's results, according to the catalog with which the task was accepted. */
 const isCopiedWith = (versions: CatalogVersions["Service"]) =>
   Effect.fnUntraced(function* (task: TaskRow, item: UrlItem) {
     if (item.needsAuth || item.isShortLived === true) return true
@@ -251,7 +251,7 @@ const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
   incremental: true
 })
 
-/** Keeps as many results as the price covers. Further results are dropped and counted. */
+/** Keeps as many results as the price covers. Drops and counts the rest. */
 const quotedItems = (
   task: TaskRow,
   { items }: VendorResult,
@@ -267,7 +267,7 @@ const quotedItems = (
       )
 }
 
-/** Retries a few times at once, then `until` this time while the host fails temporarily. */
+/** Retries a few times at once; while the host fails temporarily, retries until `until`. */
 const retryDownload = Effect.fnUntraced(function* <A>(
   download: Effect.Effect<A, VendorError>,
   until: DateTime.Utc
@@ -291,10 +291,13 @@ const retryDownload = Effect.fnUntraced(function* <A>(
   }
 })
 
-/** How long a host may fail temporarily: long enough for a restart or a failover; the client waits this long. */
+/**
+ * How long a temporary failure of the host is retried. Enough for a restart or a failover, and the client waits no
+ * longer than this for it.
+ */
 const failingHostMax = Duration.minutes(1)
 
-/** A minute before the deadline, so that what was copied can still be delivered. */
+/** A minute before the deadline, so that results already copied can still be delivered. */
 const lastTry = (deadlineAt: DateTime.Utc) =>
   Effect.map(DateTime.now, (now) =>
     DateTime.min(
@@ -303,15 +306,15 @@ const lastTry = (deadlineAt: DateTime.Utc) =>
     )
   )
 
-/** A result that cannot be downloaded is `LOST`, whatever its host responded. */
+/** A result that cannot be downloaded is `LOST`, whatever status the host returned. */
 const resultLost = (error: VendorError): VendorError =>
   error.class === "OPERATOR" || error.class === "LOST" ? error : lost(error.message)
 
 const isStoreUnavailable = Schema.is(StoreUnavailable)
 
 /**
- * Retries while the artifact store is unavailable, until the deadline of the task interrupts it.
- * `until` is that deadline for an uninterruptible caller.
+ * Retries while the artifact store is unavailable. The task's deadline interrupts the retries; an uninterruptible
+ * caller passes it as `until`.
  */
 const retryStoring = <E>(
   store: Effect.Effect<ArtifactRow, E | StoreUnavailable>,

@@ -7,15 +7,15 @@ import type { TaskRow } from "../../db/TaskRow.ts"
 import { modelAt } from "../../domain/task/Candidate.ts"
 import type { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 
-/** What decides the charge of a task beside its results. */
+/** What determines a task's charge, apart from its results. */
 export interface Pricing {
-  /** Ordered results; absent: as many as the vendor makes. */
+  /** The number of results requested. Absent: the vendor decides. */
   readonly requested: number | undefined
-  /** The price that it was accepted at. */
+  /** The price at which the task was accepted. */
   readonly price: PriceRule | undefined
 }
 
-/** As the catalog said of the model when the task was accepted. */
+/** Reads the pricing from the catalog with which the task was accepted. */
 export const pricingWith = (versions: CatalogVersions["Service"]) =>
   Effect.fnUntraced(function* (task: TaskRow): Effect.fn.Return<Pricing> {
     const { action, body, catalogId, createdAt } = task

@@ -9,14 +9,14 @@ import { MediaFetch } from "../../egress/MediaFetch.ts"
 
 /** A result with its bytes. */
 export interface ReadResult {
-  /** Absent if the result was not copied: the vendor's host is not asked for its type. */
+  /** Absent if the result was not copied, because the type that the vendor's host declares is not used. */
   readonly mime: string | undefined
   readonly bytes: Uint8Array
 }
 
 export interface ReadRequest {
   readonly bytesMax: number
-  /** The caller whose share of the downloads it uses. */
+  /** The user or address whose share of the downloads this uses. */
   readonly caller: string
 }
 
@@ -30,12 +30,13 @@ export class TaskResults extends Context.Service<
       request: ReadRequest
     ) => Effect.Effect<ReadResult, Problem | StoreUnavailable>
     /**
-     * `None`: the result was not copied and is available only at its URL. Fails with 2005 and 2012, as its link does.
+     * `None`: the result was not copied and is available only at its original URL. Fails with 2005 and 2012, as the
+     * link itself does.
      */
     readonly open: (
       url: string
     ) => Effect.Effect<Option.Option<OpenedArtifact>, Problem | StoreUnavailable>
-    /** Removes the copies. */
+    /** Removes the copies of these results. */
     readonly remove: (urls: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/TaskResults") {
@@ -47,7 +48,7 @@ export class TaskResults extends Context.Service<
       const { baseUrl } = yield* AppConfig
       const own = `${baseUrl}/artifacts/`
 
-      /** The parts of a link of this service. */
+      /** Splits a link of this service into its parts. */
       const linkOf = (url: string) => {
         if (!url.startsWith(own)) return Option.none()
         const { pathname, searchParams } = new URL(url)

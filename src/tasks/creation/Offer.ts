@@ -15,30 +15,30 @@ import type { Candidate, SkipReason } from "../../domain/task/Candidate.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 import { decodeRequest } from "./RequestBody.ts"
 
-/** A model on sale, at its current price. */
+/** A model that can be bought, with its current price. */
 export interface OfferedModel {
   readonly entry: CatalogEntry
   readonly price: PriceRule
-  /** The weight of the model in an alias with weights. */
+  /** The model's weight, if its alias uses weights. */
   readonly weight?: number | undefined
 }
 
-/** A model of an alias that is not used for a task. */
+/** A model of an alias that is not tried for this task, and why. */
 export interface LeftOut {
   readonly entry: CatalogEntry
   readonly reason: SkipReason
 }
 
-/** What a path stands for: a model, or an alias, whose models have one label. docs/reference/aliases.md */
+/** What a path refers to: a model, or an alias whose models share a label. docs/reference/aliases.md */
 export interface Offer {
   readonly models: Arr.NonEmptyReadonlyArray<OfferedModel>
   /** Absent if the path names a model. */
   readonly alias?: {
     readonly leftOut: ReadonlyArray<LeftOut>
-    /** The names of all its models: an API key with a list of models must allow each. */
+    /** The names of all models of the alias. An API key with a list of models must allow every one of them. */
     readonly allowedBy: ReadonlyArray<string>
   }
-  /** The number of the catalog that contains this offer. */
+  /** The id of the catalog that contains this offer. */
   readonly catalogId: number | null
   readonly sandbox: boolean
 }
@@ -55,11 +55,11 @@ export interface PricedRequest extends Attachments {
   readonly media: ReadonlyArray<Pick<InlineMedium, "bytes" | "mime">>
   readonly models: Arr.NonEmptyReadonlyArray<PricedModel>
   readonly leftOut: ReadonlyArray<LeftOut>
-  /** The price of the most expensive model: the amount held, and the most that the request can cost. */
+  /** The price of the most expensive model: the amount to hold, and the most that the request can cost. */
   readonly most: Credits
 }
 
-/** The body of a label, a request for a response, or a batch. */
+/** A stored body: that of a media label, of a background response or of a batch. */
 export type StoredBody = Body | ResponseBody | BatchBody
 
 /** Decodes a body for an offer, and prices it for each model. Fails with 2001 or 2011 if no model accepts it. */
@@ -94,7 +94,7 @@ export const priceRequest = Effect.fnUntraced(function* (
   } satisfies PricedRequest
 })
 
-/** Fails with 5003 where the expression of the price has no value for this body: the operator has to correct it. */
+/** Fails with 5003 if the price expression cannot be evaluated for this body, which the operator has to correct. */
 const amountOf = (model: OfferedModel, body: Body): Effect.Effect<Credits, Problem> =>
   Effect.fromResult(quote(model, body)).pipe(
     Effect.tapError((why) =>
@@ -109,8 +109,8 @@ const amountOf = (model: OfferedModel, body: Body): Effect.Effect<Credits, Probl
   )
 
 /**
- * The models of an alias as stored with a task: the candidates in the order in which they are tried, then the models
- * that were left out.
+ * The models of an alias as stored with a task: first the candidates, in the order in which they are tried, then the
+ * models that were left out.
  */
 export const candidatesOf = (
   { leftOut, models }: Pick<PricedRequest, "leftOut" | "models">,

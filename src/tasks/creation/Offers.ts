@@ -40,7 +40,7 @@ export class Offers extends Context.Service<
         })
         const isSandbox = ({ entry }: OfferedModel) => vendors.isSandbox(entry.adapter)
         const sandbox = sold.every(isSandbox)
-        // Simulated models are never offered together with a vendor's
+        // An alias never mixes simulated models with a vendor's
         const models = sandbox ? sold : sold.filter((it) => !isSandbox(it))
         for (const it of sold) {
           if (!models.includes(it)) leftOut.push({ entry: it.entry, reason: "sandbox" })

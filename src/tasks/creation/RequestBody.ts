@@ -11,9 +11,9 @@ import { urlRefused } from "../../webhooks/WebhookUrl.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 
 /**
- * Decodes a body with its inline media and its attachments, by the rules of its label. `takes`: those of the given
- * models, which share a label, whose adapters accept the body. Fails with all faults at once if there is no such
- * model; with 2011 if only the webhook URL is refused.
+ * Decodes a body with its inline media and attachments by the rules of its label. `takes` lists the given models whose
+ * adapters accept the body; all given models share a label. If there is none, fails with all faults at once; fails with
+ * 2011 if only the webhook URL is refused.
  */
 export const decodeRequest = Effect.fnUntraced(function* (
   entries: Arr.NonEmptyReadonlyArray<CatalogEntry>,
@@ -50,7 +50,7 @@ const urlRefusal = (checkUrl: CheckUrl, webhook: TaskWebhook | null) =>
         Option.map((detail): FieldFault => ({ pointer: "#/webhook/url", detail }))
       )
 
-/** Several models may have the same fault. */
+/** Removes duplicates, because several models may report the same fault. */
 const unique = (faults: ReadonlyArray<FieldFault>): ReadonlyArray<FieldFault> => [
   ...new Map(faults.map((fault) => [`${fault.pointer} ${fault.detail}`, fault])).values()
 ]

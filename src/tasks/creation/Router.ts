@@ -27,22 +27,22 @@ import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
 
 export type { ModelPath } from "./TaskCreation.ts"
 
-/** The task at a path, and the announced end of its model. */
+/** The task at a path, and when its model will be removed, if that is announced. */
 export interface FoundTask {
   readonly task: TaskView
   readonly ending: Ending | undefined
 }
 
-/** The price of a request, and the announced end of its model. */
+/** The price of a request, and when its model will be removed, if that is announced. */
 export interface Quote {
-  /** The amount that would be held; for an alias the price of its most expensive model. */
+  /** The amount that would be held. For an alias: the price of its most expensive model. */
   readonly amount: Credits
   readonly ending: Ending | undefined
   /** Present for an alias. */
   readonly alias?: Pick<PricedRequest, "models" | "leftOut">
 }
 
-/** A model of the catalog as clients may call it. */
+/** A model of the catalog as clients can call it. */
 export interface RoutedModel {
   readonly entry: CatalogEntry
   /** Omits fields that the upstream model does not accept. */
@@ -60,12 +60,14 @@ export class Router extends Context.Service<
   {
     /** Every model and alias of the catalog. */
     readonly models: () => ReadonlyArray<RoutedModel>
-    /** The models that a request at this path may use: an API key with a list of models must allow each. */
+    /**
+     * The models that a request at this path may use. An API key with a list of models must allow every one of them.
+     */
     readonly modelsAt: (path: ModelPath) => ReadonlyArray<string>
-    /** Whether the upstream model of an entry accepts these fields with these values. */
+    /** Whether the entry's upstream model accepts these fields with these values. */
     readonly takes: (entry: CatalogEntry, fields: Readonly<Record<string, unknown>>) => boolean
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
-    /** Validates the request and returns the price: no task, no hold, no event. */
+    /** Validates the request and returns its price. Creates no task, hold or event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
     /** Fails with 2005 unless the path and the owner match the task. */
     readonly find: (
@@ -79,7 +81,7 @@ export class Router extends Context.Service<
       id: TaskId,
       task: Option.Option<TaskView>
     ) => Effect.Effect<FoundTask, Problem>
-    /** Fails the task with 4004 and releases its hold; 2010 when it has ended. */
+    /** Fails the task with error 4004 and releases its hold. Fails with 2010 if the task has already ended. */
     readonly cancel: (
       userId: UserId,
       path: ModelPath,
@@ -100,7 +102,7 @@ export class Router extends Context.Service<
       const checkUrl = yield* makeUrlCheck
       const cancelResponse = yield* makeCancelResponse
 
-      // A model may leave the catalog; its tasks remain
+      // Does not look the model up, because a model may leave the catalog while its tasks remain
       const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
         const { find, findAlias } = catalog.current()
         const entry = find(path.vendor, path.model, path.action)

@@ -31,7 +31,7 @@ const Row = Schema.Struct({
   endpoints: Schema.NullOr(Schema.Array(EndpointId))
 })
 
-/** `TaskStore.accept`: acceptances that arrive together are committed together. */
+/** Implements `TaskStore.accept`. Creates that arrive together share a commit. */
 export const makeAccept = (sql: PgClient.PgClient) =>
   Batcher.make({
     ...groupCommit,
@@ -55,7 +55,7 @@ export const makeAccept = (sql: PgClient.PgClient) =>
 /** Tasks that are created together, usually one. */
 type Create = Array.NonEmptyReadonlyArray<Acceptance>
 
-/** The outcome of the first task applies to all; the balances are those after the last one. */
+/** All tasks share the outcome of the first one. The balances are those after the last one. */
 const outcomeOfAll = (all: ReadonlyArray<AcceptOutcome>): AcceptOutcome => {
   const [first = { _tag: "BalanceTooLow" }] = all
   if (first._tag !== "Accepted") return first
@@ -64,12 +64,15 @@ const outcomeOfAll = (all: ReadonlyArray<AcceptOutcome>): AcceptOutcome => {
   return { ...first, ...accepted.at(-1), endpoints: [...endpoints] }
 }
 
-/** The outcome of a batch; a refusal names the task by its index. */
+/** The outcome of a batch. A refusal gives the index of the refused task. */
 export type BatchOutcome =
   | Extract<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
   | (Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }> & { readonly n: number })
 
-/** `TaskBatchStore.accept`: not batched with other creates, because it is long already. */
+/**
+ * Implements `TaskBatchStore.accept`. A batch does not share a commit with other creates, because its statement is long
+ * already.
+ */
 export const makeAcceptBatch =
   (sql: PgClient.PgClient) =>
   (
@@ -100,7 +103,7 @@ const ReplayRow = Schema.Struct({
   balance: Micro
 })
 
-/** `TaskStore.findReplay`. Returns nothing to a key that has ended. */
+/** Implements `TaskStore.findReplay`. Returns nothing for a key that has ended. */
 export const makeFindReplay =
   (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
   ({ apiKeyId, key, now, since, userId }) =>
@@ -119,7 +122,7 @@ export const makeFindReplay =
 
 interface Call {
   readonly acceptance: Acceptance
-  /** The index among the tasks that are created together. */
+  /** The index among tasks that are created together. */
   readonly place: number
   readonly together: number
 }
@@ -139,7 +142,7 @@ const callOf = (a: Acceptance, n: number) => ({
   action: a.action,
   kind: a.resultKind,
   body: a.body,
-  // Text, because `jsonb` would reorder its members
+  // Passed as text, because `jsonb` would reorder the members
   metadata: a.metadata == null ? null : JSON.stringify(a.metadata),
   ...webhookOf(a.webhook),
   sandbox: a.sandbox,

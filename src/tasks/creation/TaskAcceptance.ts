@@ -41,25 +41,25 @@ export interface AcceptRequest {
   readonly path: ModelPath
   readonly traceId: string
   readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
-  /** The number of tasks with this body, accepted together, all or none; default one. */
+  /** How many tasks to create with this body, all or none. Default 1. */
   readonly count?: number
-  /** The maximum total price that the client allows. */
+  /** The most that the client allows the request to cost in total. */
   readonly maxCost: Credits | undefined
 }
 
-/** The part of an offer that acceptance needs. */
+/** The part of an offer that is needed to accept a task. */
 export interface AcceptedOffer extends Pick<Offer, "alias" | "catalogId" | "sandbox"> {
-  /** The names that the API key must allow; absent: the alias's, or the path's. */
+  /** The model names that the API key must allow. Absent: those of the alias, or that of the path. */
   readonly allowedBy?: ReadonlyArray<string>
-  /** The least time that its tasks have; absent: `TASK_DEADLINE`. */
+  /** The minimum time that its tasks have to finish. Absent: `TASK_DEADLINE`. */
   readonly deadline?: Duration.Duration
 }
 
-/** Idempotency keys from before this time have expired. */
+/** Idempotency records created before this time have expired. */
 export const idempotencySince = (now: DateTime.Utc) =>
   DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
 
-/** A create that may be accepted. */
+/** A create that has been validated and priced. */
 export interface PricedCreate {
   readonly request: Pick<AcceptRequest, "path" | "principal" | "traceId">
   readonly offer: AcceptedOffer
@@ -67,7 +67,7 @@ export interface PricedCreate {
   readonly priced: PricedRequest
 }
 
-/** The row of an accepted task, without its owner and idempotency record. */
+/** Builds the row of an accepted task, without its owner and idempotency record. */
 export const makeAcceptance = Effect.gen(function* () {
   const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   const secrets = yield* Secrets
@@ -116,7 +116,7 @@ export const makeAcceptance = Effect.gen(function* () {
   })
 })
 
-/** One transaction: idempotency record, tasks, holds, events and deliveries. */
+/** Accepts in one transaction: idempotency record, tasks, holds, events and deliveries. */
 export const makeAccept = Effect.gen(function* () {
   const acceptanceOf = yield* makeAcceptance
   const drain = yield* Drain
@@ -124,10 +124,10 @@ export const makeAccept = Effect.gen(function* () {
   const process = yield* Process
   const tasks = yield* TaskStore
 
-  // A task waits for any process if this one has no capacity, is draining or has no heartbeat
+  // Otherwise the task waits for any process: this one has no capacity, is draining or has no heartbeat
   const isTaken = (queue: string) => !drain.isDraining() && process.isAlive() && inbox.admits(queue)
 
-  /** The creates of one request. */
+  /** Accepts the creates of one request. */
   return Effect.fnUntraced(function* (
     { idempotency, path }: AcceptRequest,
     creates: Arr.NonEmptyReadonlyArray<PricedCreate>
@@ -197,7 +197,7 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
   inDoubt: false
 })
 
-/** Becomes the user's secret if the user has none. */
+/** Generates a signing secret, which is used only if the user does not have one yet. */
 const withSecret = (webhook: TaskWebhook, secrets: Secrets["Service"]): AcceptedWebhook => {
   const { encrypted, preview } = makeSecret(secrets)
   return { ...webhook, secret: encrypted, secretPreview: preview }

@@ -36,21 +36,24 @@ import type { AcceptedOffer, AcceptRequest, CreateRequest, ModelPath } from "./T
 
 export type { AcceptRequest, CreateRequest, ModelPath }
 
-/** An accepted task, several tasks with one body, or the first response for a repeated request. */
+/** An accepted task, several tasks with one body, or the first response to a repeated request. */
 export interface Created {
   /** JSON text of the 202. */
   readonly body: string
   readonly cost: Credits
   readonly balance: Credits
-  /** Credits left of the API key's spend limit; `null` without one, or for a repeated response. */
+  /**
+   * Credits left of the API key's spend limit. `null`: the key has no limit, or this is the response to a repeated
+   * request.
+   */
   readonly left: Credits | null
   readonly sandbox: boolean
-  /** The announced end of the model. */
+  /** When the model will be removed, if that is announced. */
   readonly ending: Ending | undefined
   readonly replayed: boolean
 }
 
-/** A request that is already priced. */
+/** A request that has already been priced. */
 export interface PricedOrder {
   readonly request: AcceptRequest
   readonly offer: AcceptedOffer
@@ -80,23 +83,20 @@ export const createdIds = ({
 export const createdId = (created: Pick<Created, "body">): Effect.Effect<TaskId> =>
   Effect.map(createdIds(created), ([id]) => id)
 
-/**
- * Accepts a task: decodes and prices the body, stores its media, commits, notifies.
- * docs/reference/tasks.md#create
- */
+/** Creates a task: decodes and prices the body, stores its media, commits, notifies. docs/reference/tasks.md#create */
 export class TaskCreation extends Context.Service<
   TaskCreation,
   {
     /**
-     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 2011 (webhook URL), 1101 (balance), 1102
-     * (spend limit of the key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003
-     * (operator fault); then nothing is stored. If nothing is offered at the path, fails as `offered` does.
+     * Fails with 1003 or 1004 (the key changed after authentication), 2001 (body), 2011 (webhook URL), 1101 (balance),
+     * 1102 (spend limit of the key), 1103 (maximum cost of the request), 1202 (running tasks), 2008 (idempotency key)
+     * or 5003 (operator fault). Nothing is stored then. If the path offers nothing, fails as `offered` does.
      */
     readonly create: (
       offered: Effect.Effect<Offer, Problem>,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
-    /** The same for a request that is already priced: one for a response. */
+    /** The same for a request that has already been priced, such as a background response. */
     readonly createPriced: (
       order: PricedOrder
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
@@ -162,7 +162,7 @@ export class TaskCreation extends Context.Service<
         const sold = yield* Effect.result(offered)
         if (Result.isFailure(sold)) return yield* replayForRemovedModel(request, sold.failure)
         const offer = sold.success
-        // An alias outlives its models
+        // An alias stays when one of its models is removed
         const ending = offer.alias === undefined ? endingOf(offer.models[0].entry) : undefined
         return yield* accept(request, offer, ending, priceRequest(offer, request.body, checkUrl))
       })
@@ -180,7 +180,7 @@ export class TaskCreation extends Context.Service<
 const costOfAll = ({ most }: PricedRequest, { count = 1 }: Pick<CreateRequest, "count">): Credits =>
   bounded(most * BigInt(count))
 
-/** Stores the inline media and accepts the tasks. Fails with 1202 if the user has stored too many inputs. */
+/** Stores the inline media and accepts the tasks. Fails with 1202 if the user has too many stored inputs. */
 const makeAcceptStored = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const inbox = yield* TaskInbox
@@ -204,14 +204,14 @@ const makeAcceptStored = Effect.gen(function* () {
 })
 
 /**
- * Fails with 5003 while an operator fault is open or no account has the model (ADR 0083); for an alias only if this
- * is so for all its models. Fails with 1103 if the price exceeds the request's maximum.
+ * Fails with 5003 while an operator fault is open for the model or no account serves it (ADR 0083). For an alias, fails
+ * only if this is true of all its models. Fails with 1103 if the price exceeds the request's maximum.
  */
 export const makeCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const vendors = yield* VendorClient
 
-  /** How long the fault of the next account stays open. */
+  /** How long creates of the model are still refused. */
   const faultLeft = Effect.fnUntraced(function* (entry: TaskModel) {
     if (!vendors.isServed(entry)) return Option.some(unservedRetryAfter)
     if (!faults.hasOpen()) return Option.none()
@@ -248,7 +248,7 @@ export const makeCheck = Effect.gen(function* () {
 
 type Repeatable = Pick<AcceptRequest, "idempotency" | "principal">
 
-/** A refused request may be the repeat of an accepted one. */
+/** Checks whether a request that is about to be refused repeats an accepted one. */
 export const replaysWith = (tasks: TaskStore["Service"]) => {
   const replayOr = Effect.fnUntraced(function* (request: Repeatable, refusal: Problem) {
     if (Option.isNone(request.idempotency)) return yield* refusal
@@ -260,7 +260,7 @@ export const replaysWith = (tasks: TaskStore["Service"]) => {
   })
   return {
     replayOr,
-    /** For a model that has left the catalog or has no price now. */
+    /** For a model that has left the catalog or has no current price. */
     replayForRemovedModel: Effect.fnUntraced(function* (request: AcceptRequest, refusal: Problem) {
       const earlier = yield* replayOr(request, refusal)
       const task = yield* tasks.view(yield* createdId(earlier))
@@ -273,15 +273,15 @@ export const replaysWith = (tasks: TaskStore["Service"]) => {
   }
 }
 
-/** The operator has to change the configuration first. */
+/** Long, because the operator has to change the configuration first. */
 const unservedRetryAfter = Duration.hours(1)
 
-/** A running task may have ended by then. Equals the interval at which clients are told to poll. */
+/** A running task may have ended by then. The same interval as for polling by clients. */
 export const runningRetryAfterSeconds = 2
 
 type Refused = Exclude<AcceptOutcome, { readonly _tag: "Accepted" | "Replayed" }>
 
-/** Why a task was not accepted. */
+/** The problem to return when a task was not accepted. */
 export const refusalOf = (model: string, outcome: Refused): Problem => {
   switch (outcome._tag) {
     case "BalanceTooLow":
@@ -301,7 +301,7 @@ export const refusalOf = (model: string, outcome: Refused): Problem => {
   }
 }
 
-/** The first response for a repeated request; 2008 for a different request. */
+/** The first response if the request is a repeat of it; 2008 if the request differs. */
 export const replayOf = (idempotency: AcceptRequest["idempotency"], earlier: Replayed) => {
   const { balance, body, cost, requestHash } = earlier
   return Option.exists(idempotency, (hash) => isRepeat(requestHash, hash))

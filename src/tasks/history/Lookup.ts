@@ -6,16 +6,16 @@ import type { Thing } from "./LookupStore.ts"
 
 export type { Thing } from "./LookupStore.ts"
 
-/** Ids of tasks, calls and users have one form. */
+/** Tasks, calls and users all have UUIDs as ids. */
 const isUuid = Schema.is(UserId)
 const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/u.test(text)
 const isNamed = (text: string): boolean => /^[a-z]{2,3}_[\w-]{1,80}$/u.test(text)
 
-/** Finds what has an id, whosever it is. docs/reference/keys-and-limits.md#over-all-users */
+/** Finds the object with a given id, across all users. docs/reference/keys-and-limits.md#over-all-users */
 export class Lookup extends Context.Service<
   Lookup,
   {
-    /** Nothing, if the text is no id of this service. */
+    /** Returns nothing if the text does not have the form of an id of this service. */
     readonly find: (text: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
   }
 >()("gateway/tasks/Lookup") {

@@ -6,7 +6,7 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** What has an id, whosever it is. */
+/** An object that an operator can find by its id, with its user. */
 export const Thing = Schema.Struct({
   type: Schema.Literals([
     "user",
@@ -25,21 +25,24 @@ export const Thing = Schema.Struct({
 })
 export type Thing = typeof Thing.Type
 
-/** The most of a kind that a trace finds. */
+/** The maximum number of tasks, and of calls, found for a trace. */
 const tracedMax = 10
 
-/** An id is made when its row is, by a clock that may differ: other days need not be read. */
+/**
+ * An id contains its creation time. The process's clock may differ from the one that wrote `created_at`, so the query
+ * allows an hour on either side and reads only the partitions of that range.
+ */
 const aroundSeconds = 3600
 
-/** Finds by id over all users. Each statement reads a few rows by their keys. */
+/** Finds objects of all users by id. Each statement reads a few rows by their keys. */
 export class LookupStore extends Context.Service<
   LookupStore,
   {
-    /** A task, a call or a user. */
+    /** Finds a task, a call or a user. */
     readonly byUuid: (id: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
-    /** By an id with a prefix. */
+    /** Finds an object whose id has a prefix, such as `evt_`. */
     readonly byName: (id: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
-    /** Newest first: the first tasks and calls of a trace. */
+    /** Finds the tasks and calls of a trace, newest first. */
     readonly byTrace: (traceId: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
   }
 >()("gateway/tasks/LookupStore") {
@@ -98,7 +101,7 @@ export class LookupStore extends Context.Service<
 interface Table {
   readonly name: string
   readonly type: Thing["type"]
-  /** By day: the id contains the time. */
+  /** The table is partitioned by day, and the id contains the time. */
   readonly isPartitioned: boolean
 }
 

@@ -1,10 +1,10 @@
 import { DateTime, Option } from "effect"
 import type { TaskSummary } from "./TaskHistoryStore.ts"
 
-/** A result of a task that can be looked at. */
+/** A result that the console can show. */
 export interface Preview {
   readonly kind: "images" | "videos"
-  /** Of the first result, signed. */
+  /** The signed URL of the first result. */
   readonly url: string
   readonly expiresAt: DateTime.Utc
   /** How many results the task has. */
@@ -13,7 +13,7 @@ export interface Preview {
 
 const artifactLink = /\/artifacts\/art_[0-9a-f]{32}\?expires=(\d{1,12})&/u
 
-/** The first result, if it is an image or a video that the gateway still keeps. */
+/** The first result, if it is an image or a video that the gateway still stores. */
 export const previewOf = (
   { deletedAt, result, resultKind }: TaskSummary,
   now: DateTime.Utc

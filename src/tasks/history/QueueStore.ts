@@ -5,32 +5,32 @@ import { rowOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** The queues of tasks and deliveries, over all processes. */
+/** The number and lateness of waiting tasks and deliveries, over all processes. */
 export const QueueDepths = Schema.Struct({
   tasks: Schema.Int,
   /** Tasks waiting for a slot at the vendor. */
   tasksWaiting: Schema.Int,
-  /** Tasks that no process runs. */
+  /** Tasks that no process owns. */
   tasksUnowned: Schema.Int,
   /** Tasks whose next step is due and has not begun. */
   tasksDue: Schema.Int,
-  /** Lateness of the task that has been due longest; 0 if none is due. */
+  /** How late the longest-overdue task is; 0 if none is due. */
   tasksLatenessMillis: Schema.Finite,
   deliveries: Schema.Int,
   deliveriesDue: Schema.Int,
   deliveriesClaimed: Schema.Int,
-  /** Lateness of the delivery that has been due longest; 0 if none is due. */
+  /** How late the longest-overdue delivery is; 0 if none is due. */
   latenessMillis: Schema.Finite,
-  /** When the store was last detected, or declared, to have gone back in time. docs/standbys.md */
+  /** When the store was last found, or declared, to have gone back in time. docs/standbys.md */
   restoredAt: Schema.NullOr(Time),
-  /** The newest heartbeat that the store contained then. */
+  /** The newest heartbeat in the store at that time. */
   trustedUntil: Schema.NullOr(Time),
-  /** Tasks for which it is in doubt since then whether they were submitted. */
+  /** Tasks for which the store may have lost a submit since then. */
   tasksInDoubt: Schema.Int
 })
 export type QueueDepths = typeof QueueDepths.Type
 
-/** Read only; the tables contain only unfinished work. */
+/** Read-only. The tables contain only unfinished work. */
 export class QueueStore extends Context.Service<
   QueueStore,
   { readonly depths: (now: DateTime.Utc) => Effect.Effect<QueueDepths, StoreUnavailable> }

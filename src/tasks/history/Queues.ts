@@ -3,7 +3,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { QueueStore } from "./QueueStore.ts"
 import type { QueueDepths } from "./QueueStore.ts"
 
-/** Waiting and running work, over all processes. docs/reference/http.md#queues */
+/** Counts waiting and running work over all processes. docs/reference/http.md#queues */
 export class Queues extends Context.Service<
   Queues,
   { readonly depths: Effect.Effect<QueueDepths, StoreUnavailable> }

@@ -5,7 +5,7 @@ import { searchedDays } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskFilter, TaskHistoryStore } from "./TaskHistoryStore.ts"
 
-/** What the response to a create says of the tasks that it created. */
+/** The task ids in the response to a create. */
 const Created = Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) })
 const Answer = Schema.fromJsonString(
   Schema.Union([
@@ -28,8 +28,9 @@ const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/u.test(text)
 const decodeAnswer = Schema.decodeOption(Answer)
 
 /**
- * What a text finds among a user's tasks: the task, batch, trace or idempotency key that it is the id of; if there
- * is none, the tasks of the last days whose prompt and metadata contain its words. docs/reference/tasks.md#search
+ * Turns a search text into a filter. A text that is the id of a task, a batch, a trace or an idempotency key selects
+ * its tasks. Any other text selects tasks of the last days whose prompt and metadata contain its words.
+ * docs/reference/tasks.md#search
  */
 export const filterOfText = (store: TaskHistoryStore["Service"]) => {
   const byId = (text: string): Partial<TaskFilter> | undefined => {

@@ -23,16 +23,16 @@ export interface History {
   readonly task: PastTask
   readonly attempts: ReadonlyArray<AttemptRow>
   readonly entries: ReadonlyArray<EntryRow>
-  /** Deliveries joined with their attempts, ordered by both. */
+  /** Deliveries joined with their attempts, ordered by delivery, then by attempt. */
   readonly deliveries: ReadonlyArray<TaskDeliveryRow>
   readonly inputs: ReadonlyArray<KeptInput>
 }
 
-/** An inline medium that is still stored. */
+/** An inline medium of a request that is still stored. */
 export interface KeptInput {
   readonly pointer: string
   readonly artifact: ArtifactRow
-  /** Signed. */
+  /** A signed URL. */
   readonly url: string
 }
 
@@ -40,12 +40,12 @@ export interface KeptInput {
 export class TaskHistory extends Context.Service<
   TaskHistory,
   {
-    /** Newest first. `text`: an id, or words of the prompt and the metadata. */
+    /** Newest first. `text` is an id, or words from the prompt and the metadata. */
     readonly search: (
       userId: UserId,
       filter: TaskFilter & { readonly text?: string | undefined }
     ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
-    /** Of all users; newest first. */
+    /** Searches the tasks of all users, newest first. */
     readonly searchAll: (
       filter: TaskFilter
     ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
@@ -86,7 +86,7 @@ export class TaskHistory extends Context.Service<
   )
 }
 
-/** Any text of a body may look like a reference, so the artifact must be an input of this task. */
+/** Any text in a body may look like a reference, so this checks that the artifact is an input of this task. */
 const keptInputs = (artifacts: Artifacts["Service"]) =>
   Effect.fnUntraced(function* (task: PastTask) {
     const now = yield* DateTime.now
@@ -110,7 +110,7 @@ const isInputOf = (artifact: ArtifactRow, task: PastTask, now: DateTime.Utc): bo
 
 const decodeArtifactId = Schema.decodeUnknownOption(ArtifactId)
 
-/** References that replace inline media, in a field or in a list. */
+/** The references in a body that replace inline media: values of fields or elements of lists. */
 const artifactsIn = (body: Schema.Json) =>
   textsIn(body).flatMap(({ path, text }) => {
     const id = Option.flatMap(referenceIn(text), decodeArtifactId)

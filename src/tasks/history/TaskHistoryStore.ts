@@ -13,12 +13,14 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { Metadata } from "../../domain/task/Metadata.ts"
 import type { ResultKind, TaskStatus } from "../../domain/task/Task.ts"
 
-/** Adds the hash of the catalog with which it was accepted, the batch that created it, and the name of its key. */
+/**
+ * Adds the hash of the catalog with which the task was accepted, the batch that created it and the name of its API key.
+ */
 const withOrigin = Struct.assign({
   catalog: Schema.NullOr(Schema.String),
   batchId: Schema.NullOr(TaskBatchId),
   keyName: Schema.NullOr(Schema.String),
-  /** When the client deleted the video that it made. */
+  /** When the client deleted the task's video. */
   deletedAt: Schema.NullOr(Time)
 })
 
@@ -26,7 +28,7 @@ const origin =
   "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog, " +
   "(SELECT k.name FROM api_keys k WHERE k.id = t.api_key_id) AS key_name"
 
-/** The beginning of the prompt in a body, which is the model's own. */
+/** The beginning of the prompt. The body's other fields depend on the model. */
 const prompt = `CASE WHEN jsonb_typeof(t.body -> 'prompt') = 'string'
   THEN left(t.body ->> 'prompt', ${listPromptCodePoints}) END AS prompt`
 
@@ -41,17 +43,17 @@ const briefColumns = `${ownColumns}, null::text AS prompt`
 export const PastTask = TaskRow.mapFields(withOrigin).annotate({ identifier: "PastTask" })
 export type PastTask = typeof PastTask.Type
 
-/** The same in a list, without its body, but with the beginning of its prompt. */
+/** The task in a list: without its body, but with the beginning of its prompt. */
 export const TaskSummary = PastTask.mapFields(Struct.omit(["body"]))
   .mapFields(Struct.assign({ prompt: Schema.NullOr(Schema.String) }))
   .annotate({ identifier: "TaskSummary" })
 export type TaskSummary = typeof TaskSummary.Type
 
-/** A filter that is absent matches all tasks. */
+/** Absent members do not filter. */
 export interface TaskFilter {
   readonly ids?: ReadonlyArray<TaskId> | undefined
   readonly batchId?: TaskBatchId | undefined
-  /** Prompt and metadata contain all of them, whatever the case of their letters. */
+  /** The prompt and the metadata must contain all of these words, ignoring case. */
   readonly words?: ReadonlyArray<string> | undefined
   /** The name of the array of results. */
   readonly resultKind?: ResultKind | undefined
@@ -60,18 +62,18 @@ export interface TaskFilter {
   readonly model?: string | undefined
   readonly vendor?: string | undefined
   readonly traceId?: string | undefined
-  /** Has these values under these keys. */
+  /** The metadata must contain these values under these keys. */
   readonly metadata?: Metadata | undefined
-  /** Created at or after. */
+  /** Created at this time or later. */
   readonly since?: DateTime.Utc | undefined
-  /** Created before. */
+  /** Created before this time. */
   readonly until?: DateTime.Utc | undefined
-  /** Bounds of the charge: unfinished tasks have no cost. */
+  /** Bounds of the charge. Unfinished tasks have no charge and never match. */
   readonly minCost?: Credits | undefined
   readonly maxCost?: Credits | undefined
   readonly before?: TaskId | undefined
   readonly limit: number
-  /** Without prompts: no body is read. */
+  /** Omits the prompts, so that no body is read. */
   readonly isBrief?: boolean | undefined
 }
 
@@ -81,18 +83,18 @@ export const AttemptRow = Schema.Struct({
   vendor: Schema.String,
   accountId: Schema.String,
   state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
-  /** Without the vendor's message, which is for the operator only. */
+  /** The class only. The vendor's message is for the operator. */
   failureClass: Schema.NullOr(Schema.String),
   startedAt: Time,
   answeredAt: Schema.NullOr(Time)
 })
 export type AttemptRow = typeof AttemptRow.Type
 
-/** Tasks and their vendor attempts as the management API shows them. Read only. */
+/** Tasks and their vendor attempts as the management API shows them. Read-only. */
 export class TaskHistoryStore extends Context.Service<
   TaskHistoryStore,
   {
-    /** Of a user, or of all. */
+    /** Searches the tasks of one user; `null` searches those of all users. */
     readonly search: (
       userId: UserId | null,
       filter: TaskFilter
@@ -154,10 +156,10 @@ export class TaskHistoryStore extends Context.Service<
   )
 }
 
-/** A row that contains only the id of the last task that was read. */
+/** The last row of a page: only the id of the last task that was scanned. */
 const End = Schema.Struct({ id: Schema.String })
 
-/** Above every id. */
+/** Greater than or equal to every id. */
 const idMax = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 function search(sql: PgClient.PgClient) {
@@ -166,7 +168,8 @@ function search(sql: PgClient.PgClient) {
     const metadata = Object.keys(filter.metadata ?? {}).length === 0 ? undefined : filter.metadata
     const ends = [wanted.before, ...(until === undefined ? [] : [idOf(until)])]
     const before = ends.filter((id) => id !== undefined).toSorted()[0] ?? idMax
-    // An index selects candidates, which are read until the page is full; the other filters may match few of them
+    // One index selects candidates, and the other filters may match few of them. The scan stops when the page is full
+    // or after `listScanRowsMax` rows
     const { apiKeyId, batchId, ids, maxCost, minCost, model, resultKind, status, vendor, words } =
       wanted
     const isFiltered =

@@ -11,7 +11,7 @@ import { TaskRetentionStore } from "./TaskRetentionStore.ts"
 export class TaskRetention extends Context.Service<
   TaskRetention,
   {
-    /** One bounded round of both; the next one continues. */
+    /** Runs one bounded round of both; the next call continues. */
     readonly maintain: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/TaskRetention") {

@@ -5,16 +5,16 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** Old tasks, and old bodies of tasks. docs/reference/privacy.md#retention */
+/** Deletes old tasks and removes old task bodies. docs/reference/privacy.md#retention */
 export class TaskRetentionStore extends Context.Service<
   TaskRetentionStore,
   {
-    /** Deletes finished tasks with lower ids, oldest first, with their attempts; returns the number. */
+    /** Deletes finished tasks with ids below `before`, oldest first, and their attempts; returns how many. */
     readonly deleteBefore: (
       before: TaskId,
       limit: number
     ) => Effect.Effect<number, StoreUnavailable>
-    /** Removes the bodies of the next finished tasks with lower ids; returns the number. */
+    /** Removes the bodies of the next finished tasks with ids below `before`; returns how many. */
     readonly scrubBefore: (before: TaskId, limit: number) => Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/tasks/TaskRetentionStore") {

@@ -20,15 +20,15 @@ import { UserErasureStore } from "./UserErasureStore.ts"
 import type { DeletedUser } from "./UserErasureStore.ts"
 
 /**
- * Deletes users: one transaction ends access; then passes, repeated until they succeed, cancel tasks and erase
+ * Deletes users. One transaction ends all access. Passes, repeated until they succeed, then cancel tasks and erase
  * personal data. docs/reference/privacy.md#deletion-of-a-user, ADR 0169.
  */
 export class UserErasure extends Context.Service<
   UserErasure,
   {
-    /** Fails with 2005. After it returns, no process admits a request of this user. */
+    /** Fails with 2005. Once it has returned, no process admits a request of this user. */
     readonly delete: (id: UserId) => Effect.Effect<DeletedUser, Problem | StoreUnavailable>
-    /** Runs every due pass. A failed pass is due again at the next call. */
+    /** Runs every due pass. If a pass fails, the next call runs it again. */
     readonly erase: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/UserErasure") {
@@ -41,7 +41,7 @@ export class UserErasure extends Context.Service<
         delete: Effect.fn("UserErasure.delete")(function* (id) {
           const deleted = yield* store.delete(id, yield* DateTime.now)
           if (Option.isNone(deleted)) return yield* problem(2005, `There is no user ${id}`)
-          // As after the revocation of a key
+          // Another process may still admit calls from a reservation, as after the revocation of a key
           if (deleted.value.reserved) yield* Effect.sleep(reservationMillis)
           return deleted.value
         }),
@@ -63,7 +63,7 @@ export class UserErasure extends Context.Service<
   )
 }
 
-/** An artifact is made while its task runs, which may be for a day, and is kept for a day. */
+/** An artifact is made while its task runs (up to a day) and is kept for a day. */
 const artifactsSince = (now: DateTime.Utc): TaskId =>
   firstTaskId(
     Math.max(0, DateTime.toEpochMillis(DateTime.subtract(now, { hours: 2 * artifactHours })))

@@ -7,7 +7,10 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A deleted user. `reserved`: a process may admit calls of a key from its reservation until that settles. */
+/**
+ * A deleted user. `reserved`: a process may still admit calls of a key from its reservation until the reservation
+ * settles.
+ */
 export const DeletedUser = Schema.Struct({
   id: UserId,
   deletedAt: Time,
@@ -22,7 +25,7 @@ const DueRow = Schema.Struct({ id: UserId, deletedAt: Time })
 export class UserErasureStore extends Context.Service<
   UserErasureStore,
   {
-    /** Ends all access and queues the erasure, in one transaction. `None`: there is no such user. */
+    /** Ends all access and queues the erasure, in one transaction. `None`: the user does not exist. */
     readonly delete: (
       id: UserId,
       now: DateTime.Utc
@@ -32,12 +35,12 @@ export class UserErasureStore extends Context.Service<
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<typeof DueRow.Type>, StoreUnavailable>
     readonly unfinishedTasks: (id: UserId) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
-    /** Media of tasks created at this time or later. */
+    /** The media of tasks created at this time or later. */
     readonly artifacts: (
       id: UserId,
       since: TaskId
     ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
-    /** Erases some of the tasks; returns where to continue. */
+    /** Erases some of the user's tasks; returns where to continue. */
     readonly eraseTasks: (
       id: UserId,
       after: string,
@@ -48,7 +51,7 @@ export class UserErasureStore extends Context.Service<
       after: string,
       limit: number
     ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Erases the rest. `ends`: no request of the user can still be running. */
+    /** Erases everything else. `ends`: no request of the user can still be running. */
     readonly end: (
       id: UserId,
       ends: boolean,

@@ -10,7 +10,7 @@ import type { UserDataRow } from "./UserExportStore.ts"
 
 export type { UserDataRow } from "./UserExportStore.ts"
 
-/** All stored data of a user, row by row. docs/reference/privacy.md#export */
+/** Exports all stored data of a user, row by row. docs/reference/privacy.md#export */
 export class UserExport extends Context.Service<
   UserExport,
   {
@@ -37,7 +37,7 @@ export class UserExport extends Context.Service<
   )
 }
 
-/** The texts of a call are encrypted. Those whose master key is gone are exported without text. */
+/** Decrypts the texts of a call. A row whose master key is gone is exported without its texts. */
 const opened = (secrets: Secrets["Service"], row: UserDataRow): Effect.Effect<UserDataRow> => {
   const { sealed, ...fields } = row.fields
   if (!(sealed instanceof Uint8Array)) return Effect.succeed(row)

@@ -12,17 +12,17 @@ export interface UserDataRow {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** A part of the export: the columns with the user's own data, without secrets and hashes. */
+/** A part of the export: the columns with the user's own data, without secrets or hashes. */
 interface Part {
   readonly object: string
   readonly table: string
   readonly columns: string
-  /** The user's column, the column that orders the rows, and its type. */
+  /** The column with the user's id, the column that orders the rows, and that column's type. */
   readonly user: string
   readonly key: string
   readonly type: "uuid" | "text" | "bigint"
   readonly first: string
-  /** Rows per read, if they are large. */
+  /** Rows per read, for parts with large rows. */
   readonly rowsMax?: number
 }
 
@@ -70,7 +70,7 @@ const parts: ReadonlyArray<Part> = [
     key: "seq",
     type: "bigint",
     first: "0",
-    // As `shownAmount` of the ledger
+    // Computes the amount as `shownAmount` of the ledger does
     columns: `seq::float8 AS seq, kind, (10000 * CASE kind
       WHEN 'hold' THEN floor(held_after / 10000.0) - floor((held_after - amount) / 10000.0)
       WHEN 'release' THEN floor((held_after + amount) / 10000.0) - floor(held_after / 10000.0)
@@ -136,7 +136,7 @@ const parts: ReadonlyArray<Part> = [
   }
 ]
 
-/** The name of the key column, which is not a member of the exported row. */
+/** The alias of the paging column, which is removed from the exported row. */
 const pageKey = "key of the page"
 
 const pageOf = (

@@ -11,9 +11,9 @@ import { TaskWatch } from "../TaskWatch.ts"
 import { VendorBatchStore } from "../vendorbatches/VendorBatchStore.ts"
 
 /**
- * Cancels a response or a batch. One that its vendor has is cancelled there, and ended by its next poll, which charges what it
- * has used: a client may have read most of a stream by then. Returns whether it was still to end.
- * docs/reference/background.md#cancel
+ * Cancels a background response or a vendor's batch. If the vendor can report its usage, the job is cancelled at the
+ * vendor, and the next poll ends the task and charges that usage, because the client may already have read most of the
+ * stream. Otherwise the task ends at once. Returns `false` if it had already ended. docs/reference/background.md#cancel
  */
 export const makeCancelResponse = Effect.gen(function* () {
   const accounts = yield* AccountKeys
@@ -46,17 +46,17 @@ export const makeCancelResponse = Effect.gen(function* () {
     if (due === "Ended") return false
     yield* notifier.notifyDue(due === "Due" ? "now" : "after its step")
     if (task.resultKind === "batches") {
-      // The vendor finishes what it has begun, which may take minutes
+      // The vendor finishes the requests it has begun, which may take minutes, so this does not wait
       yield* batches.noteCancelling(task.id, yield* DateTime.now)
       return true
     }
-    // As it stands by then, if its next poll takes longer
+    // If the next poll takes longer than this, the caller returns the response in its current state
     yield* Effect.ignore(watch.untilEnd(task, endWait, Effect.void))
     return true
   })
 })
 
-/** The vendor refuses to cancel what has ended, and the next poll finds how. */
+/** The vendor refuses to cancel a job that has already ended; the next poll finds its outcome. */
 const hasEnded = ({ class: kind }: VendorError): boolean =>
   kind === "LOST" || kind === "FATAL_CLIENT"
 

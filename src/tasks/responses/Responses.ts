@@ -17,47 +17,49 @@ import { TaskCreation } from "../creation/TaskCreation.ts"
 import type { Created, PricedOrder } from "../creation/TaskCreation.ts"
 import { TaskStore } from "../TaskStore.ts"
 
-/** A task with its request. */
+/** A task with the request that created it. */
 export interface Response {
   readonly task: TaskRow
-  /** `None`: the request was removed, as bodies of old tasks are. */
+  /** `None`: the request body has been removed, as happens to old tasks. */
   readonly body: Option.Option<ResponseBody>
 }
 
-/** A response as a later request continues it, and the account that keeps it. */
+/** The parts of an earlier response that a request which continues it needs, with the account that stores it. */
 export interface ContinuedResponse {
   readonly id: string
   readonly vendorId: string
   readonly attemptAccount: string
 }
 
-/** One event of a response. */
 export interface ResponseEvent {
   readonly type: string
   readonly sequence: number
-  /** Its JSON. */
+  /** JSON text. */
   readonly data: string
 }
 
 type Failure = Problem | StoreUnavailable
 
-/** Responses of language models that run in the background, as tasks. docs/reference/background.md */
+/** Background responses of language models, which run as tasks. docs/reference/background.md */
 export class Responses extends Context.Service<
   Responses,
   {
-    /** No key of OpenAI's is configured: the simulator makes them. */
+    /** Whether the simulator makes responses, because no OpenAI key is configured. */
     readonly isSandbox: () => boolean
     /** Fails as `TaskCreation` does. */
     readonly create: (order: PricedOrder) => Effect.Effect<Created, Failure>
     /** Fails with 2005. */
     readonly get: (userId: UserId, id: string) => Effect.Effect<Response, Failure>
-    /** The document of a response that was completed. Fails with 2005 when it is kept no longer. */
+    /** The document of a completed response. Fails with 2005 if it is no longer stored. */
     readonly document: (task: TaskRow) => Effect.Effect<Uint8Array, Failure>
-    /** Cancels it at the vendor, and waits for its end. Fails with 2005, and with 2010 if it has ended. */
+    /**
+     * Cancels the response at the vendor and waits for it to end. Fails with 2005, or with 2010 if it has already
+     * ended.
+     */
     readonly cancel: (userId: UserId, id: string) => Effect.Effect<Response, Failure>
     /**
-     * The events of a response after this one, as its vendor streams them, with our ids; ends with the vendor's
-     * stream. `None`: it has not begun at the vendor. Fails when the vendor does not stream it.
+     * The events of a response after `after`, as the vendor streams them, with the gateway's ids; ends with the
+     * vendor's stream. `None`: the vendor has not started the response. Fails if the vendor does not stream it.
      */
     readonly events: (
       response: Response,
@@ -67,7 +69,7 @@ export class Responses extends Context.Service<
       VendorError | StoreUnavailable,
       Scope.Scope
     >
-    /** Fails with 2001 when the user has no such response, or when the vendor does not have it. */
+    /** Fails with 2001 if the user has no such response or the vendor no longer has it. */
     readonly continued: (userId: UserId, id: string) => Effect.Effect<ContinuedResponse, Failure>
   }
 >()("gateway/tasks/Responses") {
@@ -150,7 +152,7 @@ const decodeEvent = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ type: Schema.String, sequence_number: Schema.Int }))
 )
 
-/** What is not an event of a response, such as `[DONE]`, is left out. */
+/** Skips messages that are not events of a response, such as `[DONE]`. */
 const eventsIn = (
   bytes: Stream.Stream<Uint8Array, VendorError>,
   ids: ReadonlyArray<readonly [from: string, to: string]>

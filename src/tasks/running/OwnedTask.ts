@@ -3,7 +3,7 @@ import type { DateTime, Option } from "effect"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { Handle } from "../../vendors/VendorClient.ts"
 
-/** A job at a vendor, and the account that owns it. */
+/** A submitted job, and the account at which it runs. */
 export const VendorJob = Schema.Struct({
   accountId: Schema.String,
   handle: Handle
@@ -21,8 +21,9 @@ export interface NewestAttempt {
 }
 
 /**
- * Artifacts of fetched media, by JSON pointer in the body: an id, or a reference (`artifact:art_…`) if the URL
- * contains more than the medium, so that the artifact is sent instead of the URL.
+ * Artifacts of fetched media, by JSON pointer into the body. The value is an artifact id, or a reference
+ * (`artifact:art_…`) if the file at the URL contains more than the medium; the artifact is then submitted instead of
+ * the URL.
  */
 export type StoredInputs = Readonly<Record<string, string>>
 
@@ -40,7 +41,7 @@ interface InHand {
 export interface OwnedTask extends InHand {
   readonly task: TaskRow
   readonly attempt: Option.Option<NewestAttempt>
-  /** The account for which it waited, and whether it holds a slot there. */
+  /** The account for which the task waited. */
   readonly accountId: string | null
   readonly slotHeld: boolean
   readonly inputs: StoredInputs
@@ -50,8 +51,8 @@ export interface OwnedTask extends InHand {
 }
 
 /**
- * The fields of a task that a poll needs. Few, because most polls find the job still running and each reads and
- * decodes a row.
+ * The fields of a task that a poll needs. Kept few, because most polls find the job still running, and each one reads
+ * and decodes a row.
  */
 export const polledFields = [
   "id",

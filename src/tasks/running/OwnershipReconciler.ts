@@ -2,7 +2,7 @@ import { Duration, Effect, Layer, Schedule } from "effect"
 import { ownershipReconcileSeconds } from "../../domain/limits/Limits.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 
-/** At an interval, each process compares the tasks that it runs with those that it owns. ADR 0020. */
+/** Runs the comparison at an interval: the tasks that this process runs with those that it owns. ADR 0020. */
 export const layer = Layer.effectDiscard(
   Effect.flatMap(RunningTasks, ({ reconcile }) =>
     reconcile.pipe(

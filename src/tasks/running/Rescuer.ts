@@ -8,7 +8,7 @@ import { DeliveryScheduler } from "../../webhooks/DeliveryScheduler.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
-/** The most tasks that one statement frees. */
+/** The maximum number of tasks that one statement frees. */
 const orphansMax = 5000
 
 /** Finds the work that a dead process left behind. ARCHITECTURE.md#rules-of-safety */
@@ -16,8 +16,8 @@ export class Rescuer extends Context.Service<
   Rescuer,
   {
     /**
-     * Frees the work that dead processes had in hand, so that it is due at once. Tasks are freed a heartbeat later
-     * than deliveries, because each process first takes its share of them.
+     * Frees the work that dead processes had in hand, so that it is due at once. Tasks are freed one heartbeat later
+     * than deliveries, because each process first takes its share of the tasks.
      */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
   }
@@ -43,7 +43,7 @@ export class Rescuer extends Context.Service<
     })
   )
 
-  /** Frees deliveries when a process dies; at each heartbeat interval one process scans for the rest. */
+  /** Frees deliveries as soon as a process dies. At each heartbeat interval one process scans for the rest. */
   static readonly layerLoop = Layer.merge(
     Layer.effectDiscard(
       Effect.gen(function* () {
@@ -63,7 +63,7 @@ export class Rescuer extends Context.Service<
   )
 }
 
-/** A failure of one does not interrupt the others. */
+/** Runs both; if one fails, the other continues. */
 const together = <E, R>(
   ...all: ReadonlyArray<Effect.Effect<unknown, E, R>>
 ): Effect.Effect<void, E, R> =>

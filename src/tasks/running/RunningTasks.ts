@@ -12,9 +12,12 @@ import type { OwnedTask } from "./OwnedTask.ts"
 
 interface Run {
   readonly epoch: number
-  /** Another process has ended the task, or owns it. */
+  /** Another process has ended the task or now owns it. */
   isLost: boolean
-  /** Cleared when the step has ended, because discarded tables of the map keep runs alive. ADR 0149. */
+  /**
+   * Cleared when the step ends: the map's discarded tables keep runs reachable, and so would keep the fiber alive.
+   * ADR 0149.
+   */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
 }
 
@@ -23,29 +26,28 @@ const interrupt = ({ fiber }: Run): void => fiber?.interruptUnsafe()
 const isTaskId = Schema.is(TaskId)
 
 /**
- * The tasks that this process has in hand, which it compares with those it owns in the store. So the step of a
- * cancelled task stops soon, and a task whose claim was committed but whose response was lost (a broken connection)
- * does not stay with a process that is not running it. ADR 0020.
+ * The tasks that this process has in hand, compared with those that the store says it owns. The comparison stops the
+ * step of a cancelled task soon. It also releases a task whose claim was committed but whose response was lost (a
+ * broken connection), which no process would run otherwise. ADR 0020.
  */
 export class RunningTasks extends Context.Service<
   RunningTasks,
   {
     /**
-     * Runs a step while the task is owned and this process is not draining. The fiber is interrupted when that ends,
-     * except for an uninterruptible part (a submit), and `release` follows if the task is still owned. ADR 0149.
+     * Runs a step while the task is owned and this process is not draining. When either changes, the fiber is
+     * interrupted (except in an uninterruptible part, the submit), and `release` runs if the task is still owned.
+     * ADR 0149.
      */
     readonly whileOwned: <E, R, R2>(
       owned: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
       step: Effect.Effect<void, E, R>,
       release: Effect.Effect<void, never, R2>
     ) => Effect.Effect<void, E, R | R2>
-    /**
-     * Stops the run now if the task is no longer owned; `false`: this
-     * process does not run the task.
-     */
+    /** Stops the run now if the task is no longer owned. `false`: this process does not run the task. */
     readonly check: (id: TaskId) => Effect.Effect<boolean, StoreUnavailable>
     /**
-     * Stops runs whose tasks another process has ended or acquired, and releases owned tasks that have no run here.
+     * Stops runs whose tasks have been ended or taken by another process, and releases owned tasks that have no run
+     * here.
      */
     readonly reconcile: Effect.Effect<void, StoreUnavailable>
   }
@@ -58,8 +60,8 @@ export class RunningTasks extends Context.Service<
       const drain = yield* Drain
       const running = new Map<TaskId, Run>()
       /**
-       * Tasks owned without a run at the last reconciliation. They get a second round, because the run may be about
-       * to start.
+       * Tasks that were owned without a run at the last reconciliation. They are released only at the second round,
+       * because a run may be about to start.
        */
       let withoutRun = new Map<TaskId, number>()
 

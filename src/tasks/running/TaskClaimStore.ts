@@ -33,7 +33,7 @@ const runFields = {
 const ClaimedRow = Schema.Struct({ ...TaskRow.fields, ...runFields })
 type ClaimedRow = typeof ClaimedRow.Type
 
-/** The whole row of a task without a job, as one column. */
+/** The whole row of a task that has no job yet, as one column. */
 const WholeRow = Schema.Struct({ whole: Schema.toCodecJson(ClaimedRow) })
 
 const JobRow = Schema.Struct({
@@ -82,8 +82,8 @@ const idOf = (row: unknown) => Option.map(decodeId(row), ({ id }) => id)
 const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
 
 /**
- * Decodes rows. A row that this program cannot read, such as one of a newer release, does not block other tasks: its
- * task has no run here, so the next reconciliation releases it and it is due again.
+ * Decodes rows. A row that this release cannot read, such as one of a newer release, does not block other tasks: its
+ * task has no run here, so the next reconciliation releases it.
  */
 const readableOf = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decodeRows = Schema.decodeUnknownEffect(Schema.Array(schema))
@@ -107,13 +107,13 @@ const readableTasks = readableOf(WholeRow)
 const readableJobs = readableOf(JobRow)
 const readableRows = readableOf(TaskRow)
 
-/** Names the columns like the fields, because the driver would copy each row to rename its columns. */
+/** Aliases each column to its field's name, because the driver would copy each row to rename its columns. */
 const columns = (table: string, fields: ReadonlyArray<string>): string =>
   fields.map((field) => `${columnOf(table, field)} AS "${field}"`).join(", ")
 
 const columnOf = (table: string, field: string): string => `${table}.${String.camelToSnake(field)}`
 
-/** A `bigint` in JSON is a string. */
+/** Selects `bigint` members as text, because JSON carries them as strings. */
 const members = (table: string, fields: object): ReadonlyArray<string> =>
   Object.keys(fields).map((field) => {
     const cast = field === "price" || field === "captured" ? "::text" : ""
@@ -121,8 +121,8 @@ const members = (table: string, fields: object): ReadonlyArray<string> =>
   })
 
 /**
- * `c` is the claim, `t` the task. The fields that only a task without a job needs form one column, because the driver
- * spends time on each null column of each row.
+ * `c` is the claim, `t` the task. The fields that only a task without a job needs are packed into one column, because
+ * the driver spends time on every null column of every row.
  */
 const claimedColumns = [
   columns("t", polledFields),
@@ -151,7 +151,7 @@ export const makeClaims = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
     ofJob: (id, isWhole = false) => jobs.call({ id, isWhole }),
     queues: (now: DateTime.Utc) =>
       sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
-    // Forces an index lookup for each, whatever the statistics say
+    // Forces an index lookup per queue, whatever the planner's statistics say
     claim: ({ limit, now, owner, queue, share }: Claim) =>
       sql`
         SELECT ${sql.literal(claimedColumns)}

@@ -10,28 +10,28 @@ interface Scheduler {
 }
 
 /**
- * The tasks that this process has in hand, by queue, and the requests to its `TaskScheduler`. Volatile, because the
- * task rows contain the same information. A request is one synchronous step, possible in any context.
+ * The tasks that this process has in hand, by queue, and the requests to its `TaskScheduler`. Kept in memory only,
+ * because the task rows contain the same information. Each request is one synchronous step, so any context may make it.
  */
 export class TaskInbox extends Context.Service<
   TaskInbox,
   {
-    /** Adds a task that was accepted with this process as its owner; it is now in hand. */
+    /** Adds a task that was accepted with this process as its owner. It is in hand from now on. */
     readonly start: (owned: OwnedTask) => void
-    /** Stops a task that was ended from outside. */
+    /** Stops the step of a task that was ended from outside. */
     readonly stop: (id: TaskId) => void
     /** Announces that a task is due at this time (Unix milliseconds; default now). */
     readonly wake: DueLoop["wake"]
     /** The loop of the scheduler. */
     readonly run: DueLoop["run"]
-    /** Connects the scheduler, which first receives the requests made so far. */
+    /** Connects the scheduler, and first passes on the requests made before. */
     readonly attach: (scheduler: Scheduler) => void
-    /** How many more tasks of this queue this process may take in hand. */
+    /** How many more tasks of this queue the process may take in hand. */
     readonly capacity: (queue: string) => number
     readonly count: (queue: string, change: 1 | -1) => void
     /**
-     * Whether a new task is taken in hand at once: there is capacity, and no older task waits for it. A task that is
-     * not admitted waits in the store, as do later ones, until `setBehind`.
+     * Whether a new task is taken in hand at once: there is capacity, and no older task is waiting for it. A task that
+     * is not admitted waits in the store, and so do later ones until `setBehind(queue, false)`.
      */
     readonly admits: (queue: string) => boolean
     /** Whether due tasks of this queue wait in the store for capacity of this process. */

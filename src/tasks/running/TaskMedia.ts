@@ -18,27 +18,26 @@ import type { SubmitFile, SubmitMedium } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { OwnedTask, StoredInputs } from "./OwnedTask.ts"
 
-/** The media of a submit, and the artifacts of fetched media. */
+/** The media of a submit, and the artifacts of those that were fetched. */
 export interface ResolvedMedia {
   readonly media: ReadonlyArray<SubmitMedium>
-  /** Of a batch. */
+  /** The input file of a batch. */
   readonly file?: SubmitFile
   readonly inputs: StoredInputs
 }
 
 /**
- * Prepares the input media of a task before it is submitted: media by URL are downloaded, checked
- * and stored; inline media are read from the artifact store.
- * docs/reference/models.md#media-by-url, ADR 0040.
+ * Prepares the input media of a task for its submit. Media by URL are downloaded, checked and stored; inline media are
+ * read from the artifact store. docs/reference/models.md#media-by-url, ADR 0040.
  */
 export class TaskMedia extends Context.Service<
   TaskMedia,
   {
     /**
-     * Resolves all media of the task's body in order, `taskDownloadsMax` at a time; media fetched by an earlier step
-     * are read from the artifact store. Fails as `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model,
-     * as `MEDIA` (4002) when it cannot be fetched, and as `ShareExhausted`, before it fetches anything, when too many
-     * downloads of the user wait.
+     * Resolves all media of the task's body in order, `taskDownloadsMax` at a time. Media fetched by an earlier step
+     * are read from the artifact store. Fails as `FATAL_CLIENT` (code 400) if a medium breaks a rule of the model, and
+     * as `MEDIA` (4002) if it cannot be fetched. Fails as `ShareExhausted`, before fetching anything, if too many of
+     * the user's downloads are waiting.
      */
     readonly resolve: (
       owned: Pick<OwnedTask, "task" | "inputs">,
@@ -59,7 +58,7 @@ export class TaskMedia extends Context.Service<
       const download = yield* makeDownload
       const { mayWait } = yield* MediaFetch
 
-      /** Includes the artifact's id if the medium came from a URL of the client. */
+      /** Includes the artifact's id if the medium came from a client's URL. */
       const resolveOne = Effect.fnUntraced(function* (
         { inputs, task }: Pick<OwnedTask, "task" | "inputs">,
         entry: TaskModel,
@@ -78,7 +77,7 @@ export class TaskMedia extends Context.Service<
       return TaskMedia.of({
         resolve: Effect.fn("TaskMedia.resolve")(function* (owned, entry) {
           if (entry.label === "batch") {
-            // What was prepared for the submit is kept
+            // Keeps what was already prepared for the submit
             return { media: [], file: yield* fileOf(owned.task), inputs: owned.inputs }
           }
           if (entry.label === "response") {
@@ -110,7 +109,7 @@ export class TaskMedia extends Context.Service<
 
 const decodeBatch = Schema.decodeUnknownOption(BatchBody)
 
-/** The file of a batch, which stays until the batch has ended, although its user may have deleted it. */
+/** The input file of a batch. It stays readable until the batch has ended, even if its user has deleted it. */
 const submitFileWith =
   (files: Files["Service"]) =>
   ({ body }: TaskRow): Effect.Effect<SubmitFile, VendorError> =>
@@ -136,18 +135,18 @@ const storeAway = new VendorError({
 
 const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
 
-/** The artifact of a request for a response. */
+/** The artifact that contains the request of a background response. */
 const requestIn = (body: unknown) =>
   Option.flatMap(decodeResponse(body), ({ request }) => referenceIn(request))
 
-/** Whether it is a URL that no earlier step of the task has fetched. */
+/** Whether the medium is a URL that no earlier step of the task has fetched. */
 const isToFetch = ({ inputs }: Pick<OwnedTask, "inputs">, medium: MediaText): boolean =>
   Option.isNone(Option.flatMap(referenceIn(medium.text), decodeId)) &&
   Option.isNone(fetchedIn(inputs, medium))
 
 type FromUrl = Pick<SubmitMedium, "sourceUrl">
 
-/** The artifact that an earlier step fetched and stored. */
+/** The artifact that an earlier step stored for this medium. */
 const fetchedIn = (inputs: StoredInputs, { pointer, text }: MediaText) => {
   const stored = inputs[pointer] ?? ""
   const cut = Option.flatMap(referenceIn(stored), decodeId)
@@ -180,7 +179,7 @@ const readStoredWith = (artifacts: Artifacts["Service"]) =>
       : yield* expired(medium)
   })
 
-/** Fetches, checks and immediately stores a medium, so that its bytes leave memory. */
+/** Fetches and checks a medium, then stores it immediately, so that its bytes do not stay in memory. */
 const makeDownload = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const web = yield* MediaFetch
@@ -209,14 +208,14 @@ const makeDownload = Effect.gen(function* () {
     const row = yield* retryStore(
       artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes: content })
     )
-    // A vendor that reads the URL would also get the bytes after the end of the file
+    // A vendor that reads the URL would also get the bytes after the end of the file, so the artifact is sent instead
     return content.length < bytes.length
       ? { id: referenceTo(row.id), medium: mediumOf(artifacts, row, medium, {}) }
       : { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
   })
 })
 
-/** The medium satisfies the rules of its label, but this model does not accept it. */
+/** The medium satisfies its label's rules, but this model does not accept it. */
 export const mediumNotTaken = "medium_not_taken"
 
 const decodeId = Schema.decodeUnknownOption(ArtifactId)

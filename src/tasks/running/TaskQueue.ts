@@ -1,13 +1,13 @@
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 
-/** Tasks whose next steps are claimed together, oldest due first. ADR 0149. */
+/** Tasks whose next steps are claimed together, the earliest due time first. ADR 0149. */
 export interface TaskQueue {
   readonly name: string
-  /** The time between two claims, over all processes, if the vendor has a rate limit. */
+  /** The minimum time between two claims, over all processes, if the vendor has a rate limit. */
   readonly spacingMillis?: number
 }
 
-/** Submits of a model whose account has not been chosen yet, or that wait for a retry. */
+/** The queue of submits to a model whose account is not chosen yet, or that wait for a retry. */
 export const submitQueue = (of: {
   readonly vendor: string
   readonly model: string
@@ -15,7 +15,7 @@ export const submitQueue = (of: {
   name: `${of.vendor}/${of.model}/submits`
 })
 
-/** Submits or polls under the vendor's rate limit, if it has one. */
+/** The queue of submits or polls under the vendor's rate limit, if it has one. */
 export const ratedQueue = (
   account: VendorAccount,
   act: "submit" | "poll",
@@ -27,15 +27,18 @@ export const ratedQueue = (
     : { name: rate.key, spacingMillis: rate.perMillis / rate.calls }
 }
 
-/** Submits to an account whose outcome is unknown: one list request searches for the jobs of all. ADR 0194. */
+/**
+ * The queue of an account's submits whose outcome is unknown. One list request searches for the jobs of them all.
+ * ADR 0194.
+ */
 export const listQueue = ({ accountId }: VendorAccount): TaskQueue => ({
   name: `${accountId}/lists`,
   spacingMillis: betweenListsMillis
 })
 
-/** Over all processes. */
+/** The minimum time between two list requests, over all processes. */
 export const betweenListsMillis = 5000
 
-/** Polls of an account. */
+/** The queue of an account's polls. */
 export const pollQueue = (account: VendorAccount, upstreamModel: string): TaskQueue =>
   ratedQueue(account, "poll", upstreamModel) ?? { name: `${account.accountId}/polls` }

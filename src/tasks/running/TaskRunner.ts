@@ -21,20 +21,20 @@ import { RunningTasks } from "./RunningTasks.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
 /**
- * Runs one step of a task: from its claim to its end, or until it is due again. ADR 0149,
+ * Runs one step of a task, from its claim until the task ends or is due again. ADR 0149,
  * docs/reference/tasks.md#execution
  */
 export class TaskRunner extends Context.Service<
   TaskRunner,
   {
     /**
-     * Never fails. When it is interrupted or the process drains, it releases the task, so that the next owner
-     * continues at once.
+     * Never fails. If it is interrupted or the process drains, it releases the task, so that the next owner continues
+     * at once.
      */
     readonly step: (owned: Owned) => Effect.Effect<void>
     /**
-     * For a task that was ended from outside: interrupts its step in this process, and asks the vendor to cancel the
-     * job (best effort). Only the process that ended the task calls this, so that the vendor is asked once.
+     * For a task that was ended from outside: interrupts its step in this process and asks the vendor to cancel the job
+     * (best effort). Only the process that ended the task calls this, so the vendor is asked once.
      * docs/reference/tasks.md#cancel
      */
     readonly stop: (id: TaskId) => Effect.Effect<void>
@@ -63,7 +63,7 @@ export class TaskRunner extends Context.Service<
           Effect.suspend(() => release(owned))
         )
       return TaskRunner.of({
-        // The request that created the task has ended: its trace is a link
+        // The request that created the task has ended, so its trace becomes a link
         step: (owned) =>
           isTraced
             ? Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) })
@@ -78,7 +78,8 @@ export class TaskRunner extends Context.Service<
 }
 
 /**
- * The trace of the create. A link needs a span id, but none is stored: the first half of the trace id replaces it.
+ * A link to the trace of the create. A link needs a span id, but none is stored; the first half of the trace id is used
+ * instead.
  */
 const linksOf = ({ task: { traceId } }: Owned): Array<Tracer.SpanLink> =>
   traceId === null
@@ -87,7 +88,7 @@ const linksOf = ({ task: { traceId } }: Owned): Array<Tracer.SpanLink> =>
 
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 
-/** Interrupts the effect at the deadline, after which a task submits nothing. */
+/** Interrupts the effect at the deadline; nothing is submitted after it. */
 const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(DateTime.now, (now): Effect.Effect<A, E | DeadlinePassed, R> => {
     const left = DateTime.distance(now, deadlineAt)
@@ -97,10 +98,10 @@ const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R
       : passed
   })
 
-/** Longer than all queries of a poll together. */
+/** More than all requests of a poll can take together. */
 const farDeadlineMillis = Duration.toMillis(Duration.minutes(5))
 
-/** Runs the step, and returns when the next one is due, if there is one. */
+/** Runs the step and returns when the next one is due, if there is a next one. */
 const makeAdvance = Effect.gen(function* () {
   const batches = yield* BatchOutput
   const completion = yield* TaskCompletion
@@ -109,7 +110,7 @@ const makeAdvance = Effect.gen(function* () {
   const store = yield* TaskStore
   const work = yield* VendorWork
 
-  /** A task that no longer exists, or that this program cannot read, counts as fenced. */
+  /** A task that no longer exists, or that this release cannot read, counts as fenced. */
   const rowOf = (owned: Owned, isWhole = false): Effect.Effect<TaskRow, Fenced> =>
     owned.job === undefined
       ? Effect.succeed(owned.task)
@@ -127,7 +128,7 @@ const makeAdvance = Effect.gen(function* () {
       ? output.persistResults(row, { account, result }, owned.deadlineAt)
       : batches.persist(owned, { account, result: result.batch })
 
-  // A price by figures reads the body, too
+  // A price by usage figures also depends on the body
   const complete = (owned: Owned, job: JobResult) =>
     Effect.flatMap(rowOf(owned, job.result.usage !== undefined), (row) =>
       Effect.flatMap(persist(owned, row, job), (persisted) => {
@@ -141,7 +142,7 @@ const makeAdvance = Effect.gen(function* () {
       })
     )
 
-  /** The results of a batch were paid for: while they cannot be read, it waits for another poll. */
+  /** The results of a batch are paid for, so a batch whose results cannot be read waits for another poll. */
   const readLater = Effect.fnUntraced(function* (owned: Owned, error: VendorError) {
     yield* Effect.logWarning(`The results of task ${owned.task.id} were not read: ${error.message}`)
     const now = yield* DateTime.now
@@ -161,7 +162,7 @@ const makeAdvance = Effect.gen(function* () {
         return Effect.flatMap(fail(owned, deadlinePassed), (ended) =>
           ended ? work.cancel(owned.task.id) : Effect.void
         )
-      // Another process owns the task or has ended it: this step only stops
+      // Another process owns the task or has ended it, so this step just stops
       case "Fenced":
         return Effect.void
       case "VendorError":
@@ -178,11 +179,11 @@ const makeAdvance = Effect.gen(function* () {
 
   const nextOf = (owned: Owned, now: DateTime.Utc) => {
     const { deadlineAt, job, startsAt } = owned
-    // Under a rate limit, a claim may be earlier than its permit
+    // Under a rate limit, a task may be claimed before its permit is valid
     const next = DateTime.isGreaterThan(startsAt, now)
       ? Effect.delay(work.next(owned), DateTime.distance(now, startsAt))
       : work.next(owned)
-    // A poll ends by itself long before that
+    // A poll ends by itself long before a deadline that is far away, so it needs no timer
     const left = DateTime.toEpochMillis(deadlineAt) - DateTime.toEpochMillis(now)
     return left > farDeadlineMillis && job !== undefined ? next : before(deadlineAt, next)
   }
@@ -199,7 +200,7 @@ const makeAdvance = Effect.gen(function* () {
           (error) => readLater(owned, error)
         )
 
-  // No generator and no unused closures for a poll: they would stay in memory as long as the poll. ADR 0149
+  // Avoids a generator and unused closures, which would stay in memory for the whole poll. ADR 0149
   return (owned: Owned): Effect.Effect<void> =>
     Effect.flatMap(DateTime.now, (now) => nextOf(owned, now)).pipe(
       Effect.flatMap((next) => endStep(owned, next)),
@@ -213,13 +214,13 @@ const makeAdvance = Effect.gen(function* () {
     )
 })
 
-/** Of a response or a batch that ended before it was complete, and is charged for what it has used. */
+/** The error of a response or a batch that ended early and is charged for what it used. */
 const errorOf = ({ result: { batch, tokens } }: JobResult): TaskError | undefined => {
   if (tokens?.end === "cancelled" || batch?.status === "cancelled") return cancelledByOwner
   return batch?.status === "expired" ? deadlinePassed : undefined
 }
 
-/** docs/reference/errors.md#task-error-codes */
+/** The error of a task that did not finish before its deadline. docs/reference/errors.md#task-error-codes */
 const deadlinePassed: TaskError = {
   code: 4005,
   title: "Deadline Passed",

@@ -13,29 +13,30 @@ import type { Owned } from "./OwnedTask.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskRunner } from "./TaskRunner.ts"
 
-/** Most tasks of one claim: a statement returns them with their bodies. */
+/** The maximum number of tasks in one claim, whose statement returns them with their bodies. */
 const claimMax = 100
 
 /**
- * While tasks wait, the first heartbeat after this time scans for tasks that other processes left: after 5 s at most.
+ * While tasks wait, the first heartbeat after this time scans for tasks that other processes left behind, so after 5 s
+ * at most.
  */
-const lookMillis = 3000
+const rescanMillis = 3000
 
 /**
- * Tasks that fall due within this time are claimed together; the time grows with the size of the last claim. In real
- * time, because it only saves work.
+ * Tasks that become due within this time are claimed together. The time grows with the size of the last claim. It is
+ * measured in real time, not by `Clock`, because it only saves work.
  */
 const gatherMillis = (claimed: number): number => Math.min(25, 5 + claimed)
 
 /**
- * How long running steps may continue when the process ends. If a submit takes longer, the next owner of its task
- * finds no record of its outcome.
+ * How long running steps may continue when the process ends. If a submit takes longer, the next owner of its task finds
+ * no record of its outcome.
  */
 const closeTimeout = Duration.millis(500)
 
 /**
- * Claims due tasks and runs their steps, each in its own fiber. The fiber has the context of this layer and
- * nothing of the request that created the task. ADR 0149.
+ * Claims due tasks and runs each step in its own fiber. The fiber has the context of this layer, and nothing of the
+ * request that created the task. ADR 0149.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -50,7 +51,7 @@ export const layer = Layer.effectDiscard(
     const begin = (owned: Owned) => {
       fork(runner.step(owned), () => {
         inbox.count(owned.queue, -1)
-        // Its queue was full and may have due tasks
+        // The queue was at capacity and may have more due tasks
         if (inbox.capacity(owned.queue) === 1) inbox.wake()
       })
     }
@@ -65,10 +66,10 @@ export const layer = Layer.effectDiscard(
     let scannedAt = Number.NEGATIVE_INFINITY
     const clock = yield* Clock.Clock
     process.onWaiting(() => {
-      if (Math.abs(clock.currentTimeMillisUnsafe() - scannedAt) >= lookMillis) inbox.wake()
+      if (Math.abs(clock.currentTimeMillisUnsafe() - scannedAt) >= rescanMillis) inbox.wake()
     })
 
-    /** Returns when to scan again. */
+    /** Claims due tasks; returns when to scan again. */
     const scan = Effect.gen(function* () {
       claimed = 0
       // Other processes take the due tasks
@@ -93,7 +94,7 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-/** Leaves at least `millis` between scans. */
+/** Waits so that scans are at least `millis` apart. */
 const makeRest = (millis: () => number): Effect.Effect<void> => {
   let restedAt = Number.NEGATIVE_INFINITY
   return Effect.callback((resume) => {
@@ -107,7 +108,7 @@ const makeRest = (millis: () => number): Effect.Effect<void> => {
   })
 }
 
-/** Runs at the start, when a process has died, and when a stopping process hands over its tasks. */
+/** Runs at start-up, when a process has died, and when a stopping process hands over its tasks. */
 const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
   claimShare: Effect.Effect<void, E, R>
 ) {
@@ -125,12 +126,12 @@ const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
   )
 })
 
-/** Most tasks of one earlier owner that one process takes over at once; the rescue frees the rest. */
+/** The maximum number of tasks of one previous owner that a process takes over at once. The rescue frees the rest. */
 const shareMax = 5000
 
 /**
- * `claimDue` claims as many due tasks in all queues as this process has capacity for, and returns when the next task
- * is due. `claimShare` claims this process's share of the tasks that others have left. ADR 0020.
+ * `claimDue` claims due tasks of all queues up to this process's capacity, and returns when the next task is due.
+ * `claimShare` claims this process's share of the tasks that other processes have left. ADR 0020.
  */
 const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   const drain = yield* Drain
@@ -143,7 +144,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     for (;;) {
       const limit = Math.min(claimMax, inbox.capacity(queue))
       if (limit <= 0) return inbox.setBehind(queue, true)
-      // Tasks claimed before are released and due again
+      // The tasks claimed so far are released and become due again
       if (drain.isDraining()) return
       const now = yield* DateTime.now
       const claimed = yield* store.claim({ queue, limit, owner: id, now })
@@ -152,7 +153,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     }
   })
 
-  /** A full queue is scanned again when it has capacity. */
+  /** The queues that have due tasks and capacity. A full queue is scanned again once it has capacity. */
   const open = Effect.gen(function* () {
     const queues = yield* store.queues(yield* DateTime.now)
     return queues.filter(({ queue }) => inbox.capacity(queue) > 0)
@@ -166,7 +167,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
     yield* eachToItsEnd(due, ({ queue }) => claimFrom(queue))
-    // The next scan finds the tasks due then
+    // More tasks may be due: scan again now
     return DateTime.toEpochMillis(now)
   })
 
@@ -192,7 +193,9 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
   return { claimDue, claimShare }
 })
 
-/** Runs several at once. If one fails, the others continue, because an interrupted claim may have been committed. */
+/**
+ * Runs several claims at once. If one fails, the others continue, because an interrupted claim may have been committed.
+ */
 const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
   queues: ReadonlyArray<A>,
   run: (queue: A) => Effect.Effect<void, E, R>
@@ -204,5 +207,5 @@ const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
   if (failed !== undefined) return yield* Effect.failCause(failed.cause)
 })
 
-/** Most queues from which tasks are claimed at once. */
+/** The maximum number of queues from which tasks are claimed at once. */
 const claimsMax = 4

@@ -10,7 +10,7 @@ import { encodeCandidates } from "../../domain/task/Candidate.ts"
 import { endWithin } from "../../process/SlotArray.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "../TaskStore.ts"
 
-/** Ends of polls are written together; the more there are, the longer they wait for each other. */
+/** Ends of polls are written in groups. The more of them there are, the longer they are gathered. */
 const gathered = {
   itemsMax: 512,
   runsMax: 1,
@@ -19,7 +19,7 @@ const gathered = {
   intervalMillisPerItem: 1
 } as const
 
-/** Limit of the last write, at the end of the process. */
+/** The time limit of the last write when the process ends. */
 const lastWriteMillis = 500
 
 interface PollEnd {
@@ -31,13 +31,13 @@ const Row = Schema.Struct({ n: Schema.Int })
 const Begun = Schema.Struct({ n: Schema.Int, advance: Schema.Finite })
 const isWritten = (row: typeof Row.Type | undefined): boolean => row !== undefined
 
-/** The writes of steps: writes that arrive together are committed together. */
+/** The writes of steps. Writes that arrive together share a commit. */
 export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const clock = yield* DatabaseClock
   const begin = yield* Batcher.make({
     ...groupCommit,
     run: Effect.fnUntraced(function* (starts: ReadonlyArray<AttemptStart>) {
-      // The same for all, because they belong to this process
+      // All starts have the same progress, because they belong to this process
       const progress = starts[0]?.progress
       const at = Option.getOrNull(Option.map(yield* clock.asParameter, toDate))
       const rows = yield* sql`
@@ -69,7 +69,7 @@ export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
         Effect.tap(Effect.sync(() => polls.forEach(({ written }) => written())))
       )
   })
-  // Tasks whose end was not written are claimed once this process is known to have ended
+  // If the last write fails, the tasks are claimed once this process is known to have ended
   yield* Effect.addFinalizer(() => endWithin(endPoll.settled, lastWriteMillis))
   return {
     beginAttempt: begin.call,

@@ -7,17 +7,17 @@ import { EndpointActors } from "../../webhooks/EndpointActors.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
 /**
- * Checks for a task whose step is in hand, doubling the wait each time; after these the scheduler's own scan finds
- * it.
+ * Rechecks a task whose step is in hand, doubling the wait each time. After the last recheck the scheduler's own scan
+ * finds the task.
  */
-const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
+const rechecks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
 
-/** Most endpoints that hints notify concurrently. */
+/** The maximum number of endpoints that hints notify concurrently. */
 const hintedMax = 8
 
 const isEndpointId = Schema.is(EndpointId)
 
-/** Puts tasks into the inbox of the `TaskScheduler` and sends messages to the actors of endpoints. */
+/** Puts tasks into the `TaskScheduler`'s inbox and sends messages to the actors of endpoints. */
 export const layer = Layer.effect(
   WorkNotifier,
   Effect.gen(function* () {
@@ -27,14 +27,14 @@ export const layer = Layer.effect(
     const fork = yield* makeFiberSlots()
     const wake = Effect.sync(() => inbox.wake())
     hints.subscribe("run", () => inbox.wake())
-    // Thousands come at once after the death of a process, and each actor opens with a statement
+    // When a process dies, thousands of hints arrive at once, and each actor starts with a statement
     const hinted = yield* Semaphore.make(hintedMax)
     hints.subscribe("endpoint", (id) => {
       if (isEndpointId(id)) fork(hinted.withPermit(endpoints.notify([id])))
     })
     return WorkNotifier.of({
       notifyDue: (when) =>
-        when === "now" ? wake : Effect.sync(() => fork(Effect.repeat(wake, looks))),
+        when === "now" ? wake : Effect.sync(() => fork(Effect.repeat(wake, rechecks))),
       stopTask: (id) =>
         Effect.sync(() => {
           hints.publishUnsafe("stop", id)

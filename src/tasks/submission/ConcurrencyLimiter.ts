@@ -9,7 +9,7 @@ import { TaskInbox } from "../running/TaskInbox.ts"
 import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
 import type { SlotQueueState, SlotRequest } from "./ConcurrencySlotStore.ts"
 
-/** A limit, and the account to which a task with a slot is submitted. */
+/** A concurrency limit, and the account to which a task with a slot is submitted. */
 export interface AccountLimit extends SlotLimit {
   readonly accountId: string
 }
@@ -19,7 +19,7 @@ interface Take {
   readonly limit: AccountLimit
 }
 
-/** Most tasks to which one statement gives slots. */
+/** The maximum number of slots that one statement gives out. */
 const slotsPerTakeMax = 100
 
 /**
@@ -29,10 +29,7 @@ const slotsPerTakeMax = 100
 export class ConcurrencyLimiter extends Context.Service<
   ConcurrencyLimiter,
   {
-    /**
-     * Takes a slot of the account; returns whether the task got one. If not, the task is no longer in hand and waits
-     * in the store for a slot.
-     */
+    /** Takes a slot of the account. A task that gets none is no longer in hand: it waits in the store for a slot. */
     readonly take: (
       request: SlotRequest,
       limit: AccountLimit
@@ -40,7 +37,7 @@ export class ConcurrencyLimiter extends Context.Service<
     /** Announces that slots may be free, because a task has ended or its submit was refused. */
     readonly notifyReleased: Effect.Effect<void>
     /**
-     * Gives free slots to waiting tasks, if there may be any; returns whether tasks still wait. In that case call it
+     * Gives free slots to waiting tasks, if there may be any, and returns whether tasks still wait. If so, call it
      * again later, because processes do not notify each other of released slots.
      */
     readonly serve: Effect.Effect<boolean, StoreUnavailable>
@@ -53,7 +50,7 @@ export class ConcurrencyLimiter extends Context.Service<
     Effect.gen(function* () {
       const inbox = yield* TaskInbox
       const store = yield* ConcurrencySlotStore
-      /** Whether tasks wait for slots, as far as this process knows. */
+      /** Whether tasks are waiting for slots, as far as this process knows. */
       let areWaiting = false
       let joined = false
       let servedAt = Number.NEGATIVE_INFINITY
@@ -92,13 +89,13 @@ export class ConcurrencyLimiter extends Context.Service<
         serve: Effect.gen(function* () {
           const now = yield* DateTime.now
           const millis = DateTime.toEpochMillis(now)
-          // A dead process may have left waiting tasks, so every process checks from time to time
+          // A dead process may have left waiting tasks, so every process checks at intervals
           const isLongAgo = Math.abs(millis - servedAt) >= slotServeSecondsMax * 1000
           if (!areWaiting && !isLongAgo) return false
           servedAt = millis
           joined = false
           const { limits } = yield* store.serve(now)
-          // A task that began to wait during the statement may not be counted
+          // A task that began to wait while the statement ran may not be counted
           areWaiting = limits > 0 || joined
           return areWaiting
         }),

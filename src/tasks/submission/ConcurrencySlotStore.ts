@@ -12,19 +12,19 @@ import type { StoredInputs } from "../running/OwnedTask.ts"
 export interface SlotRequest {
   readonly taskId: TaskId
   readonly epoch: number
-  /** Kept for the next step if the task has to wait. */
+  /** The fetched media, kept for the next step if the task has to wait. */
   readonly inputs: StoredInputs
 }
 
-/** Asks for slots of one limit. */
+/** Requests for slots of one limit. */
 export interface TakeSlots extends SlotLimit {
-  /** The account to which the tasks are submitted when they have a slot. */
+  /** The account to which a task is submitted once it has a slot. */
   readonly accountId: string
   readonly requests: ReadonlyArray<SlotRequest>
   readonly now: DateTime.Utc
 }
 
-/** The number of tasks of one limit, over all processes. */
+/** The tasks that hold or wait for slots of one limit, over all processes. */
 export const SlotQueueState = Schema.Struct({
   line: Schema.String,
   held: Schema.Int,
@@ -38,16 +38,16 @@ export type TakenSlot = typeof Taken.Type
 const Served = Schema.Struct({ given: Schema.Int, limits: Schema.Int })
 export type ServedSlots = typeof Served.Type
 
-/** Slots for jobs at a vendor, shared by all processes: columns of `runs`. ADR 0108. */
+/** Slots for concurrent jobs at a vendor, shared by all processes; they are columns of `runs`. ADR 0108. */
 export class ConcurrencySlotStore extends Context.Service<
   ConcurrencySlotStore,
   {
     /**
-     * Gives slots, oldest task first. A task without a slot waits without an owner until it gets one; a task that is
-     * being ended is not in the result.
+     * Gives slots to tasks, the oldest first. A task that gets none waits without an owner until it does. The result
+     * omits tasks that are being ended.
      */
     readonly take: (request: TakeSlots) => Effect.Effect<ReadonlyArray<TakenSlot>, StoreUnavailable>
-    /** Gives free slots to waiting tasks, and makes these due. */
+    /** Gives free slots to waiting tasks and makes those tasks due. */
     readonly serve: (now: DateTime.Utc) => Effect.Effect<ServedSlots, StoreUnavailable>
     readonly queues: Effect.Effect<ReadonlyArray<SlotQueueState>, StoreUnavailable>
   }

@@ -2,8 +2,8 @@ import { Option, Schema } from "effect"
 import type { Handle, ResultItem, VendorResult } from "../../vendors/VendorClient.ts"
 
 /**
- * The result of a blocking call, recorded instead of a handle before it is processed: a process that takes over the
- * task continues from here and does not submit again.
+ * The result of a blocking call, stored in place of a handle before it is processed. A process that takes over the task
+ * continues from it and does not submit again.
  */
 const DoneHandle = Schema.Struct({
   done: Schema.Array(
@@ -21,11 +21,11 @@ const DoneHandle = Schema.Struct({
 
 const decodeDone = Schema.decodeUnknownOption(DoneHandle)
 
-/** The result recorded instead of a handle. Checked by every poll, although few have one. */
+/** The result stored in place of a handle. Every poll checks for one, although few tasks have one. */
 export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
   "done" in handle ? Option.map(decodeDone(handle), ({ done }) => ({ items: done })) : Option.none()
 
-/** Items without bytes: bytes are stored first. */
+/** The items contain no bytes: these are put into the artifact store first. */
 export const doneHandle = (
   items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>
 ): Handle => ({

@@ -6,16 +6,16 @@ import type { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts
 import { submitQueue } from "../running/TaskQueue.ts"
 import type { NextStep, Pass } from "../TaskStore.ts"
 
-/** How the task of an alias continues with its next model. Both parts are written in one transaction. */
+/** How an alias's task continues with its next model. Both parts are written in one transaction. */
 export interface PassedOn {
   readonly next: NextStep
   readonly pass: Pass
 }
 
 /**
- * The failures of a submit after which nothing can have been bought, so that another model may be tried. Excluded are
- * refusals of the request itself (`CONTENT`, `FATAL_CLIENT`, `MEDIA`: a refusal unknown to the adapter may concern
- * the content), and every unknown outcome. docs/reference/aliases.md#when-the-next-model-is-tried
+ * The failures after which a submit certainly bought nothing, so that another model may be tried. Not included:
+ * refusals of the request itself (`CONTENT`, `FATAL_CLIENT`, `MEDIA`; a refusal that the adapter does not recognize may
+ * also concern the content) and every unknown outcome. docs/reference/aliases.md#when-the-next-model-is-tried
  */
 const reasons: { readonly [kind in VendorErrorClass]?: SkipReason } = {
   RATE_LIMITED: "rate_limited",
@@ -24,7 +24,7 @@ const reasons: { readonly [kind in VendorErrorClass]?: SkipReason } = {
   GONE: "model_gone"
 }
 
-/** The reasons for which no account can take the submit, before anything is sent. */
+/** The reasons why no account can take a submit, known before anything is sent. */
 const reasonsBefore: { readonly [kind in VendorErrorClass]?: SkipReason } = {
   RATE_LIMITED: "rate_limited",
   RETRYABLE: "circuit_open",
@@ -33,7 +33,7 @@ const reasonsBefore: { readonly [kind in VendorErrorClass]?: SkipReason } = {
 
 export const skipReasonOf = ({ class: kind, httpStatus }: VendorError): SkipReason | undefined => {
   const isOfAccount = kind === "OPERATOR" || kind === "GONE"
-  // Without an HTTP status this may be the failure of a job that was accepted
+  // Without an HTTP status, this may be the failure of a job that was accepted
   return isOfAccount && httpStatus === undefined ? undefined : reasons[kind]
 }
 
@@ -41,8 +41,8 @@ export const skipReasonBefore = ({ class: kind }: VendorError): SkipReason | und
   reasonsBefore[kind]
 
 /**
- * Moves the task to its next model and records why the previous one was skipped; `None` if that was the last one.
- * `attempt` is the refused submit. Media by URL are fetched again, to check them against the rules of the next model.
+ * Moves the task to its next model and records why the previous one was skipped. `None`: there is no next model.
+ * `attempt` is the refused submit. Media by URL are fetched again, because the next model's rules may differ.
  */
 export const passOn = (
   task: TaskRow,
@@ -68,7 +68,7 @@ export const passOn = (
   })
 }
 
-/** The same after a refused submit, if nothing can have been bought. */
+/** The same after a refused submit, provided that nothing can have been bought. */
 export const passAfter = (
   task: TaskRow,
   error: VendorError,
@@ -80,6 +80,6 @@ export const passAfter = (
     : Effect.map(DateTime.now, (now) => passOn(task, reason, now, attempt))
 }
 
-/** Whether a submit belonged to a skipped model: the next submit is the first of its model. */
+/** Whether a submit went to a model that has since been skipped. The next submit is then the first to its model. */
 export const isOfSkipped = ({ candidates }: TaskRow, attempt: number): boolean =>
   candidates?.some(({ skipped }) => skipped?.attempt === attempt) === true

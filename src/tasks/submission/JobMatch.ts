@@ -5,21 +5,21 @@ import type { Likeness, ListedJob, SubmitRequest } from "../../vendors/VendorCli
 /** A submit that may have bought a job, because its outcome is unknown. Times in milliseconds. */
 export interface Claimant {
   readonly taskId: TaskId
-  /** The job, if there is one, was created in this interval, by the gateway's clocks. */
+  /** The job, if there is one, was created in this interval of the gateway's clock. */
   readonly from: number
   readonly until: number
-  /** Unknown for a task that was erased or whose model has left the catalog. */
+  /** `None` if the task was erased or its model has left the catalog. */
   readonly request: Option.Option<SubmitRequest>
-  /** Whether its task waits for the job. Other submits are only possible owners of a job. */
+  /** Whether the task waits for the job. Other submits matter only as possible owners of a job. */
   readonly isWaiting: boolean
   /**
-   * Its submit began before the store was restored: a job that shows no request may belong to a task that the store
-   * has lost.
+   * The submit began before the store was restored. A job whose listing does not show its request may then belong to a
+   * task that the store has lost.
    */
   readonly isOfLostTime: boolean
 }
 
-/** A listed job without an owner, and the task of its callback URL if the list shows it. */
+/** A listed job that belongs to no known task, with the task named by its callback URL if the list shows it. */
 export interface FreeJob {
   readonly job: ListedJob
   readonly calls: Option.Option<TaskId>
@@ -28,7 +28,7 @@ export interface FreeJob {
 /** The assumed maximum difference between the vendor's clock and the gateway's. */
 export const skewMillis = 10_000
 
-/** A job may belong to another submit even if the clocks differ by more. */
+/** Allows for a larger clock difference when judging whether a job may belong to another submit. */
 const rivalSkewMillis = 60_000
 
 const isWithin = ({ from, until }: Claimant, { job }: FreeJob, slack: number): boolean =>
@@ -47,7 +47,7 @@ export const candidatesOf = (
 ): ReadonlyArray<FreeJob> =>
   free.filter((it) => isWithin(claimant, it, skewMillis) && likeness(claimant, it) !== "other")
 
-/** The same, by the id of the claimant's task. */
+/** Looks the claimant up by its task's id; a task without one has no candidates. */
 export const candidatesFor =
   (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
   (id: TaskId): ReadonlyArray<FreeJob> => {
@@ -56,8 +56,9 @@ export const candidatesFor =
   }
 
 /**
- * The job of each waiting claimant, if it is certain: it is the only job without an owner that shows the request, and
- * it cannot belong to another claimant. A job that shows nothing is used if it is the only one. ADR 0194.
+ * The job of each waiting claimant, where it is certain: the job has no owner, it is the only one that shows the
+ * claimant's request, and it cannot belong to another claimant. A job that shows no request is used if it is the only
+ * one. ADR 0194.
  */
 export const certainJobs = (
   claimants: ReadonlyArray<Claimant>,

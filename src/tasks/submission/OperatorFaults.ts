@@ -9,26 +9,26 @@ import { VendorFaultStore } from "./VendorFaultStore.ts"
 import type { LastFault } from "./VendorFaultStore.ts"
 
 /**
- * Faults of the service's own vendor accounts. Each is logged once for the operator and counted, and
- * stays open for a minute in all processes: creates are refused, so that no money is held for a job
- * that cannot be submitted. ADR 0083.
+ * Tracks refusals of the service's own vendor accounts. Each fault is logged for the operator, counted, and stays open
+ * for a minute in all processes. Meanwhile creates are refused, so that no money is held for a job that cannot be
+ * submitted. ADR 0083.
  */
 export class OperatorFaults extends Context.Service<
   OperatorFaults,
   {
-    /** The vendor refused the service itself: opens the fault. */
+    /** Opens the fault: the vendor refused the service's account. */
     readonly report: (
       accountId: string,
       upstreamModel: string,
       error: VendorError
     ) => Effect.Effect<void>
-    /** The vendor accepted a job of this model from this account: closes the fault. */
+    /** Closes the fault: the vendor accepted a job of this model from this account. */
     readonly clear: (accountId: string, upstreamModel: string) => Effect.Effect<void>
-    /** Of all processes, including closed faults. */
+    /** The last faults of all processes, including closed ones. */
     readonly last: Effect.Effect<ReadonlyArray<LastFault>, StoreUnavailable>
-    /** From memory, without a statement: creates check it first. */
+    /** Whether any fault is open. Reads memory only, so every create can check it first. */
     readonly hasOpen: () => boolean
-    /** How much longer creates of this model are refused, if they are. */
+    /** How much longer creates of this model are refused; `None` if they are not. */
     readonly remaining: (
       accountId: string,
       upstreamModel: string
@@ -107,7 +107,7 @@ const refreshEvery = Duration.seconds(5)
 const modelKey = (accountId: string, upstreamModel: string): string =>
   `${accountId}/${upstreamModel}`
 
-/** A fault of a key or a bill concerns all models of the account; any other fault only one model. */
+/** A fault of the key or of billing concerns all models of the account; any other fault concerns one model. */
 const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): OperatorFaultCause => {
   if (kind === "GONE") return "gone_model"
   return isMissing({ vendorCode }) ||
@@ -154,6 +154,6 @@ const logLine = (
   ].join(" ")
 }
 
-/** While the store is unavailable, only this process knows the fault. */
+/** If the store is unavailable, the fault is known only to this process. */
 const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
   Effect.catch(work, (error) => Effect.logWarning("Sharing open vendor faults failed", error))

@@ -30,7 +30,7 @@ import { makeSubmitMemory } from "./SubmitMemory.ts"
 import { requestOf } from "./TaskEntry.ts"
 import { failureText } from "./VendorFailure.ts"
 
-/** Another process owns the task, or it has ended: this process may no longer write or submit anything. */
+/** Another process owns the task, or it has ended: this process may not write or submit anything more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
 
 /** A job to submit, with its task, model, account and attempt number. */
@@ -39,16 +39,16 @@ export interface Submission {
   readonly entry: TaskModel
   readonly account: VendorAccount
   readonly media: ReadonlyArray<SubmitMedium>
-  /** Artifacts of the media, for a later submit. */
+  /** Artifacts of the fetched media, kept for a later submit. */
   readonly inputs: StoredInputs
-  /** Of a batch. */
+  /** The input file of a batch, and what was prepared from it. */
   readonly more?: Pick<SubmitRequest, "file" | "prepared">
   readonly n: number
 }
 
 /**
- * The outcome of a submit: the task waits for its job (`Accepted`), for another submit or for its job to be found
- * (both `Refused`), or for the submit of its next model (`Passed`), or a blocking call has returned the result
+ * The outcome of a submit. The task waits for its job (`Accepted`), for another submit or for the search for its job
+ * (both `Refused`), or for the submit to its next model (`Passed`); or a blocking call has returned the result
  * (`Done`).
  */
 export type SubmitOutcome =
@@ -57,18 +57,20 @@ export type SubmitOutcome =
   | { readonly _tag: "Passed"; readonly until: DateTime.Utc; readonly error: VendorError }
   | { readonly _tag: "Done"; readonly result: VendorResult }
 
-/** Submits of one task, counting those that the vendor refused as retryable or rate-limited. */
+/** The maximum number of submits of a task, including those that the vendor refused as retryable or rate-limited. */
 const submitsMax = 6
 
 /**
- * Pays for a job at most once: the attempt is committed before the submit, the handle right after, and
- * only a refusal that certainly started no job is submitted again.
- * docs/reference/vendors.md#paid-submit-protocol
+ * Buys a job at most once. The attempt is committed before the submit and the handle right after it, and a submit is
+ * repeated only after a refusal that certainly started no job. docs/reference/vendors.md#paid-submit-protocol
  */
 export class PaidSubmit extends Context.Service<
   PaidSubmit,
   {
-    /** `ShareExhausted`: nothing was begun, because too many submits of the user wait for memory for their media. */
+    /**
+     * Fails as `ShareExhausted`, before beginning an attempt, if too many of the user's submits wait for memory for
+     * their media.
+     */
     readonly submit: (
       submission: Submission
     ) => Effect.Effect<SubmitOutcome, VendorError | Fenced | ShareExhausted>
@@ -101,9 +103,9 @@ export class PaidSubmit extends Context.Service<
       return PaidSubmit.of({
         record,
         /**
-         * Uninterruptible from the statement that begins the attempt to the record of the response,
-         * except for the wait while the store is unavailable: no paid job is lost, and no attempt
-         * that was not sent becomes ambiguous.
+         * Uninterruptible from the statement that begins the attempt until the response is recorded, so that no paid
+         * job is lost. Only the wait for an unavailable store can be interrupted, so that an attempt that was never
+         * sent does not become ambiguous.
          */
         submit: (submission) =>
           memory.within(submission)(
@@ -122,7 +124,7 @@ export class PaidSubmit extends Context.Service<
   )
 }
 
-/** Records the outcome of a submit, and releases the task if it has to wait, in one statement. */
+/** Records the outcome of a submit and, if the task has to wait, releases it in the same statement. */
 const makeRecording = Effect.gen(function* () {
   const output = yield* TaskOutput
   const store = yield* TaskStore
@@ -164,7 +166,7 @@ const makeRecording = Effect.gen(function* () {
       return { _tag: "Accepted", until } as const
     }),
 
-    /** The result is recorded instead of a handle; the owner continues with it. */
+    /** Records the result in place of a handle; the owner then continues with it. */
     done: Effect.fnUntraced(function* ({ n, owned }: Submission, result: VendorResult) {
       const items = yield* output.persistInline(owned.task, result, owned.deadlineAt)
       yield* record(owned, { n, state: "submitted", handle: doneHandle(items), failure: null })
@@ -195,7 +197,7 @@ const makeRecording = Effect.gen(function* () {
   }
 })
 
-/** The task's request, with the callback URL for a vendor that calls when the job has ended. */
+/** The request of a submit, with a callback URL if the vendor sends callbacks when jobs end. */
 const submitRequestWith =
   (callbacks: Callbacks["Service"]) =>
   ({ account, entry, media, more, owned: { task } }: Submission): SubmitRequest => {
@@ -229,10 +231,7 @@ const beginWith = (
     yield* changes.notify(owned.task.id)
   })
 
-/**
- * The task was cancelled during its submit: only this process knows the
- * handle and can cancel the job.
- */
+/** The task was cancelled during its submit. Only this process knows the handle, so only it can cancel the job. */
 const cancelIfEndedWith =
   (store: TaskStore["Service"]) =>
   (account: VendorAccount, handle: Handle, { task }: OwnedTask): Effect.Effect<void> =>
@@ -242,10 +241,10 @@ const cancelIfEndedWith =
         : Effect.void
     )
 
-/** Cancelling upstream is best effort: no caller waits longer than this. */
+/** Cancelling at the vendor is best effort, and no caller waits longer than this for it. */
 const cancelTimeout = Duration.seconds(10)
 
-/** Asks a vendor to cancel the job of a task that has ended. Best effort: it may be too late. */
+/** Asks a vendor to cancel the job of a task that has ended. Best effort: the job may have ended, too. */
 export const cancelJob = (account: VendorAccount, handle: Handle) =>
   Effect.interruptible(account.cancel(handle)).pipe(
     Effect.timeout(cancelTimeout),
@@ -253,28 +252,30 @@ export const cancelJob = (account: VendorAccount, handle: Handle) =>
     Effect.asVoid
   )
 
-/** Whether a retry is safe: no job was started, or a poll failed. */
+/** Whether a retry is safe, because no job was started or only a poll failed. */
 export const isTransient = (error: VendorError): boolean =>
   error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
 
 /**
- * Whether the task is submitted again after this failure of its submit `n`, in this process or in a later owner. A
- * medium that the vendor could not fetch is submitted once more.
+ * Whether the task is submitted again, by this process or a later owner, after its submit `n` failed like this. After a
+ * medium that the vendor could not fetch there is one more submit.
  */
 export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
 
-/** The next submit after this failure, if there is one: to any account, and without a slot until then. */
+/**
+ * The next submit after this failure, if there is one. It may go to any account, and the task holds no slot until then.
+ */
 const nextSubmit = ({ entry, inputs, n, owned }: Submission, error: VendorError) =>
   Effect.map(DateTime.now, (now): Option.Option<NextStep> => {
     const dueAt = DateTime.add(now, { milliseconds: waitOf(error, n) })
-    // A wait of hours (a daily quota) would end only at the task's deadline
+    // After a wait of hours (a daily quota), the task would only reach its deadline
     const isInTime = DateTime.isLessThan(dueAt, owned.deadlineAt)
     return isSubmittedAgain(error, n) && isInTime
       ? Option.some({ dueAt, queue: submitQueue(entry), inputs })
       : Option.none()
   })
 
-/** Milliseconds between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
+/** Milliseconds until the next submit: 1, 2, 4 … seconds, or as long as the vendor asked for. */
 const waitOf = (error: VendorError, n: number): number =>
   error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (n - 1))

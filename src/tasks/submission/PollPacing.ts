@@ -8,7 +8,7 @@ import { pollQueue } from "../running/TaskQueue.ts"
 import { PollPacingStore } from "./PollPacingStore.ts"
 import { PollShares } from "./PollShares.ts"
 
-/** A job at its vendor, and the wait that the vendor or the age of the job asks for. */
+/** A submitted job, and the wait that the vendor asked for or that follows from the job's age. */
 export interface PolledJob {
   readonly account: VendorAccount
   readonly upstreamModel: string
@@ -16,14 +16,14 @@ export interface PolledJob {
   readonly after: Duration.Duration
 }
 
-/** When a job is polled next. docs/reference/vendors.md#poll-interval, ADR 0195. */
+/** Decides when a job is polled next. docs/reference/vendors.md#poll-interval, ADR 0195. */
 export class PollPacing extends Context.Service<
   PollPacing,
   {
     /** The first poll of a job that was just submitted. */
     readonly first: (job: PolledJob) => Effect.Effect<DateTime.Utc>
     readonly next: (job: PolledJob) => Effect.Effect<DateTime.Utc>
-    /** Call when the job has ended. */
+    /** Call this when the job has ended. */
     readonly ended: (job: Omit<PolledJob, "after">) => void
   }
 >()("gateway/tasks/submission/PollPacing") {
@@ -94,13 +94,16 @@ export class PollPacing extends Context.Service<
 
 const longestMillis = Duration.toMillis(pollIntervalMax)
 
-/** The jobs of other processes are counted at this interval; counting takes at most a hundredth of the time. */
+/**
+ * The interval at which the jobs of other processes are counted. It grows so that counting takes at most one percent of
+ * the time.
+ */
 const readMillis = 10_000
 const readShare = 100
 
-/** A vendor that called within this time is expected to call. */
+/** A vendor that sent a callback within this time is expected to send more. */
 const calledMillis = 120_000
 
-/** Without the store the previous counts are used. */
+/** While the store is unavailable, the previous counts are used. */
 const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
   Effect.catch(work, (error) => Effect.logDebug("Counting jobs at a vendor failed", error))

@@ -8,7 +8,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 const Waiting = Schema.Struct({ userId: UserId, jobs: Schema.Int })
 const Called = Schema.Struct({ calledAt: Time })
 
-/** The data that determines the pace of polls, over all processes. */
+/** The data that determine the pace of polls, over all processes. */
 export class PollPacingStore extends Context.Service<
   PollPacingStore,
   {
@@ -16,7 +16,7 @@ export class PollPacingStore extends Context.Service<
     readonly waiting: (
       queue: string
     ) => Effect.Effect<ReadonlyArray<typeof Waiting.Type>, StoreUnavailable>
-    /** When the vendor last called for a job of the account; Unix milliseconds. */
+    /** When the vendor last sent a callback for a job of the account, in Unix milliseconds. */
     readonly calledAt: (accountId: string) => Effect.Effect<Option.Option<number>, StoreUnavailable>
   }
 >()("gateway/tasks/submission/PollPacingStore") {

@@ -1,9 +1,9 @@
 import type { UserId } from "../../domain/Ids.ts"
 
-/** The rest is left for lists, cancels and users with few jobs. */
+/** The part of the rate that polls use. The rest is for lists, cancels and users with few jobs. */
 const sharedPart = 0.95
 
-/** The polls per second that each user may make when all jobs together would exceed the rate. */
+/** The polls per second that each user may make if all jobs together would exceed the rate. */
 export const levelOf = (jobs: Iterable<number>, perSecond: number): number => {
   const demands = Array.from(jobs, (count) => count / naturalSeconds).sort((a, b) => a - b)
   let left = perSecond * sharedPart
@@ -15,15 +15,15 @@ export const levelOf = (jobs: Iterable<number>, perSecond: number): number => {
   return Number.POSITIVE_INFINITY
 }
 
-/** The shortest interval of a job. */
+/** The interval between polls of a job when the rate is not exceeded. */
 const naturalSeconds = 2.5
 
-/** A level is recomputed after this time, or when the number of jobs has changed by a twentieth. */
+/** The level is recomputed after this time, or when the number of jobs has changed by a twentieth. */
 const levelMillis = 250
 
 /**
- * The jobs that are polled under one rate limit, by user. Users whose jobs would exceed their fair share of
- * the rate get their jobs polled at longer intervals, so that no user's jobs wait behind another's. ADR 0195.
+ * The jobs that are polled under one rate limit, by user. If a user's jobs would exceed the user's fair share of the
+ * rate, they are polled at longer intervals, so that no user's jobs wait behind another's. ADR 0195.
  */
 export class PollShares {
   readonly #jobs = new Map<UserId, number>()
@@ -34,7 +34,7 @@ export class PollShares {
   /** When the jobs of all processes were last read, and how long to wait before the next read. */
   readAt = Number.NEGATIVE_INFINITY
   readAgainMillis = 0
-  /** When the vendor last called; Unix milliseconds. */
+  /** When the vendor last sent a callback, in Unix milliseconds. */
   calledAt = Number.NEGATIVE_INFINITY
 
   replace(waiting: ReadonlyArray<{ readonly userId: UserId; readonly jobs: number }>): void {

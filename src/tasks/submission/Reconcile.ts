@@ -18,15 +18,15 @@ import type { Settled, Unsettled } from "./VendorAttemptStore.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /**
- * Finds the jobs of submits whose responses were lost, if the vendor can list jobs: one list serves all tasks that
- * wait for a job at the account, over all processes. docs/reference/vendors.md#reconciliation, ADR 0194.
+ * Finds the jobs of submits whose responses were lost, if the vendor can list jobs. One list request serves all tasks
+ * that wait for a job at the account, over all processes. docs/reference/vendors.md#reconciliation, ADR 0194.
  */
 export class Reconcile extends Context.Service<
   Reconcile,
   {
     /**
-     * Searches once, on behalf of a task that was claimed from the account's queue of lists. A task whose job is
-     * found is polled next; a task that is given up fails. Returns when to search again. Submits nothing.
+     * Searches once, on behalf of a task that was claimed from the account's queue of lists. A task whose job is found
+     * is polled next; a task that is given up fails. Returns when to search again. Submits nothing.
      */
     readonly look: (owned: OwnedTask, account: VendorAccount) => Effect.Effect<DateTime.Utc, Fenced>
   }
@@ -82,7 +82,10 @@ export class Reconcile extends Context.Service<
   )
 }
 
-/** Further tasks wait for a later search; their submits count as unsettled. */
+/**
+ * The maximum number of tasks in one search. Further tasks wait for a later search, and their submits count as
+ * unsettled.
+ */
 const waitingMax = 500
 
 interface Known {
@@ -94,7 +97,7 @@ const makeRequests = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
   const entryOf = entryWith(yield* CatalogVersions)
   return {
-    /** The submitted requests of these tasks; requests that can no longer be reconstructed are left out. */
+    /** The submitted requests of these tasks, without those that can no longer be reconstructed. */
     requestsOf: Effect.fnUntraced(function* (ids: ReadonlyArray<TaskId>) {
       const known = new Map<TaskId, Known>()
       if (ids.length === 0) return known
@@ -115,7 +118,7 @@ type Hope = "nothing" | "owners" | "more"
 interface Looked {
   readonly found: ReadonlyMap<TaskId, ListedJob>
   readonly hopeOf: (id: TaskId) => Hope
-  /** Whether the whole list shows no job that may belong to this task. */
+  /** Whether the list is complete and shows no job that may belong to this task. */
   readonly isAbsent: (id: TaskId) => boolean
 }
 
@@ -133,13 +136,15 @@ const claimantOf = (
   isOfLostTime: Option.exists(restoredAt, DateTime.isGreaterThanOrEqualTo(submit.startedAt))
 })
 
-/** Lists the jobs, leaves out those of other tasks, and matches the rest. */
+/** Lists the jobs, removes those that belong to other tasks, and matches the rest. */
 const makeListed = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
   const callbacks = yield* Callbacks
   const { requestsOf } = yield* makeRequests
 
-  /** Jobs without an owner, and all submits that may have bought them. Read after the list. */
+  /**
+   * Jobs without an owner, and all submits that may have bought them. Read after the list, so that no submit is missed.
+   */
   const free = Effect.fnUntraced(function* (
     { accountId }: VendorAccount,
     jobs: ReadonlyArray<ListedJob>,
@@ -208,7 +213,7 @@ const makeListed = Effect.gen(function* () {
   })
 })
 
-/** Most job records that one search reads to decide between several tasks. */
+/** The maximum number of job records that one search reads to decide between several tasks. */
 const recordsMax = 10
 
 const withRecords = Effect.fnUntraced(function* (
@@ -259,12 +264,12 @@ const windowOf = ({ answeredAt, startedAt }: Unsettled, now: number) => {
   return { from, until: Math.max(end, from + Duration.toMillis(submitTimeout)) }
 }
 
-/** A found job may belong to another submit that started within this time of it. */
+/** A found job may belong to any submit that started within this time of it. */
 const overlapMillis = Duration.toMillis(Duration.minutes(5))
 
 /**
- * How long to keep searching. A list may show a new job late. Other submits of the same time may still get their
- * responses and so claim their jobs. A job may show its request only when it has ended.
+ * How long to keep searching. A list may show a new job late; other submits of the same time may still receive their
+ * responses and so identify their jobs; and a job may show its request only once it has ended.
  */
 const patience: { readonly [hope in Hope]: Duration.Duration } = {
   nothing: Duration.seconds(10),
@@ -276,7 +281,7 @@ const givenUpAt = ({ answeredAt, startedAt }: Unsettled, hope: Hope): DateTime.U
   DateTime.addDuration(answeredAt ?? startedAt, patience[hope])
 
 /**
- * A submit without a known outcome is never repeated.
+ * The error of a task whose submit has no known outcome. Such a submit is never repeated.
  * docs/reference/vendors.md#paid-submit-protocol
  */
 export const ambiguous = new VendorError({
@@ -284,7 +289,7 @@ export const ambiguous = new VendorError({
   message: "It is unknown whether the upstream accepted the job, so it was not submitted again"
 })
 
-/** The submit in doubt never reached the vendor: the task may be submitted. */
+/** The outcome of a submit in doubt that never reached the vendor. The task may be submitted. */
 const absent = {
   state: "refused",
   handle: null,

@@ -16,7 +16,7 @@ import { VendorAttemptStore } from "./VendorAttemptStore.ts"
 const isUnsubmitted = ({ attempt }: OwnedTask): boolean =>
   Option.isNone(attempt) || attempt.value.state === "refused"
 
-/** The vendor cannot say whether it has a job of this task. */
+/** The error of a task in doubt if the vendor cannot say whether it has its job. */
 const lostWithStore = new VendorError({
   class: "AMBIGUOUS",
   message:
@@ -25,8 +25,8 @@ const lostWithStore = new VendorError({
 })
 
 /**
- * Submits a task. If it is in doubt, first searches for its job at each account that may have it, one after the
- * other. Fails if an account cannot list its jobs. docs/standbys.md#tasks-in-doubt
+ * Submits a task. If the task is in doubt, first searches for its job at each account that may have it, one account
+ * after the other. Fails if an account cannot list its jobs. docs/standbys.md#tasks-in-doubt
  */
 export const makeUnlessInDoubt = Effect.gen(function* () {
   const attempts = yield* VendorAttemptStore
@@ -35,15 +35,15 @@ export const makeUnlessInDoubt = Effect.gen(function* () {
   const vendors = yield* VendorClient
 
   const accountsOf = Effect.fnUntraced(function* ({ task }: OwnedTask) {
-    // Simulated jobs cost nothing
+    // Simulated jobs cost nothing, so they can be submitted again
     if (task.sandbox) return []
-    // Jobs are compared with the request of one model; another one may have bought this task
+    // A listed job is compared with the request of one model, but another model of the alias may have bought it
     if (nextPlace(task) !== undefined) return yield* lostWithStore
     return vendors.accountsFor(yield* entryOf(task))
   })
 
   /**
-   * A search is stored as an attempt without a body: from then on the task counts as one whose submit got no
+   * Stores the search as an attempt without a body. From then on the task is treated like one whose submit got no
    * response.
    */
   const beginLook = Effect.fnUntraced(function* (owned: OwnedTask, account: VendorAccount) {
@@ -67,7 +67,7 @@ export const makeUnlessInDoubt = Effect.gen(function* () {
     const left = accounts.filter(({ accountId }) => !looked.has(accountId))
     if (left.some(({ list }) => list === undefined)) return yield* lostWithStore
     const [next] = left
-    // No account has its job
+    // No account has the job
     if (next === undefined) return yield* submit(owned)
     return yield* beginLook(owned, next)
   })

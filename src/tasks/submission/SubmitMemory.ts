@@ -16,8 +16,8 @@ interface Submit {
 }
 
 /**
- * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
- * exceed its user's share of the memory waits before its attempt begins. ADR 0140, 0277.
+ * Limits the memory of submits. An adapter holds the media as bytes and as text until the vendor responds. A submit
+ * whose media exceed its user's share of the memory waits before its attempt begins. ADR 0140, 0277.
  */
 export const makeSubmitMemory = (processes: number) => {
   const capacity = ofProcess(submitMediaBytesMax, processes)

@@ -32,7 +32,7 @@ export type VendorStep =
 
 export const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
 
-/** Releases the task into this queue, where it is due at once or after these seconds. */
+/** Releases the task into this queue, where it is due at once or after the given seconds. */
 export const waitWith = (store: TaskStore["Service"]) =>
   Effect.fnUntraced(function* (
     { epoch, task }: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
@@ -54,8 +54,7 @@ export type ReportFaults = <A, E>(
 ) => Effect.Effect<A, VendorError | E>
 
 /**
- * Resolves the media, then takes a slot, which may take long, then a permit. A task that waits for them stays
- * `pending`.
+ * Resolves the media, then takes a slot, which may take long, then a permit. The task stays `pending` while it waits.
  */
 export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
   const faults = yield* OperatorFaults
@@ -67,7 +66,9 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
   const waitIn = waitWith(yield* TaskStore)
   const prepare = prepareWith(waitIn, reportFaults)
 
-  /** Waits in the store, so that a user's tasks that wait for their share do not block others in this queue. */
+  /**
+   * Makes the task wait in the store, so that tasks waiting for their user's share do not block others in the queue.
+   */
   const waitForShare = (
     owned: OwnedTask,
     entry: TaskModel,
@@ -106,7 +107,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     if (outcome._tag === "Refused") return waits(outcome.until)
     if (outcome._tag === "Passed") {
       const { error, until } = outcome
-      // Tells the operator, although the task continues
+      // Tells the operator even though the task continues
       yield* Effect.ignore(reportFaults(account, upstreamModel, Effect.fail(error)))
       yield* noteSkip(owned.task, skipReasonOf(error) ?? "unavailable")
       return waits(until)
@@ -120,7 +121,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     Effect.catchTag(submit(owned, entry, n), "ShareExhausted", () => waitForShare(owned, entry))
 })
 
-/** Where a run keeps what was prepared: the account, and what it returned. */
+/** The key among a run's inputs that stores the prepared upload: the account and what it returned. */
 const preparedKey = "#/prepared"
 
 const preparedAt = (known: StoredInputs, { accountId }: VendorAccount): string | undefined => {
@@ -128,12 +129,13 @@ const preparedAt = (known: StoredInputs, { accountId }: VendorAccount): string |
   return account === accountId ? prepared.join(" ") : undefined
 }
 
-/** The wait after an upload that failed for a while. */
+/** The wait in seconds before a temporarily failed upload is retried. */
 const prepareRetrySeconds = 30
 
 /**
- * What the account needs before the submit, which is another step: a process that dies in between repeats nothing that
- * was stored. Nothing was bought, so that a failure that may pass is tried again until the deadline.
+ * Prepares the submit at the account, such as by uploading a batch's file. This is a separate step whose result is
+ * stored, so a process that takes over does not repeat it. Nothing has been bought, so temporary failures are retried
+ * until the deadline.
  */
 const prepareWith = (waitIn: ReturnType<typeof waitWith>, reportFaults: ReportFaults) =>
   Effect.fnUntraced(function* (
@@ -164,7 +166,7 @@ const prepareWith = (waitIn: ReturnType<typeof waitWith>, reportFaults: ReportFa
     return yield* waitIn(owned, queue, { accountId, inputs: known }, prepareRetrySeconds)
   })
 
-/** Whether the task has what limits its submit; if not, it waits in the store. */
+/** Takes the slot and the permit that the submit needs. Without them the task waits in the store. */
 const makeAdmission = Effect.gen(function* () {
   const slots = yield* ConcurrencyLimiter
   const waitIn = waitWith(yield* TaskStore)
@@ -189,13 +191,17 @@ const makeAdmission = Effect.gen(function* () {
   })
 })
 
-/** The account to submit to, or, for an alias with another model left, why no account can take the submit now. */
+/**
+ * The account to submit to. If an alias has another model left, this may instead be the reason why no account can take
+ * the submit now.
+ */
 const makeAccountFor = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const vendors = yield* VendorClient
 
   /**
-   * Refuses the simulator's account once the real account has left the configuration: simulated jobs cost nothing.
+   * Refuses the simulator's account if the real account has left the configuration, because simulated jobs cost
+   * nothing.
    */
   const real = ({ task }: OwnedTask, account: VendorAccount) =>
     account.isSimulated === true && !task.sandbox ? Effect.fail(noAccount) : Effect.succeed(account)
@@ -224,7 +230,7 @@ const makeAccountFor = Effect.gen(function* () {
     if (bound !== undefined) return Result.succeed(yield* real(owned, yield* vendors.owner(bound)))
     const { accountId } = owned
     if (accountId === null) return yield* choose(owned, entry)
-    // While the task waited, the account may have left the configuration or begun to drain
+    // While the task waited, the account may have left the configuration or started to drain
     const known = yield* Effect.option(vendors.owner(accountId))
     return Option.isSome(known) && known.value.isDraining?.() !== true
       ? Result.succeed(yield* real(owned, known.value))
@@ -234,11 +240,11 @@ const makeAccountFor = Effect.gen(function* () {
 
 const decodeResponse = Schema.decodeUnknownOption(ResponseBody)
 
-/** The only account that can take the task: for a response that continues another one. */
+/** The only account that can take the task, for a response that continues an earlier one. */
 const boundAccount = ({ body, resultKind }: TaskRow): string | undefined =>
   resultKind === "responses" ? Option.getOrUndefined(decodeResponse(body))?.account : undefined
 
-/** Makes the task wait for its next model and records the reason, in one statement. Nothing was sent. */
+/** Records why the model is skipped and makes the task wait for its next model, in one statement. Nothing was sent. */
 const makePassOver = Effect.gen(function* () {
   const store = yield* TaskStore
   const slots = yield* ConcurrencyLimiter

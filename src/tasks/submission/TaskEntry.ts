@@ -9,8 +9,8 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import type { PolledTask } from "../running/OwnedTask.ts"
 
 /**
- * The current model of a task, as it was when the task was accepted, even if the catalog has been reloaded since.
- * Without it nothing is submitted, and a submitted job waits. ADR 0255
+ * The task's current model, as the catalog defined it when the task was accepted, even if the catalog has been reloaded
+ * since. Without the entry nothing is submitted, and a submitted job waits. ADR 0255
  */
 export const entryWith =
   (versions: CatalogVersions["Service"]) =>
@@ -28,7 +28,7 @@ export const entryWith =
       })
     })
 
-/** A task as an adapter receives it. */
+/** The request of a task in the form that adapters receive. */
 export const requestOf = (
   task: TaskRow,
   entry: TaskModel,

@@ -12,27 +12,27 @@ const Unsettled = Schema.Struct({
   taskId: TaskId,
   n: Schema.Int,
   startedAt: Time,
-  /** When its response was lost; `null`: it may still be running. */
+  /** When the response was lost. `null`: the submit may still be running. */
   answeredAt: Schema.NullOr(Time),
-  /** Whether there was a submit is in doubt. docs/standbys.md#tasks-in-doubt */
+  /** Whether the submit happened is in doubt. docs/standbys.md#tasks-in-doubt */
   inDoubt: Schema.Boolean
 })
 export type Unsettled = typeof Unsettled.Type
 
-/** What the submits to an account around a time show about some jobs. */
+/** What is known of some jobs from the submits to an account around a time. */
 export interface AttemptsAround {
   readonly unsettled: ReadonlyArray<Unsettled>
-  /** The jobs that belong to a task. */
+  /** The jobs that belong to a known task. */
   readonly owned: ReadonlySet<string>
 }
 
-/** The outcome of the submit of a waiting task, or when to search for its job again. */
+/** The outcome of a waiting task's submit, or when to search for its job again. */
 export interface Settled {
   readonly taskId: TaskId
   readonly n: number
-  /** Absent if unknown so far. */
+  /** Absent while the outcome is unknown. */
   readonly outcome?: Pick<AttemptOutcome, "state" | "handle" | "failure">
-  /** Where and when the task continues. */
+  /** The queue in which the task continues, and when. */
   readonly queue: string
   readonly dueAt: DateTime.Utc
 }
@@ -42,7 +42,7 @@ export class VendorAttemptStore extends Context.Service<
   VendorAttemptStore,
   {
     /**
-     * The unsettled submits of the tasks that wait in this queue, oldest due time first, and of this task, which is
+     * The unsettled submits of the tasks that wait in this queue, the earliest due time first, and of `task`, which is
      * in hand.
      */
     readonly waiting: (of: {
@@ -56,7 +56,7 @@ export class VendorAttemptStore extends Context.Service<
       readonly until: DateTime.Utc
       readonly jobIds: ReadonlyArray<string>
     }) => Effect.Effect<AttemptsAround, StoreUnavailable>
-    /** Begins the search for the submit of a task in doubt at an account. `false`: the task is fenced. */
+    /** Begins the search at an account for the submit of a task in doubt. `false`: the task is fenced. */
     readonly beginLook: (look: {
       readonly taskId: TaskId
       readonly epoch: number
@@ -64,15 +64,15 @@ export class VendorAttemptStore extends Context.Service<
       readonly vendor: string
       readonly accountId: string
     }) => Effect.Effect<boolean, StoreUnavailable>
-    /** The accounts known to have no submit of this task that the store has lost. */
+    /** The accounts that are known to have no submit of this task that the store lost. */
     readonly looked: (id: TaskId) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
-    /** When the store was last marked: its records of submits before that may be incomplete. */
+    /** When the store was last marked as restored. Its records of submits before then may be incomplete. */
     readonly restoredAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     readonly tasks: (
       ids: ReadonlyArray<TaskId>
     ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
     /**
-     * Settles in one transaction; each submit only if its task still waits in the queue, or is the task in hand with
+     * Settles submits in one transaction, each only if its task still waits in the queue or is the task in hand with
      * this epoch. `false`: the task in hand is fenced.
      */
     readonly settle: (of: {
@@ -144,7 +144,7 @@ export class VendorAttemptStore extends Context.Service<
   )
 }
 
-/** Searches for the jobs of tasks in doubt. */
+/** The records of searches for the jobs of tasks in doubt. */
 const looks = (sql: PgClient.PgClient) =>
   ({
     beginLook: ({ accountId, epoch, n, taskId, vendor }) =>

@@ -4,10 +4,7 @@ import type { TaskError } from "../../domain/task/Task.ts"
 import { sanitize } from "../../domain/VendorText.ts"
 import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 
-/**
- * The codes of `task_info.error` for each class of failure.
- * docs/reference/errors.md#task-error-codes
- */
+/** The code and title of `task_info.error` for each class of failure. docs/reference/errors.md#task-error-codes */
 const codes: Record<VendorErrorClass, { readonly code: number; readonly title: string }> = {
   FATAL_CLIENT: { code: 400, title: "Invalid Parameter" },
   CONTENT: { code: 3001, title: "Content Error" },
@@ -22,7 +19,7 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
   GONE: { code: 4008, title: "Service Configuration Error" }
 }
 
-/** The stored text of a failed submit, for another process that takes over the task. */
+/** The failure of a submit as stored text, for another process that takes over the task. */
 export const failureText = (error: VendorError): string =>
   withoutNul(`${error.class}: ${error.message}`.slice(0, failureCharactersMax).toWellFormed())
 
@@ -31,7 +28,7 @@ const withoutNul = (text: string): string => text.replaceAll("\u0000", "\uFFFD")
 
 const isClass = Schema.is(VendorErrorClass)
 
-/** The failure that `failureText` was made from; an unreadable text counts as a final failure. */
+/** Parses the text of `failureText`. An unreadable text counts as a final failure. */
 export const storedFailure = (text: string | null): VendorError => {
   const [name = "", ...rest] = (text ?? "").split(": ")
   return isClass(name)
@@ -39,7 +36,7 @@ export const storedFailure = (text: string | null): VendorError => {
     : new VendorError({ class: "FAILED", message: "The upstream refused the job" })
 }
 
-/** Details for the client if the fault is the operator's: the vendor's message appears only in the log. */
+/** What the client is told if the fault is the operator's. The vendor's message appears only in the log. */
 const operatorDetails: { readonly [kind in VendorErrorClass]?: string } = {
   OPERATOR: "The service cannot reach this model now. The operator has been notified",
   GONE: "The vendor no longer offers this model. The operator has been notified"

@@ -5,7 +5,10 @@ import { rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** An account, or a model of an account, for which the vendor refused the service itself. Open until `until`. */
+/**
+ * An account, or a model of an account, for which the vendor refused the service itself. The fault is open until
+ * `until`.
+ */
 export interface FaultRow {
   readonly key: string
   readonly until: DateTime.Utc
@@ -18,15 +21,15 @@ const LastFault = Schema.Struct({
   httpStatus: Schema.NullOr(Schema.Int),
   remedy: Schema.String
 })
-/** An open or closed fault that the operator has to repair. `accountId` includes the adapter. */
+/** A fault, open or closed, that the operator has to repair. `accountId` includes the adapter. */
 export type LastFault = typeof LastFault.Type
 
-/** Open faults of vendor accounts, shared by all processes. ADR 0083. */
+/** Faults of vendor accounts, shared by all processes. ADR 0083. */
 export class VendorFaultStore extends Context.Service<
   VendorFaultStore,
   {
     readonly openFault: (fault: FaultRow & LastFault) => Effect.Effect<void, StoreUnavailable>
-    /** Open and closed ones. */
+    /** Open and closed faults. */
     readonly lastFaults: Effect.Effect<ReadonlyArray<LastFault>, StoreUnavailable>
     readonly closeFaults: (keys: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
     readonly openFaults: (

@@ -31,12 +31,12 @@ import { storedFailure } from "./VendorFailure.ts"
 export class VendorWork extends Context.Service<
   VendorWork,
   {
-    /**
-     * Asks the vendor to cancel the job that was last submitted for a
-     * task. Best effort: never fails.
-     */
+    /** Asks the vendor to cancel the job that was last submitted for a task. Best effort: never fails. */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
-    /** A waiting task has been released: the process that claims it when it is due runs the next step. */
+    /**
+     * Runs the next step. If the task has to wait, it has been released, and the process that claims it when it is due
+     * continues.
+     */
     readonly next: (owned: Owned) => Effect.Effect<VendorStep, VendorError | Fenced>
   }
 >()("gateway/tasks/submission/VendorWork") {
@@ -53,7 +53,7 @@ export class VendorWork extends Context.Service<
       const unlessInDoubt = yield* makeUnlessInDoubt
       const cancel = cancelWith(yield* TaskStore, accounts)
 
-      /** For a task whose job may have been bought: searches for it if the vendor can list jobs. */
+      /** Continues a task whose job may have been bought: searches for the job if the vendor can list jobs. */
       const unsettled = Effect.fnUntraced(function* (
         owned: OwnedTask,
         { n }: NewestAttempt,
@@ -62,14 +62,14 @@ export class VendorWork extends Context.Service<
         if (account.list === undefined) return yield* ambiguous
         const queue = listQueue(account)
         if (owned.queue === queue.name) return waits(yield* reconcile.look(owned, account))
-        // Its process died between the submit and its record
+        // The owning process died between the submit and its record
         const dueAt = yield* DateTime.now
         const attempt = { n, state: "submitting", handle: null, failure: null } as const
         yield* paid.record(owned, attempt, { dueAt, queue })
         return waits(dueAt)
       })
 
-      /** Continues with a job that may have been submitted. */
+      /** Continues after an earlier submit, which may have bought a job. */
       const resumeSubmit = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
         const owner = yield* Effect.result(accounts.ownerOf(attempt.accountId))
         return Result.isFailure(owner)
@@ -84,7 +84,7 @@ export class VendorWork extends Context.Service<
           onFailure: (error) => waitForCatalog(owned, error),
           onSuccess: ({ upstreamModel }) => {
             const rate = ratedQueue(account, "poll", upstreamModel)
-            // The rate limit is new, so the claim did not include a permit
+            // The rate limit was added after the claim, so the claim did not include a permit
             return rate !== undefined && rate.name !== owned.queue
               ? waitIn(owned, rate)
               : poll(account, upstreamModel, owned)
@@ -92,7 +92,7 @@ export class VendorWork extends Context.Service<
         })
       }
 
-      // Runs for every poll, so it is not a generator, whose state would live as long as the request. ADR 0149
+      // Runs for every poll. Not a generator, whose state would live as long as the request. ADR 0149
       const pollJob = (owned: OwnedJob) =>
         Effect.matchEffect(accounts.ownerOf(owned.job.accountId), {
           onFailure: (error) => waitForAccount(owned, owned.job, error),
@@ -150,7 +150,7 @@ const makePolling = Effect.gen(function* () {
       ? Effect.void
       : faults.report(account.accountId, upstreamModel, error)
 
-  /** A fault of the service's own account is reported to the operator; later creates are refused. */
+  /** Reports a fault of the service's own account to the operator and refuses later creates. */
   const reportFaults: ReportFaults = (account, upstreamModel, work) =>
     Effect.tapError(work, (error) =>
       error instanceof VendorError && (error.class === "OPERATOR" || error.class === "GONE")
@@ -159,8 +159,8 @@ const makePolling = Effect.gen(function* () {
     )
 
   /**
-   * Repeats a poll that failed temporarily, and one that the vendor refused because of the account: the job is paid
-   * for, and the operator can repair the account. ADR 0255.
+   * Retries a poll that failed temporarily or that the vendor refused because of the account: the job is paid for, and
+   * the operator can repair the account. ADR 0255.
    */
   const poll = (account: VendorAccount, upstreamModel: string, { epoch, job, task }: OwnedJob) => {
     const { userId } = task
@@ -220,7 +220,7 @@ const makePolling = Effect.gen(function* () {
   }
 })
 
-/** Logs at most once a minute, because many jobs may wait. */
+/** Logs at most once a minute, because many jobs may be waiting. */
 const makeCatalogFaultLogger = () => {
   let toldAtMillis = -Infinity
   return Effect.fnUntraced(function* ({ job, task }: OwnedJob, error: VendorError) {
@@ -240,17 +240,15 @@ const isDone = (account: VendorAccount, result: VendorResult): VendorStep => ({
   job: { account, result }
 })
 
-/** The wait after a failed poll, unless the vendor names one. */
+/** The wait in milliseconds after a failed poll, unless the vendor specifies one. */
 const failedPollMillis = 5000
 
 /**
- * Whether the poll itself was refused. A job that failed because of the account is reported in a successful response.
+ * Whether the vendor refused the poll itself. If a job failed because of the account, the poll's response is
+ * successful.
  */
 const isAccountRefused = (error: VendorError): boolean =>
   error.class === "OPERATOR" && error.httpStatus !== undefined
 
-/**
- * The longest interval: a repair takes minutes, and each refusal is
- * logged and written to the store.
- */
+/** The longest interval, because a repair takes minutes and each refusal is logged and written to the store. */
 const refusedProgress: Progress = { _tag: "Running", pollAfter: pollIntervalMax }

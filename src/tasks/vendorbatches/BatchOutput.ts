@@ -39,9 +39,9 @@ export interface EndedBatch {
 }
 
 /**
- * Reads the results of a batch once: they become files of its user and receipts while they pass, and are never in
- * memory as a whole. A process that dies in between is followed by one that reads them again: receipts that were
- * written stay, and a file replaces its first part. docs/reference/vendor-batches.md#results, ADR 0300
+ * Reads the results of a batch in one pass. While they stream through, they are stored as the user's files and turned
+ * into receipts, so they are never in memory as a whole. If the process dies, the next owner reads them again: receipts
+ * already written stay, and the file replaces the partial one. docs/reference/vendor-batches.md#results, ADR 0300
  */
 export class BatchOutput extends Context.Service<
   BatchOutput,
@@ -143,7 +143,7 @@ const tokensOf = (sums: Sums) => ({
   reasoningTokens: total(sums, (it) => it.reasoning)
 })
 
-/** What each of several models has of a batch. */
+/** The usage of each model, for a batch whose requests name several models. */
 const sharesOf = ({ models }: BatchBody, sums: Sums): Pick<TaskUsage, "models"> =>
   models === undefined
     ? {}
@@ -159,7 +159,7 @@ interface Requests {
   readonly file: Opened
 }
 
-/** By the prices of its creation. */
+/** Reads the prices that were valid when the batch was created. */
 const pricingWith = (versions: CatalogVersions["Service"], requests: BatchRequests["Service"]) =>
   Effect.fnUntraced(function* (
     { catalogId, createdAt, model: name, vendor }: TaskRow,
@@ -170,7 +170,7 @@ const pricingWith = (versions: CatalogVersions["Service"], requests: BatchReques
     const catalog = Option.getOrUndefined(version)?.upstream
     const found = catalog?.match(vendor, "POST", endpoint)
     const route = found?._tag === "Open" ? found.route : undefined
-    // It was priced when it was accepted, by the same catalog
+    // Cannot normally happen: the same catalog priced the batch when it was accepted
     if (catalog === undefined || route?.meter.per !== "tokens") return yield* noPrice
     const nowMillis = DateTime.toEpochMillis(createdAt)
     const priced = Effect.fnUntraced(function* (model: string) {
@@ -201,7 +201,7 @@ const noPrice = new VendorError({
 
 type Opened = Effect.Effect<Stream.Stream<Uint8Array, VendorError>, VendorError>
 
-/** The responses: of the vendor, or of the simulator, which makes them of the requests. */
+/** The responses: the vendor's file, or what the simulator generates from the requests. */
 const outputOf = (
   files: Files["Service"],
   account: VendorAccount,
@@ -256,12 +256,12 @@ interface Source {
   readonly owned: InHand
   readonly task: TaskRow
   readonly pricing: BatchPricing
-  /** What may still be charged. */
+  /** How much may still be charged. */
   readonly take: () => Credits
   readonly read: ReadResults
 }
 
-/** Stores a file of results, and writes the receipts of its lines as they pass. Returns the id of the file. */
+/** Stores a file of results and writes the receipts of its lines as they stream through. Returns the file's id. */
 const copyWith = (files: Files["Service"], store: VendorBatchStore["Service"]) =>
   Effect.fnUntraced(function* (
     source: Source,

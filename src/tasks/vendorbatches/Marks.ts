@@ -4,9 +4,10 @@ import { VendorError } from "../../vendors/VendorError.ts"
 const lineFeed = 0x0a
 
 /**
- * Results without the marks before their names. They are removed wherever a text begins with the mark: nobody else
- * knows it, and a vendor does not show it to the model. Fails with `AMBIGUOUS` if the first result has none: then the
- * batch was found in the vendor's list and is another one.
+ * Removes the mark that was put before each `custom_id` when the batch was submitted. It is removed wherever a JSON
+ * string begins with it, which is safe because only the gateway and the vendor know the mark, and the model never sees
+ * it. Fails with `AMBIGUOUS` if the first result has no mark: the batch was found in the vendor's list and belongs to
+ * another submit.
  */
 export const withoutMarks = (
   mark: string,
@@ -17,7 +18,7 @@ export const withoutMarks = (
     let kept = Buffer.alloc(0)
     let isOurs = false
 
-    /** All but the last bytes, in which a mark may begin. */
+    /** Emits all but the last bytes, because a mark may begin in them. */
     const push = (chunk: Uint8Array, isLast: boolean): Effect.Effect<Uint8Array, VendorError> => {
       const all = Buffer.concat([kept, chunk])
       const parts: Array<Buffer> = []

@@ -14,26 +14,26 @@ import { customIdCharactersMax } from "../../domain/limits/FileLimits.ts"
 import type { Line } from "../../domain/Lines.ts"
 import type { BatchReceipt } from "./VendorBatchStore.ts"
 
-/** What the results of a batch are priced by: the prices of its creation. */
+/** What prices the results of a batch: the prices valid when it was created. */
 export interface BatchPricing {
   readonly catalog: UpstreamCatalog
   readonly protocol: UsageProtocol
   /** The vendor's account that has the batch. */
   readonly account: string
-  /** By the digests of their names. */
+  /** The requests of the batch, by the digests of their `custom_id`s. */
   readonly requests: ReadonlyMap<string, BatchRequest>
   readonly modelOf: (request: BatchRequest) => BatchModel
   readonly nowMillis: number
 }
 
 export interface BatchModel {
-  /** As the requests name it. */
+  /** The name that the requests use. */
   readonly name: string
   readonly model: TokenModel
   readonly price: TokenPrice
 }
 
-/** The vendors' rule of thumb. docs/reference/passthrough.md#metering */
+/** The vendors' rule of thumb for estimates. docs/reference/passthrough.md#metering */
 const bytesPerToken = 4
 
 const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
@@ -43,7 +43,7 @@ const Named = Schema.Struct({
 })
 const decodeNamed = Schema.decodeUnknownOption(Named)
 
-/** The receipt of a line of the vendor's results. `None`: it is no result of a request of this batch. */
+/** The receipt for a line of the vendor's results. `None`: the line is not the result of a request of this batch. */
 export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<BatchReceipt> => {
   const value =
     line.tail === undefined ? parse(line.bytes.toString("utf8")) : longLine(pricing, line)
@@ -59,7 +59,7 @@ export const receiptOf = (pricing: BatchPricing, line: Line): Option.Option<Batc
   )
 }
 
-/** The status, the request's id and the response of a result, if it has one. */
+/** The status, request id and response of a result, as far as it has them. */
 const responseIn = (protocol: UsageProtocol, value: unknown) => {
   if (protocol === "anthropic-messages") return messageIn(at(value, "result"))
   const status = at(value, "response", "status_code")
@@ -71,7 +71,7 @@ const responseIn = (protocol: UsageProtocol, value: unknown) => {
   }
 }
 
-/** A succeeded result of Anthropic's has a message; the others have no status. */
+/** A succeeded Anthropic result contains a message; other results have no status. */
 const messageIn = (result: unknown) => {
   const isMade = at(result, "type") === "succeeded"
   const requestId = isMade ? at(result, "message", "id") : at(result, "error", "request_id")
@@ -99,7 +99,7 @@ const chargeOf = (
   const usage: TokenUsage = isReported ? reported : counted(asked, bytes)
   const request = { catalog, model, price, nowMillis, fallbacks: [] }
   const settled = settledPrice(request, name, responderOf(protocol, body))
-  // The responding model may differ from the requested one, and may not be sold in batches
+  // The responding model may differ from the requested one, and may have no batch price
   const charged = settled.pricedAs === undefined ? price : batchPriceOf(settled.price)
   const pricedAs = charged === undefined ? undefined : settled.pricedAs
   return {
@@ -125,8 +125,8 @@ const counted = ({ bytes: requestBytes }: BatchRequest, bytes: number): TokenUsa
 })
 
 /**
- * What can be read of a line that is too long to be parsed: its name and status are at its beginning, the figures of
- * the vendor at its end. A quote within a string is escaped, so that these words are members.
+ * Extracts what it can from a line that is too long to parse: `custom_id` and status are at its beginning, the usage
+ * figures at its end. Quotes inside a JSON string are escaped, so these patterns match only real members.
  */
 const longLine = ({ protocol }: BatchPricing, { bytes, tail }: Line): Option.Option<unknown> => {
   const head = bytes.toString("utf8")

@@ -14,12 +14,12 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { BatchProgress, BatchResult } from "../../vendors/VendorClient.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 
-/** What a request of a batch is charged. */
+/** What one request of a batch is charged. */
 export interface BatchReceipt {
-  /** By which a request is known: a part of the SHA-256 of its `custom_id`. */
+  /** Identifies the request: a prefix of the SHA-256 of its `custom_id`. */
   readonly digest: string
   readonly customId: string
-  /** As the request names it. */
+  /** The model name that the request used. */
   readonly model: string
   readonly outcome: "settled" | "released"
   readonly status: number | null
@@ -28,7 +28,7 @@ export interface BatchReceipt {
   readonly requestId: string | null
 }
 
-/** A task in hand. */
+/** A task in hand, with the epoch of its owner. */
 export interface InHand {
   readonly task: Pick<TaskRow, "id" | "userId">
   readonly epoch: number
@@ -54,7 +54,7 @@ const State = Schema.Struct({
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown))
 })
 
-/** A task with what its vendor said of the batch. */
+/** A task with the batch's state as reported by the vendor. */
 export const VendorBatchRow = Schema.Struct({ ...TaskRow.fields, ...State.fields })
 export type VendorBatchRow = typeof VendorBatchRow.Type
 
@@ -71,10 +71,10 @@ const ReceiptRow = Schema.Struct({
 })
 export type ReceiptRow = typeof ReceiptRow.Type
 
-/** Newest first; with `isAscending`, oldest first. */
+/** Newest first, or oldest first with `isAscending`. */
 export interface BatchPage {
   readonly vendor: string
-  /** The page begins after this batch, in its order. */
+  /** The page starts after this batch, in the page's order. */
   readonly after: TaskId | undefined
   readonly isAscending?: boolean
   readonly limit: number
@@ -99,7 +99,10 @@ const Sum = Schema.Struct({
 })
 export type ReceiptSum = typeof Sum.Type
 
-/** Batches that a vendor runs for one task, and receipts of their requests. docs/reference/vendor-batches.md */
+/**
+ * Vendors' batches, each of which runs for one task, and the receipts of their requests.
+ * docs/reference/vendor-batches.md
+ */
 export class VendorBatchStore extends Context.Service<
   VendorBatchStore,
   {
@@ -112,13 +115,13 @@ export class VendorBatchStore extends Context.Service<
       userId: UserId,
       page: BatchPage
     ) => Effect.Effect<ReadonlyArray<VendorBatchRow>, StoreUnavailable>
-    /** Hides a batch that has ended. */
+    /** Hides a batch that has ended from its user. */
     readonly delete: (
       userId: UserId,
       id: TaskId,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Notes what the vendor says of a batch. */
+    /** Records the progress that the vendor reports. */
     readonly note: (
       task: { readonly id: TaskId; readonly epoch: number },
       progress: BatchProgress
@@ -127,14 +130,15 @@ export class VendorBatchStore extends Context.Service<
       id: TaskId,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Notes how the batch has ended, and its files, before its task ends. */
+    /** Records the batch's outcome and files before its task ends. */
     readonly noteEnd: (
       task: InHand,
       result: Pick<BatchResult, "status" | "completed" | "failed">,
       files: { readonly output: FileId | null; readonly errors: FileId | null }
     ) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Writes receipts of requests that have none, at most `left` together, and returns what they charge. `None`: fenced.
+     * Writes receipts for requests that have none yet, charging at most `left` in total, and returns the amount
+     * charged. `None`: the task is fenced.
      */
     readonly addReceipts: (
       task: InHand,
@@ -142,12 +146,12 @@ export class VendorBatchStore extends Context.Service<
       receipts: ReadonlyArray<BatchReceipt>,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<Credits.Credits>, StoreUnavailable>
-    /** In the order of their digests. */
+    /** Ordered by digest. */
     readonly receipts: (
       task: InHand["task"],
       page: ReceiptPage
     ) => Effect.Effect<ReadonlyArray<ReceiptRow>, StoreUnavailable>
-    /** For each model. */
+    /** The sums of the receipts, by model. */
     readonly sumReceipts: (
       task: InHand["task"]
     ) => Effect.Effect<ReadonlyArray<ReceiptSum>, StoreUnavailable>

@@ -21,20 +21,20 @@ export type { ReceiptRow, VendorBatchRow } from "./VendorBatchStore.ts"
 
 type Failure = Problem | StoreUnavailable
 
-/** A batch as its client names it, with the id of its vendor's form. */
+/** Identifies a batch by its user, its vendor and the id in that vendor's format. */
 export interface NamedBatch {
   readonly userId: UserId
   readonly vendor: string
   readonly id: string
 }
 
-/** Batches of requests to a language model, each one task. docs/reference/vendor-batches.md, ADR 0300 */
+/** Vendors' batches of language-model requests. Each batch is one task. docs/reference/vendor-batches.md, ADR 0300 */
 export class VendorBatches extends Context.Service<
   VendorBatches,
   {
-    /** No key of the vendor is configured: the simulator answers. */
+    /** Whether the simulator runs the vendor's batches, because no key of the vendor is configured. */
     readonly isSandbox: (vendor: string) => boolean
-    /** Fails as `TaskCreation` does, and as `plan` does. A repeat gets the first response, and plans nothing. */
+    /** Fails as `TaskCreation` or `plan` does. A repeated request gets the first response without running `plan`. */
     readonly create: (
       request: Pick<AcceptRequest, "idempotency" | "principal">,
       sandbox: boolean,
@@ -43,16 +43,22 @@ export class VendorBatches extends Context.Service<
     /** Fails with 2005. */
     readonly get: (named: NamedBatch) => Effect.Effect<VendorBatchRow, Failure>
     readonly list: VendorBatchStore["Service"]["list"]
-    /** What its requests were charged, in the order of their digests; no other task has any. Fails with 2005. */
+    /**
+     * What each request of the batch was charged, ordered by digest; empty for a task that is not a batch. Fails with
+     * 2005.
+     */
     readonly receipts: (
       userId: UserId,
       id: TaskId,
       page: ReceiptPage
     ) => Effect.Effect<ReadonlyArray<ReceiptRow>, Failure>
-    /** Cancels it at the vendor, and returns at once. Fails with 2005, and with 2010 if it has ended. */
+    /**
+     * Cancels the batch at the vendor without waiting for its end. Fails with 2005, or with 2010 if it has already
+     * ended.
+     */
     readonly cancel: (named: NamedBatch) => Effect.Effect<VendorBatchRow, Failure>
     /**
-     * Deletes a batch that has ended, with its files; what it was charged stays. Fails with 2005, and with 2010 if it has
+     * Deletes a batch that has ended, and its files; its charges stay. Fails with 2005, or with 2010 if the batch has
      * not ended.
      */
     readonly delete: (named: NamedBatch) => Effect.Effect<void, Failure>
@@ -68,7 +74,7 @@ export class VendorBatches extends Context.Service<
       const vendors = yield* VendorClient
       const files = yield* Files
 
-      /** Its user may have deleted it. */
+      /** Ignores a file that its user has already deleted. */
       const deleteFile = (userId: UserId, id: FileId) =>
         Effect.catchIf(
           files.delete(userId, id),
@@ -127,7 +133,7 @@ export class VendorBatches extends Context.Service<
           if (!isTerminal(status)) return yield* notEnded
           const input = Option.map(decodeBody(body), (it) => it.input_file_id)
           const ofBatch = [outputFile, errorFile, Option.getOrNull(input)]
-          // The batch is last: a delete that breaks off can be repeated
+          // The batch is hidden last, so that an interrupted delete can be repeated
           yield* Effect.forEach(ofBatch, (file) =>
             file === null ? Effect.void : deleteFile(named.userId, file)
           )

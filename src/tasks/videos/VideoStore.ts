@@ -8,14 +8,14 @@ import { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A page of videos, by their ids, which sort by creation. */
+/** A page of videos, ordered by id and therefore by creation time. */
 export interface VideoPage {
   readonly after?: TaskId | undefined
   readonly limit: number
   readonly isAscending: boolean
 }
 
-/** Tasks that generate videos, as clients of OpenAI's shape see them: without deleted ones. */
+/** Tasks that generate videos, for OpenAI's video API. Omits deleted ones. */
 export class VideoStore extends Context.Service<
   VideoStore,
   {
@@ -27,7 +27,7 @@ export class VideoStore extends Context.Service<
       userId: UserId,
       page: VideoPage
     ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
-    /** Marks a finished video as deleted. `None`: it has not finished or is already deleted. */
+    /** Marks a finished video as deleted. `None`: it is unfinished or already deleted. */
     readonly delete: (
       userId: UserId,
       id: TaskId,

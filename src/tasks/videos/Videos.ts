@@ -47,14 +47,14 @@ export class Videos extends Context.Service<
         delete: Effect.fn("Videos.delete")(function* (userId, id) {
           const task = yield* get(userId, id)
           if (!isTerminal(task.status)) {
-            // It may have ended in the meantime, which is fine
+            // The task may have ended in the meantime, which is fine
             yield* Effect.catchIf(
               router.cancel(userId, task, id),
               (error) => error._tag === "Problem" && error.code === 2010,
               () => Effect.void
             )
           }
-          // Marked first: after a crash the leftover media expire
+          // Marked as deleted first, so that media left over after a crash simply expire
           const deleted = yield* store.delete(userId, id, yield* DateTime.now)
           if (Option.isNone(deleted)) return yield* noVideo(id)
           yield* results.remove(deleted.value.result ?? [])

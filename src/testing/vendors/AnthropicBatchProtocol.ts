@@ -18,7 +18,7 @@ const ordered = new WeakMap<Job, ReadonlyArray<unknown>>()
 const isName = (value: unknown): boolean =>
   typeof value === "string" && /^[a-zA-Z0-9_-]{1,64}$/u.test(value)
 
-/** Buys a batch. */
+/** Accepts a batch. */
 export const submitBatch = (request: VendorRequest, vendor: Vendor): Reply => {
   const requests = listAt(request.json, "requests") ?? []
   const names = new Set(requests.map((it) => textAt(it, "custom_id")))
@@ -34,7 +34,9 @@ export const submitBatch = (request: VendorRequest, vendor: Vendor): Reply => {
 const invalid = (message: string) => batchFailure(400, "invalid_request_error", message)
 const missing = (id: string) => batchFailure(404, "not_found_error", `Batch ${id} not found`)
 
-/** The results that a batch has made: a cancelled one has half of them. By its name, a request fails or expires. */
+/**
+ * The results of a batch so far; a cancelled one has half of them. A request's `custom_id` can make it fail or expire.
+ */
 const resultsOf = (job: Job) => {
   const all = ordered.get(job) ?? []
   const made = job.isCancelled ? Math.ceil(all.length / 2) : all.length
@@ -102,7 +104,7 @@ const listBatches = ({ query }: VendorRequest, vendor: Vendor): Reply => {
   return { status: 200, json: { data: page.map((job) => batchOf(job, vendor)), ...more } }
 }
 
-/** All of batches but their submit. docs/reference/vendors.md#anthropic-batches */
+/** Everything about batches except their submit. docs/reference/vendors.md#anthropic-batches */
 export const batches = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
   if (request.path === "/v1/messages/batches") return listBatches(request, vendor)
   const [, id = "", action] =

@@ -17,7 +17,7 @@ export const anthropic: Protocol = {
   isSubmit: isBatchCreate,
   modelOf: (request) => batchModelOf(request) ?? textAt(request.json, "model") ?? "",
   stranger: ({ headers }, key) => {
-    // Its client of 2026 sends the key as a bearer token, older ones as `x-api-key`
+    // The official client of 2026 sends the key as a bearer token; older ones send `x-api-key`
     if (headers["x-api-key"] !== key && headers.authorization !== `Bearer ${key}`) {
       return failure(401, "authentication_error", "invalid x-api-key")
     }

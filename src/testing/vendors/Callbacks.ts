@@ -9,15 +9,15 @@ export interface FalKey {
 export const falKey = (): FalKey => generateKeyPairSync("ed25519")
 export const replicateSecret = () => `whsec_${randomBytes(24).toString("base64")}`
 
-/** The keys with which the mock vendors sign, and which they publish; a test may change them. */
+/** The keys with which the mock vendors sign and which they publish. A test may change them. */
 export const signing = {
-  /** fal's keys, in the form of its JWKS. */
+  /** fal's keys, as in its JWKS. */
   fal: [falKey()],
-  /** The secret of the one Replicate account. */
+  /** The secret of the only Replicate account. */
   replicate: replicateSecret()
 }
 
-/** Keys in the form published by fal; there may be keys of other kinds. */
+/** The keys as fal publishes them. The set may contain keys of other kinds. */
 export const falJwks = () => ({
   keys: [
     { kty: "RSA", e: "AQAB", n: "AQAB", kid: "other" },
@@ -33,7 +33,7 @@ export interface SignOptions {
   readonly at: number
   readonly body: string
   readonly id?: string
-  /** Instead of the vendor's own. */
+  /** A key to use instead of the vendor's own. */
   readonly falKey?: FalKey
   readonly replicateSecret?: string
 }
@@ -44,7 +44,6 @@ const newestKey = (): FalKey => {
   return key
 }
 
-/** The headers of a callback signed by fal. */
 export const falHeaders = ({ at, body, id = "req-1", falKey = newestKey() }: SignOptions) => {
   const hash = createHash("sha256").update(body).digest("hex")
   const message = [id, "user-1", at, hash].join("\n")
@@ -56,7 +55,6 @@ export const falHeaders = ({ at, body, id = "req-1", falKey = newestKey() }: Sig
   }
 }
 
-/** The headers of a callback signed by Replicate. */
 export const replicateHeaders = ({
   at,
   body,
@@ -72,6 +70,6 @@ export const replicateHeaders = ({
   }
 }
 
-/** Vendors call https URLs only; the mocks also call this machine. */
+/** Vendors only call https URLs; the mocks also call this machine. */
 export const isCallable = (url: string): boolean =>
   url.startsWith("https://") || /^http:\/\/127\.0\.0\.1[:/]/u.test(url)

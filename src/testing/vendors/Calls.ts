@@ -6,7 +6,7 @@ import type { UpstreamRequest, UpstreamResponse } from "../../vendors/upstream/U
 import type { VendorRequest } from "./VendorRequest.ts"
 import type { VendorName } from "./VendorServer.ts"
 
-/** What a language model says to a request: a text or the call of a tool; `undefined` for the simulator's answer. */
+/** The response of a language model to a request: a text or a tool call. `undefined`: the simulator's response. */
 export type AnswerOf = (request: VendorRequest) => Answer | undefined
 
 /** The paths of language models and of the list of models. docs/reference/vendors.md#openai-calls */
@@ -23,7 +23,7 @@ export const isCall = (provider: string, { method, path }: VendorRequest): boole
   (method === "POST" || (method === "GET" && path.includes("/models"))) &&
   pathsOf.get(provider)?.test(path) === true
 
-/** Lists of models and counts of tokens cost nothing. */
+/** Whether the call is charged. Lists of models and token counts are free. */
 export const isPaidCall = (provider: string, request: VendorRequest): boolean =>
   isCall(provider, request) && request.method === "POST" && !/count_?tokens$/iu.test(request.path)
 

@@ -9,7 +9,7 @@ export const failure = (status: number, code: string, message: string): Reply =>
 
 export const invalid = (what: string) => failure(400, "InvalidParameter", what)
 
-/** Code and message of a failed job, by class. */
+/** The code and message of a failed job, by class. */
 const failures: ReadonlyMap<VendorErrorClass, readonly [code: string, words: string]> = new Map([
   ["CONTENT", ["DataInspectionFailed", "Blocked."]],
   ["MEDIA", ["InvalidParameter.DataInspection", "Unable to download the media resource"]],

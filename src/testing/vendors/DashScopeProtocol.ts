@@ -18,11 +18,11 @@ const syncModels = /^(?:qwen-image(?:-edit)?-max|wan2\.6-t2i|z-image-turbo)/u
 
 const fits = (text: string | undefined, most: number) => text !== undefined && text.length <= most
 
-/** An address, a data URI, or plain Base64 as sent by the AI SDK. */
+/** Whether the text is a URL, a data URI, or plain Base64, which the AI SDK sends. */
 const isPicture = (text: unknown) =>
   typeof text === "string" && /^(?:https?:|oss:|data:|[A-Za-z0-9+/]{16,}=*$)/u.test(text)
 
-/** From wan2.7 on: tiers and a ratio instead of a size, media instead of single addresses. */
+/** Since wan2.7, bodies have tiers and a ratio instead of a size, and a list of media instead of single URLs. */
 const faultOfTiers = (json: unknown, model: string): Reply | undefined => {
   const {
     ratio = "16:9",
@@ -44,7 +44,7 @@ const faultOfTiers = (json: unknown, model: string): Reply | undefined => {
 
 const isText = (content: unknown) => textAt(content, "text") !== undefined
 
-/** The vendor's documented refusals of a body. */
+/** The fault of a body that the vendor documents, if it has one. */
 const fault = ({ json, path }: VendorRequest): Reply | undefined => {
   const model = textAt(json, "model")
   if (model === undefined || typeof at(json, "input") !== "object") {
@@ -124,7 +124,7 @@ const blocking = async (vendor: Vendor, job: Job): Promise<Reply> => {
   }
 }
 
-/** The vendor signs the addresses of its results. */
+/** The URLs of results, which the vendor signs. */
 const urls = (vendor: Vendor, files: ReadonlyArray<MadeFile>) =>
   files.map(({ url }) => (url.startsWith(vendor.url) ? `${url}?Expires=1` : url))
 
@@ -170,7 +170,7 @@ const task = (id: string, vendor: Vendor): Reply => {
   )
 }
 
-/** China's time, without an offset. */
+/** A time in China's time zone, without an offset. */
 const clock = (millis: number) =>
   new Date(millis + 8 * 3_600_000).toISOString().slice(0, 23).replace("T", " ")
 
@@ -212,7 +212,7 @@ const list = ({ query }: VendorRequest, vendor: Vendor): Reply => {
   }
 }
 
-/** The permission to upload. */
+/** The upload policy that the vendor returns. */
 export const policy = (vendor: Pick<Vendor, "url">): Reply => ({
   status: 200,
   json: {
@@ -233,7 +233,7 @@ export const policy = (vendor: Pick<Vendor, "url">): Reply => ({
 
 const isSubmit = ({ method, path }: VendorRequest) => method === "POST" && path.startsWith(aigc)
 
-/** docs/reference/vendors.md#dashscope-wire-protocol, asynchronous and synchronous. */
+/** Both asynchronous and synchronous calls. docs/reference/vendors.md#dashscope-wire-protocol */
 export const dashscope: Protocol = {
   key: "sk-dashscope-test-0001",
   isSubmit,

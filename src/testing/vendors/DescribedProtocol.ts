@@ -31,7 +31,7 @@ type Jobs = NonNullable<Vendor["jobs"]>
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^$()|[\]\\]/gu, "\\$&")
 
-/** Matches the paths of a template; `{model}` may have several segments. */
+/** A pattern for the paths of a template. `{model}` may stand for several segments. */
 const patternOf = (path: string): RegExp => {
   const [start = ""] = path.split("?")
   const source = start
@@ -44,7 +44,7 @@ const patternOf = (path: string): RegExp => {
   return new RegExp(`^${source}$`, "u")
 }
 
-/** `{statusUrl}` alone is a URL that `playHandle` has made. */
+/** A pattern for a URL. `{statusUrl}` alone is a URL that `playHandle` created. */
 const namedPattern = (path: string): RegExp =>
   path.startsWith("{")
     ? new RegExp(`^/jobs/(?<id>[^/]+)/${path.slice(1, -1)}$`, "u")
@@ -55,7 +55,7 @@ interface SubmitRoute {
   /** The vendor's id of the model. */
   readonly model: string
   readonly kind: MadeKind
-  /** Of a call without a job. */
+  /** The results of a call without a job. */
   readonly results: OwnResults | undefined
 }
 
@@ -137,12 +137,12 @@ const shown = (
   if (ending._tag === "Failed") {
     return replyOf(playFailed(jobs, polled, ending.kind, ending.message ?? "The job failed"))
   }
-  // With a second request the poll has the state alone
+  // If the results need a second request, the poll returns only the state
   const hasFiles = isResults || polled.results.path === undefined
   return replyOf(playDone(polled, madeOf(hasFiles ? filesOf(ending) : [])))
 }
 
-/** By the model that the request names, if it names any. */
+/** The submit route for the model that the request names, if it names one. */
 const submitOf = (jobs: Jobs, { model, path }: Job): SubmitRoute | undefined => {
   const there = routesOf(jobs).submits.filter(({ pattern }) => pattern.test(path))
   return there.find((route) => route.model === model) ?? there[0]
@@ -160,11 +160,11 @@ const atOnce = (jobs: Jobs, results: OwnResults, vendor: PlayedVendor, job: Job)
   return { status: 200, json: playResults(results, madeOf(ending.files)) }
 }
 
-/** How many results the body of a job orders: the described body is not known here, the sent one is. */
+/** How many results a submitted body orders. The template of the body is not available here. */
 const countIn = ({ models }: Jobs, body: unknown): number =>
   models.map(({ count }) => countOf(count, body)).find((count) => count !== undefined) ?? 1
 
-/** A vendor as its description has it, for tests and for its official clients. docs/vendors-as-files.md */
+/** A vendor that behaves as its description says, for tests and for its official clients. docs/vendors-as-files.md */
 export const describedProtocol = ({ jobs }: Vendor): Protocol => {
   if (jobs === undefined) throw new Error("the entry has no jobs")
   const { auth = { scheme: "bearer" as const }, submit } = jobs

@@ -9,7 +9,7 @@ const failure = (status: number, detail: unknown): Reply => ({ status, json: { d
 const invalid = (type: string, msg: string, ...loc: ReadonlyArray<string>): Reply =>
   failure(422, [{ loc: ["body", ...loc], msg, type }])
 
-/** The queue follows a job under its app: the first two segments of the endpoint. */
+/** The queue's URLs of a job, which are below its app: the first two segments of the endpoint. */
 const urlsOf = (vendor: Vendor, { id, path }: Job) => {
   const own = `${vendor.url}${path.split("/").slice(0, 3).join("/")}/requests/${id}`
   return { response_url: own, status_url: `${own}/status`, cancel_url: `${own}/cancel` }
@@ -24,7 +24,7 @@ const failures: ReadonlyMap<VendorErrorClass, readonly [type: string, status: nu
   ["FAILED", ["internal_server_error", 500]]
 ])
 
-/** The model's output; a failed job has its failure instead of the result. */
+/** The output of a job. A failed job has its failure instead. */
 const outputOf = (job: Job, ending: Ending): Reply => {
   const headers = { "x-fal-request-id": job.id }
   if (job.isCancelled) {
@@ -54,7 +54,7 @@ const fileOf = ({ mime, url }: MadeFile) => ({
   file_name: `output${/\.\w+$/u.exec(url)?.[0] ?? ""}`
 })
 
-/** By the vendor's schemas: `video.url`, `audio.url`, `images[].url`. */
+/** The media as in the vendor's schemas: `video.url`, `audio.url`, `images[].url`. */
 const mediaOf = (job: Job, files: ReadonlyArray<MadeFile>): object => {
   const [first] = files
   if (isVideo(job) || first?.mime.startsWith("video/") === true) {
@@ -74,7 +74,7 @@ const endingOf = (vendor: Vendor, job: Job): Ending =>
 const isSubmit = ({ method, path }: VendorRequest) =>
   method === "POST" && !path.includes("/requests/")
 
-/** Stands for the other host, `fal.run`, which returns the result itself. */
+/** Stands for the host `fal.run`, which returns the result directly. */
 const syncPrefix = "/sync/"
 
 const submit = async (request: VendorRequest, vendor: Vendor): Promise<Reply> => {
@@ -115,7 +115,7 @@ const statusOf = (vendor: Vendor, id: string): Reply => {
   }
 }
 
-/** A client that skips the status polls here until the job has ended. */
+/** The result. Clients that skip the status poll here until the job has ended. */
 const resultOf = (vendor: Vendor, id: string): Reply => {
   const known = vendor.jobs.get(id)
   const job = known === undefined || vendor.isRunning(known) ? vendor.poll(id) : known
@@ -136,7 +136,7 @@ const callback = (job: Job, vendor: Vendor, atMillis: number): Callback => {
   return { body, headers: falHeaders({ at: Math.floor(atMillis / 1000), body, id: job.id }) }
 }
 
-/** docs/reference/vendors.md#fal-queue */
+/** fal's queue. docs/reference/vendors.md#fal-queue */
 export const fal: Protocol = {
   key: "fal-test-id-0001:secret-0001",
   isSubmit,

@@ -22,7 +22,7 @@ const image = (mimeType: string, bytes: Uint8Array, extra: object = {}) => ({
 const modalitiesOf = ({ json }: VendorRequest) =>
   listAt(json, "generationConfig", "responseModalities")
 
-/** An image model, or a request for an image; other requests are calls of language models. */
+/** Whether an image is requested. Other requests are calls of language models. */
 const isPicture = (request: VendorRequest): boolean =>
   /image/u.test(path.exec(request.path)?.[1] ?? "") ||
   modalitiesOf(request)?.includes("IMAGE") === true
@@ -53,7 +53,7 @@ const usageMetadata = {
   candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1120 }]
 }
 
-/** Failures are reported inside a 200. */
+/** The response. Failures are reported in a 200. */
 const generated = (ending: Ending, modelVersion: string): object => {
   const common = { modelVersion, responseId: "resp-1" }
   const answer = (candidate: object) => ({
@@ -111,7 +111,7 @@ const generate = async (request: VendorRequest, vendor: Vendor): Promise<Reply> 
 const isSubmit = (request: VendorRequest) =>
   request.method === "POST" && path.test(request.path) && isPicture(request)
 
-/** `generateContent`: docs/reference/vendors.md#gemini-images */
+/** `generateContent` for images. docs/reference/vendors.md#gemini-images */
 export const gemini: Protocol = {
   key: "AIzaTestKeyOfTheGateway0001",
   isSubmit,

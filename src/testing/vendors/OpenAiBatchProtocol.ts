@@ -13,7 +13,7 @@ interface StoredFile {
   readonly purpose: string
 }
 
-/** Of each vendor: the files that were uploaded, and those that its batches made. */
+/** The files of each vendor: uploaded ones, and those that its batches made. */
 const stored = new WeakMap<Vendor, Map<string, StoredFile>>()
 
 const filesOf = (vendor: Vendor): Map<string, StoredFile> => {
@@ -43,15 +43,15 @@ const linesOf = (bytes: Uint8Array): ReadonlyArray<Buffer> =>
     .filter((line) => line.trim() !== "")
     .map((line) => Buffer.from(line, "latin1"))
 
-/** One in this many requests fails at the vendor, if its file says so. */
+/** Requests with such an id fail at the vendor. */
 const failing = /"custom_id" *: *"fails/u
 
-/** Requests that the vendor does not run in time, if their names say so: then their batch expires. */
+/** Requests with such an id are not run in time, so their batch expires. */
 const expiring = /"custom_id" *: *"expires/u
 
 /**
- * Results that a vendor should not have, if the name of their request says so: one that comes again (`repeats`), one more
- * of a request that nobody sent (`invents`), and one that claims a number of tokens, such as -5 (`claims -5`).
+ * Makes faulty results of requests whose `custom_id` asks for them: `repeats` sends the result twice, `invents` adds the
+ * result of a request that was never sent, and `claims -5` reports that number of tokens.
  */
 const faulty = /"custom_id" *: *"(?:(repeats)|(invents)|claims ([-+\d.e]+))/u
 
@@ -67,7 +67,7 @@ const linesFor = (endpoint: string, line: Buffer): ReadonlyArray<Uint8Array> => 
   return (isMore ? [claiming, more] : [claiming]).map((text) => Buffer.from(text))
 }
 
-/** The results that a batch has made by now: a cancelled one has half of them. */
+/** The results that a batch has so far. A cancelled one has half of them. */
 const resultsOf = (job: Job) => {
   const found = ordered.get(job)
   if (found === undefined) throw new Error(`${job.id} is no batch`)
@@ -137,7 +137,7 @@ const batchOf = (job: Job, vendor: Vendor): object => {
   }
 }
 
-/** Buys a batch. */
+/** Accepts a batch. */
 export const submitBatch = (request: VendorRequest, vendor: Vendor): Reply => {
   const { json } = request
   const input = filesOf(vendor).get(textAt(json, "input_file_id") ?? "")
@@ -196,7 +196,7 @@ const file = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
     : { status: 200, bytes: found.bytes }
 }
 
-/** Files, and all of batches but their submit. docs/reference/vendors.md#openai-batches */
+/** Files, and everything about batches except their submit. docs/reference/vendors.md#openai-batches */
 export const batches = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
   if (request.path === "/v1/batches") return listBatches(request, vendor)
   const [, id = "", cancel] = /^\/v1\/batches\/([^/]+)(\/cancel)?$/u.exec(request.path) ?? []

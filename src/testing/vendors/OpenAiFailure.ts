@@ -16,7 +16,7 @@ export const failure = (
 export const invalid = (message: string): Reply =>
   failure(400, "invalid_request_error", "invalid_value", message)
 
-/** Fields of either kind of body, as strings. */
+/** The fields of a JSON or form body, as strings. */
 export const fieldsOf = ({ form, json }: VendorRequest): ReadonlyMap<string, string> =>
   typeof json === "object" && json !== null
     ? new Map(Object.entries(json).map(([name, value]) => [name, String(value)]))

@@ -9,7 +9,7 @@ import type { VendorRequest } from "./VendorRequest.ts"
 
 const classicSizes = new Set(["1024x1024", "1536x1024", "1024x1536", "auto"])
 
-/** Newer models accept any size within these bounds. */
+/** Whether the size is valid. Newer models accept any size within these bounds. */
 const isSize = (model: string, size: string): boolean => {
   if (classicSizes.has(size)) return true
   const [width = 0, height = 0] = (/^\d+x\d+$/u.exec(size)?.[0] ?? "").split("x").map(Number)
@@ -118,7 +118,7 @@ const isSubmit = (request: VendorRequest) =>
   (request.method === "POST" &&
     /^\/v1\/(?:videos|images\/(?:generations|edits))$/u.test(request.path))
 
-/** docs/reference/vendors.md#openai-images and docs/reference/vendors.md#openai-videos */
+/** Images and videos. docs/reference/vendors.md#openai-images, docs/reference/vendors.md#openai-videos */
 export const openai: Protocol = {
   key: "sk-openai-test-0001",
   isSubmit,

@@ -7,7 +7,7 @@ import { videoFailures } from "./OpenAiVideoProtocol.ts"
 import type { Job, Reply, Vendor } from "./Protocol.ts"
 import type { VendorRequest } from "./VendorRequest.ts"
 
-/** The data of a bought response. */
+/** A submitted response. */
 interface Ordered {
   readonly completion: Completion
   readonly isStreamed: boolean
@@ -33,7 +33,7 @@ const shown = (job: Job, completion: Completion, previous: string | null) => ({
   }
 })
 
-/** A response that has no output. */
+/** A response without output. */
 const without = (job: Job, status: string, error: object | null = null): object => {
   const { completion, previous } = orderedOf(job)
   return {
@@ -63,9 +63,7 @@ const responseOf = (job: Job, vendor: Vendor): object => {
   return openAiResponse(shown(job, completion, previous))
 }
 
-/**
- * The first two events come before the response has ended; a response that did not complete has no further events.
- */
+/** The events of a response. The first two come before it has ended; a response that did not complete has no others. */
 async function* eventsOf(job: Job, vendor: Vendor, after: number): AsyncGenerator<string> {
   const { completion, previous } = orderedOf(job)
   const events = openAiResponseEvents(shown(job, completion, previous))
@@ -77,7 +75,7 @@ async function* eventsOf(job: Job, vendor: Vendor, after: number): AsyncGenerato
 
 const begunEvents = 2
 
-/** Buys a response that runs in the background. */
+/** Accepts a background response. */
 export const submitResponse = (request: VendorRequest, vendor: Vendor): Reply => {
   const previous = at(request.json, "previous_response_id") ?? null
   if (previous !== null && vendor.jobs.get(String(previous)) === undefined) {
@@ -103,7 +101,7 @@ export const submitResponse = (request: VendorRequest, vendor: Vendor): Reply =>
     : { status: 200, json: without(job, "queued") }
 }
 
-/** One response: its state, its events, its cancellation. */
+/** The routes of one response: its state, its events, its cancellation. */
 export const responses = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
   const [, id = "", cancel] = /^\/v1\/responses\/([^/]+)(\/cancel)?$/u.exec(request.path) ?? []
   if (id === "") return undefined

@@ -30,7 +30,7 @@ const video = (
 const missing = (id: string) =>
   failure(404, "invalid_request_error", null, `Video with id '${id}' not found.`)
 
-/** Code and message of a failed job, by class. */
+/** The code and message of a failed job, by class. */
 export const videoFailures: ReadonlyMap<VendorErrorClass, readonly [code: string, words: string]> =
   new Map([
     ["CONTENT", ["moderation_blocked", "Your request was blocked."]],
@@ -83,7 +83,7 @@ const listVideos = ({ query }: VendorRequest, vendor: Vendor): Reply => {
   }
 }
 
-/** All except the submit. docs/reference/vendors.md#openai-videos */
+/** Everything about videos except the submit. docs/reference/vendors.md#openai-videos */
 export const videos = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
   if (request.path === "/v1/videos") return listVideos(request, vendor)
   const [, id = "", content] = /^\/v1\/videos\/([^/]+)(\/content)?$/u.exec(request.path) ?? []

@@ -12,7 +12,7 @@ const failure = (status: number, title: string, detail: string): Reply => ({
 
 const invalid = (detail: string) => failure(422, "Input validation failed", detail)
 
-/** The requested model, by path. */
+/** The model that the path names. */
 const target = ({ body, path }: Job) => {
   const [, kind, name] = /^\/v1\/(models|deployments)\/(.+)\/predictions$/u.exec(path) ?? []
   const [model, version] = (textAt(body, "version") ?? "").split(":")
@@ -26,7 +26,7 @@ const target = ({ body, path }: Job) => {
 
 const stamp = (millis: number) => new Date(millis).toISOString()
 
-/** A prediction with every member that the vendor always includes. */
+/** A prediction with all members that the vendor always includes. */
 const prediction = (vendor: Vendor, job: Job, fields: object): object => {
   const webhook = textAt(job.body, "webhook")
   return {
@@ -57,7 +57,10 @@ const ended = (vendor: Vendor, job: Job, fields: object): object =>
     ...fields
   })
 
-/** There are no codes: each class is identified by the vendor's message. docs/reference/vendors.md#replicate-errors */
+/**
+ * The vendor's message for each class of failure. There are no codes, so the message identifies the class.
+ * docs/reference/vendors.md#replicate-errors
+ */
 const failures: ReadonlyMap<VendorErrorClass, string> = new Map([
   ["CONTENT", "NSFW content detected."],
   ["MEDIA", "Failed to download the input image."],
@@ -79,7 +82,7 @@ const finished = (vendor: Vendor, job: Job): object => {
   }
   const urls = ending.files.map(({ url }) => url)
   const isOne = isVideo || ending.files[0]?.mime.startsWith("video/") === true
-  // Each model has its own output schema: one address for a video, a list for images
+  // The output's schema depends on the model: one URL for a video, a list for images
   return ended(vendor, job, { status: "succeeded", output: isOne ? urls[0] : urls })
 }
 
@@ -142,7 +145,7 @@ const submit = async (request: VendorRequest, vendor: Vendor): Promise<Reply> =>
     count: countAt(json, "input", "num_outputs"),
     callbackUrl: textAt(json, "webhook")
   })
-  // The vendor holds its response until the job has ended, for at most a minute
+  // The vendor holds the response until the job has ended, for at most a minute
   if (!String(headers["prefer"] ?? "").startsWith("wait")) {
     return { status: 201, json: prediction(vendor, job, { status: "starting" }) }
   }
@@ -150,7 +153,7 @@ const submit = async (request: VendorRequest, vendor: Vendor): Promise<Reply> =>
   return { status: 201, json: finished(vendor, job) }
 }
 
-/** docs/reference/vendors.md#replicate-predictions */
+/** Replicate's predictions. docs/reference/vendors.md#replicate-predictions */
 export const replicate: Protocol = {
   key: "r8_replicate_test_0001",
   isSubmit,

@@ -10,18 +10,18 @@ import type { VendorRequest } from "./VendorRequest.ts"
 
 export interface VendorServerOptions {
   /**
-   * The outcome of each submit or call, for all models or by the vendor's model id. `after` counts by the machine's
-   * clock. Without a script, and for models not in it: the ordered results at once.
+   * The outcome of each submit or call, for all models or by the vendor's model id. `after` is measured by the
+   * machine's clock. Models without a script return the ordered results immediately.
    */
   readonly script?: MockScript
   /**
-   * What a language model says to a request: a text, or `{ name, arguments }` to call a tool. Default: the sandbox's
-   * answer.
+   * The response of a language model to a request: a text, or `{ name, arguments }` to call a tool. Default: the
+   * sandbox's response.
    */
   readonly answer?: AnswerOf
-  /** The accepted key. Default: one in the vendor's form. */
+  /** The key that is accepted. Default: one in the vendor's format. */
   readonly key?: string
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number
 }
 
@@ -30,10 +30,10 @@ interface ScriptedJob extends Job {
   readonly endsAt: number
 }
 
-/** The header of an MP4 file, which identifies it; it has no content. */
+/** The header of an MP4 file, by which it is recognized. There is no content after it. */
 const mp4Head = Buffer.from("0000001866747970697336660000020069736f6d69736f32", "hex")
 
-/** A longer timer of Node fires at once. 24 days, which no test lasts. */
+/** The longest delay of Node's timers, which fire longer ones at once: 24 days, more than any test takes. */
 const timerMillisMax = 2 ** 31 - 1
 
 const millisOf = (after: Duration.Input): number =>
@@ -79,7 +79,7 @@ export class ScriptedVendor implements Vendor {
     return [...this.jobs.values()]
   }
 
-  /** The script's refusal of this request, if any, which is then counted. */
+  /** Counts the request's step and returns its refusal, if the step is one. */
   refusalOf(request: VendorRequest): MockRefusal | undefined {
     const model = this.#protocol.modelOf(request)
     const step = this.#script.next(model)
@@ -88,7 +88,7 @@ export class ScriptedVendor implements Vendor {
     return step
   }
 
-  /** The step of this request, which is counted. */
+  /** Counts the request and returns its step. */
   take(request: VendorRequest): MockStep | undefined {
     const model = this.#protocol.modelOf(request)
     return this.#script.stepAt(model, this.#script.take(model))
@@ -138,7 +138,7 @@ export class ScriptedVendor implements Vendor {
     return this.#until(this.jobs.get(id)?.endsAt ?? 0)
   }
 
-  /** Resolves after this time, unless the server has stopped. */
+  /** Resolves after this time, unless the server has been stopped. */
   wait(after: Duration.Input): Promise<void> {
     return this.#until(Date.now() + millisOf(after))
   }
@@ -161,7 +161,7 @@ export class ScriptedVendor implements Vendor {
     return this.jobs.delete(id)
   }
 
-  /** A result hosted by this server. */
+  /** A result that this server hosts. */
   fileAt(path: string): MadeFile | undefined {
     return this.#files.get(path)
   }
@@ -199,7 +199,7 @@ export class ScriptedVendor implements Vendor {
     this.#timers.add(timer)
   }
 
-  /** Sent once: a gateway that misses it polls. */
+  /** Sends the callback once. A gateway that misses it polls. */
   #callBack(job: ScriptedJob, url: string): void {
     if (job.isCancelled || this.#isLost(job)) return
     const callback = this.#protocol.callback?.(job, this, Date.now())

@@ -2,10 +2,10 @@ import { Option, Schema } from "effect"
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
 import { at } from "../../domain/json/Json.ts"
 
-/** A request received by a vendor. */
+/** A request that a vendor received. */
 export interface VendorRequest {
   readonly method: string
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
@@ -17,14 +17,14 @@ export interface VendorRequest {
 }
 
 export interface FormPart {
-  /** The bytes of a file, as Latin-1. */
+  /** The bytes of a file as Latin-1. */
   readonly text: string
-  /** Files have one. */
+  /** The name of a file; absent for other fields. */
   readonly fileName?: string
   readonly type?: string
 }
 
-/** Reads a complete request. */
+/** Reads a request completely. */
 export const readRequest = async (request: IncomingMessage): Promise<VendorRequest> => {
   const chunks: Array<Buffer> = []
   for await (const chunk of request) chunks.push(Buffer.from(chunk))
@@ -44,10 +44,10 @@ export const readRequest = async (request: IncomingMessage): Promise<VendorReque
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** Vendors' clients also announce JSON on requests without a body. */
+/** Lenient, because vendors' clients announce JSON even on requests without a body. */
 const parse = (text: string): unknown => Option.getOrUndefined(decode(text))
 
-/** Every field, read as Latin-1 so that no byte of a file changes; texts are UTF-8. */
+/** Parses every field. Reads the body as Latin-1, so that no byte of a file changes; texts are UTF-8. */
 const formOf = (type: string, bytes: Buffer): ReadonlyMap<string, ReadonlyArray<FormPart>> => {
   const fields = new Map<string, Array<FormPart>>()
   const [, boundary] = /^multipart\/form-data;.*boundary="?([^";]+)/iu.exec(type) ?? []
@@ -76,7 +76,7 @@ export const textAt = (value: unknown, ...path: ReadonlyArray<string>): string |
   return typeof found === "string" ? found : undefined
 }
 
-/** The array at a path of a JSON value; `undefined` if there is something else. */
+/** The array at a path of a JSON value; `undefined` if there is no array. */
 export const listAt = (
   value: unknown,
   ...path: ReadonlyArray<string>
@@ -85,7 +85,7 @@ export const listAt = (
   return Array.isArray(found) ? found : undefined
 }
 
-/** The number of results ordered by a body, one by default. */
+/** The number of results that a body orders. Default: one. */
 export const countAt = (value: unknown, ...path: ReadonlyArray<string>): number => {
   const found = at(value, ...path)
   return typeof found === "number" ? found : 1

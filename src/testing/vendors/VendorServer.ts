@@ -24,25 +24,25 @@ import type { VendorRequest } from "./VendorRequest.ts"
 export type VendorName = (typeof builtInProviders)[number]["name"]
 
 /**
- * The kind of a request, for `failNext`: a paid submit or call, the download of a result, or anything else, such as a
+ * Which requests `failNext` applies to: a paid submit or call, the download of a result, or anything else, such as a
  * poll or a list of models.
  */
 export type RequestKind = "submit" | "query" | "download"
 
-/** A vendor on a port of 127.0.0.1, in its own wire format. */
+/** A vendor on a port of 127.0.0.1 that speaks its own wire format. */
 export interface VendorServer extends AsyncDisposable {
   readonly vendor: string
   /** `http://127.0.0.1:‹port›`, without a path. */
   readonly url: string
-  /** The accepted key. */
+  /** The key that is accepted. */
   readonly key: string
-  /** The variables with which a gateway uses it, such as `FAL_API_KEY` and `FAL_BASE_URL`. */
+  /** The variables with which a gateway connects to it, such as `FAL_API_KEY` and `FAL_BASE_URL`. */
   readonly env: Readonly<Record<string, string>>
   /** All requests except downloads of results, oldest first. */
   readonly requests: ReadonlyArray<VendorRequest>
-  /** Number of bought jobs and answered paid calls. */
+  /** How many jobs were bought and paid calls answered. */
   readonly sold: number
-  /** Refuses the next request of this kind, once; with `AMBIGUOUS` its connection breaks. Default: a submit. */
+  /** Refuses the next request of this kind once. With `AMBIGUOUS` the connection breaks. Default kind: a submit. */
   readonly failNext: (refusal: MockRefusal, kind?: RequestKind) => void
   /** Closes the port and all connections. */
   readonly stop: () => Promise<void>
@@ -57,7 +57,7 @@ const protocols: { readonly [name in VendorName]: Protocol } = {
   replicate
 }
 
-/** The path of the base URL after the address. docs/reference/configuration.md#vendor-bases */
+/** The path of each vendor's base URL. docs/reference/configuration.md#vendor-bases */
 const basePaths: { readonly [name in VendorName]: string } = {
   openai: "/v1",
   anthropic: "",
@@ -67,7 +67,7 @@ const basePaths: { readonly [name in VendorName]: string } = {
   replicate: "/v1"
 }
 
-/** An entry of `vendors` in a catalog file, with `jobs`. docs/vendors-as-files.md#job-vendors */
+/** An entry of `vendors` in a catalog file that has `jobs`. docs/vendors-as-files.md#job-vendors */
 export type DescribedVendor = typeof Vendor.Encoded
 
 const decodeVendor = Schema.decodeUnknownSync(Vendor)
@@ -84,10 +84,9 @@ const servedBy = (which: VendorName | DescribedVendor) => {
 }
 
 /**
- * Starts a vendor that follows a script, for programs that call one over HTTP: a gateway in another process,
- * or a vendor's client. A vendor that a catalog file describes is given as its entry. Rejects a script that this
- * vendor's format cannot express.
- * docs/developing.md#vendor-servers, ADR 0216
+ * Starts a vendor that follows a script, for programs that call vendors over HTTP: a gateway in another process, or a
+ * vendor's own client. For a vendor that a catalog file describes, pass its entry. Rejects a script that the vendor's
+ * format cannot express. docs/developing.md#vendor-servers, ADR 0216
  */
 export const startVendorServer = async (
   which: VendorName | DescribedVendor,

@@ -3,35 +3,34 @@ import { callContentBytesMax } from "../../domain/limits/Limits.ts"
 import { keptText, mediaReference } from "./KeptText.ts"
 import type { KeptText } from "./KeptText.ts"
 
-/** One side of a call. */
+/** The stored request or response of a call. */
 export interface ContentSide extends KeptText {
   readonly contentType: string | null
-  /** As sent, with media and what is cut off. */
+  /** The full size of the body, including removed media and what was cut off. */
   readonly bytes: number
 }
 
-/** What a call sent and received. */
+/** The texts of a call's request and response. */
 export interface CallText {
-  /** The path of the request, with its query without credentials. */
+  /** The path and query of the request, without credentials. */
   readonly path: string
-  /** Null: a form with a file, which was streamed. */
+  /** Null if the request was a form with a file, which is streamed. */
   readonly request: ContentSide | null
-  /** Null: nothing was relayed. */
+  /** Null if no response was relayed. */
   readonly response: ContentSide | null
 }
 
-/** The request of a call. */
 export interface SentRequest {
   readonly path: string
   readonly body: Uint8Array
-  /** A form with a file, which is streamed. */
+  /** Whether the body is a form with a file, which is streamed. */
   readonly isForm: boolean
 }
 
-/** A response as the client gets it. */
+/** A response as the client receives it. */
 export interface ClientResponse {
   readonly contentType: string | undefined
-  /** Undefined: a stream. */
+  /** Undefined if the response is a stream. */
   readonly body: Uint8Array | undefined
 }
 
@@ -51,7 +50,7 @@ const sideOf = (
   return { contentType: type, text, truncated: truncated || bytes > body.length, bytes }
 }
 
-/** Collects what one call sends and receives, up to a limit of each side. */
+/** Collects the request and the response of one call, each up to a limit. */
 export class CallContent {
   readonly #path: string
   readonly #request: ContentSide | null
@@ -74,18 +73,18 @@ export class CallContent {
     else this.#response = sideOf(body, contentType)
   }
 
-  /** Bytes of a stream as they are relayed. */
+  /** Adds bytes of a stream as they are relayed. */
   push(piece: Uint8Array): void {
     const left = callContentBytesMax - this.#kept
     this.#bytes += piece.length
     if (left === 0 || piece.length === 0) return
-    // A copy: the piece is part of a larger buffer
+    // Copied, because the piece is part of a larger buffer
     const kept = Buffer.from(piece.subarray(0, left))
     this.#kept += kept.length
     this.#pieces.push(kept)
   }
 
-  /** The call has ended. Only the first call has an effect. */
+  /** Ends the collection. Only the first invocation has an effect. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true

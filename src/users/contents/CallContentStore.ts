@@ -7,26 +7,32 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** What one call sent and received, encrypted. */
+/** The request and response of a call, encrypted. */
 export interface SealedCall {
   readonly user: UserId
   readonly call: string
   readonly sealed: Uint8Array
 }
 
-/** Users who want their calls kept, and what was kept. ADR 0309 */
+/** Which users have their calls kept, and the kept calls. ADR 0309 */
 export class CallContentStore extends Context.Service<
   CallContentStore,
   {
     readonly keepers: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** `None`: there is no such user. */
+    /** `None` if the user does not exist. */
     readonly isKept: (user: UserId) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** Switching off deletes what was kept. One transaction with its audit entry. `None`: there is no such user. */
+    /**
+     * Changes the setting and writes the audit entry in one transaction. Switching it off deletes the kept calls.
+     * `None` if the user does not exist.
+     */
     readonly keep: (
       user: UserId,
       isKept: boolean
     ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** Keeps a call, and the user's newest `max` calls; nothing if the user has switched it off since. */
+    /**
+     * Stores a call and deletes all but the user's newest `max` calls. Does nothing if the user has switched the
+     * setting off in the meantime.
+     */
     readonly add: (
       call: SealedCall,
       max: number,
@@ -36,7 +42,7 @@ export class CallContentStore extends Context.Service<
       user: UserId,
       call: string
     ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Returns the number of deleted rows, `limit` at most. */
+    /** Deletes at most `limit` rows and returns how many. */
     readonly deleteBefore: (
       before: DateTime.Utc,
       limit: number

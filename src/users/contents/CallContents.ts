@@ -18,21 +18,21 @@ import type { CallText, SentRequest } from "./CallContent.ts"
 import { CallContentStore } from "./CallContentStore.ts"
 import { openContent, sealContent } from "./SealedContent.ts"
 
-/** A process reads this often whose calls are kept, because a hint may be lost. */
+/** How often a process rereads which users have their calls kept, because a hint may be lost. */
 const rereadSeconds = 60
 
-/** Share of one user in the calls that a process keeps at a time. */
+/** How many calls of one user a process may record at a time. */
 const shareMax = callContentsOpenMax / 4
 
 /**
- * What calls sent and received, for users who want it kept. It is a copy for reading: it is written after the
- * settlement, no call waits for it, and a process that ends may lose the latest.
+ * Requests and responses of calls, for users who have enabled this. They are only for reading: they are written after
+ * the settlement, no call waits for the write, and a process that ends may lose the latest ones.
  * docs/reference/passthrough.md#requests-and-responses, ADR 0309
  */
 export class CallContents extends Context.Service<
   CallContents,
   {
-    /** Undefined: the user keeps none, or too many are being kept now. */
+    /** Starts recording a call. Undefined if the user has not enabled it, or too many calls are being recorded. */
     readonly beginUnsafe: (
       user: UserId,
       call: string,
@@ -40,7 +40,7 @@ export class CallContents extends Context.Service<
     ) => CallContent | undefined
     /** Whether the user's calls are kept. Fails with 2005. */
     readonly isKept: (user: UserId) => Effect.Effect<boolean, Problem | StoreUnavailable>
-    /** Switching off deletes what was kept, in the same transaction. Fails with 2005. */
+    /** Changes the setting. Switching it off deletes the kept calls in the same transaction. Fails with 2005. */
     readonly keep: (
       user: UserId,
       isKept: boolean
@@ -50,7 +50,7 @@ export class CallContents extends Context.Service<
       user: UserId,
       call: string
     ) => Effect.Effect<CallText, Problem | StoreUnavailable>
-    /** Deletes what is older than `BODY_RETENTION` or `LOG_RETENTION`. */
+    /** Deletes calls older than `BODY_RETENTION` or `LOG_RETENTION`. */
     readonly removeOld: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/CallContents") {
@@ -88,7 +88,7 @@ export class CallContents extends Context.Service<
         find: Effect.fn("CallContents.find")(function* (user, call) {
           const missing = `The request and response of the call ${call.slice(0, 60)} were not kept`
           const sealed = yield* known(store.find(user, call), missing)
-          // As if it had not been kept: its master key is gone
+          // If the master key is gone, the call counts as not kept
           return yield* Effect.mapError(openContent(secrets, sealed), () => problem(2005, missing))
         }),
         removeOld: Effect.flatMap(DateTime.now, (now) =>
@@ -110,7 +110,7 @@ const known = <A>(found: Effect.Effect<Option.Option<A>, StoreUnavailable>, miss
     Option.isSome(it) ? Effect.succeed(it.value) : Effect.fail(problem(2005, missing))
   )
 
-/** The users whose calls are kept, read again now and then and after a hint. */
+/** The users whose calls are kept, reread at an interval and after each hint. */
 const makeKeepers = Effect.fnUntraced(function* (
   store: CallContentStore["Service"]
 ): Effect.fn.Return<
@@ -141,14 +141,14 @@ const makeKeepers = Effect.fnUntraced(function* (
   }
 })
 
-/** A call whose text is complete. */
+/** A call that has ended, with its complete text. */
 interface EndedCall {
   readonly user: UserId
   readonly call: string
   readonly text: CallText
 }
 
-/** Writes one call after the other, so that they take one connection at most. */
+/** Writes calls one at a time, so that they use at most one connection. */
 const makeWriter = Effect.fnUntraced(function* (
   store: CallContentStore["Service"],
   secrets: Secrets["Service"]
@@ -177,14 +177,14 @@ const makeWriter = Effect.fnUntraced(function* (
 
 const minuteMillis = 60_000
 
-/** Bounds the calls that this process keeps at a time, and each user's in a minute. */
+/** Limits how many calls this process records at a time, and how many of each user in a minute. */
 class Counts {
   #open = 0
   readonly #openOf = new Map<UserId, number>()
   #minute = 0
   #begunOf = new Map<UserId, number>()
 
-  /** Returns false if there are too many. */
+  /** Returns false if a limit is reached. */
   take(user: UserId, minute: number): boolean {
     if (minute !== this.#minute) {
       this.#minute = minute

@@ -4,24 +4,24 @@ const quote = 0x22
 const backslash = 0x5c
 const colon = 0x3a
 
-/** A shorter string is shown even if it looks encoded, such as an id or a signature. */
+/** Shorter strings are kept even if they look encoded, because they may be ids or signatures. */
 const mediaBytesMin = 1024
 
-/** This many bytes of a string show whether it is Base64: words are shorter. */
+/** How many bytes of a string are examined to decide whether it is Base64. No word is that long. */
 const encodedBytes = 96
 
-/** Values of these members are credentials, which tools of a request may have. */
+/** Members whose values are credentials, such as those of the tools in a request. */
 const secretNames =
   /^(?:(?:proxy-)?authorization(?:_token)?|x-api-key|x-goog-api-key|api[-_]?key|access_?token|client_?secret|password|secret|cookie)$/iu
 const headersName = /^(?:headers|http_headers|extra_headers)$/iu
 
-/** The longest member name that is compared. */
+/** Longer member names are not compared. */
 const nameBytesMax = 64
 
-/** What is kept of a body. */
+/** The part of a body that is stored. */
 export interface KeptText {
   readonly text: string
-  /** The text is only its beginning. */
+  /** Whether the text is only the beginning of the body. */
   readonly truncated: boolean
 }
 
@@ -44,19 +44,19 @@ class Output {
 
   text(): string {
     const text = Buffer.concat(this.#parts).toString("utf8")
-    // The last character may be cut
+    // The last character may have been cut
     return this.isOver ? text.replace(/\uFFFD$/u, "") : text
   }
 }
 
-/** Whether the place is behind an odd number of backslashes. */
+/** Whether an odd number of backslashes precedes this position. */
 const isEscaped = (bytes: Buffer, at: number, from: number): boolean => {
   let start = at
   while (start > from && bytes[start - 1] === backslash) start -= 1
   return (at - start) % 2 === 1
 }
 
-/** The closing quote of a string that begins at `from`, or `until`. */
+/** The position of the quote that closes the string starting at `from`, or `until`. */
 const endOfString = (bytes: Buffer, from: number, until: number): number => {
   for (let at = bytes.indexOf(quote, from); at >= 0 && at < until;) {
     if (!isEscaped(bytes, at, from)) return at
@@ -65,7 +65,7 @@ const endOfString = (bytes: Buffer, from: number, until: number): number => {
   return until
 }
 
-/** The end of encoded media that begin at `from`; `undefined` for any other string. */
+/** The end of the encoded media that start at `from`; `undefined` for any other string. */
 const endOfMedia = (bytes: Buffer, from: number): number | undefined => {
   const start = bytes.toString("latin1", from, from + encodedBytes)
   if (!/^(?:data:[^"\\]*$|[\w+/-]+=*$)/u.test(start)) return undefined
@@ -74,7 +74,7 @@ const endOfMedia = (bytes: Buffer, from: number): number | undefined => {
   return end - from < mediaBytesMin || bytes[end - 1] === backslash ? undefined : end
 }
 
-/** A reference to media instead of their bytes. */
+/** A description that replaces media. */
 const mediaOf = (bytes: Buffer, from: number, end: number): string => {
   const [start = "", type] =
     /^data:([\w.+-]+\/[\w.+-]+)?[^,]*,/u.exec(bytes.toString("latin1", from, from + 256)) ?? []
@@ -84,7 +84,7 @@ const mediaOf = (bytes: Buffer, from: number, end: number): string => {
 
 export const mediaReference = (type: string, bytes: number): string => `[${type}, ${bytes} bytes]`
 
-/** Whether the string that ends at `end` is the name of a member. */
+/** Whether the string that ends at `end` is a member's name. */
 const isName = (bytes: Buffer, end: number): boolean => {
   let at = end + 1
   while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09)
@@ -92,12 +92,12 @@ const isName = (bytes: Buffer, end: number): boolean => {
   return bytes[at] === colon
 }
 
-/** Which values are hidden: those of secret members, and all in an object of headers. */
+/** Decides which values to hide: those of secret members, and all values in an object of headers. */
 class Hiding {
   #name = ""
   #depth = 0
 
-  /** The bytes between two strings. */
+  /** Processes the bytes between two strings. */
   between(bytes: Uint8Array): void {
     for (const byte of bytes) {
       const isOpen = byte === 0x7b
@@ -128,8 +128,8 @@ const unescaped = (name: string): string => {
 const hidden = Buffer.from(`"[hidden]"`)
 
 /**
- * The text of a body without media and credentials: JSON, or events whose data are JSON. Reads a body only as far as
- * its text is kept, so that a large one costs no more than a small one.
+ * The text of a body without media and credentials. The body is JSON, or server-sent events with JSON data. Reads only
+ * as much of the body as is kept, so a large body costs no more than a small one.
  */
 export const keptText = (body: Uint8Array, bytesMax: number): KeptText => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)

@@ -7,12 +7,15 @@ const Side = Schema.NullOr(
     contentType: Schema.NullOr(Schema.String),
     truncated: Schema.Boolean,
     bytes: Schema.Int,
-    /** The length of its text, in UTF-16 units. */
+    /** The length of this side's text, in UTF-16 code units. */
     units: Schema.Int
   })
 )
 
-/** The first line of the encrypted text; the texts of both sides follow. JSON would lengthen them. */
+/**
+ * The first line of the encrypted text; the texts of both sides follow it unescaped, because JSON would make them
+ * longer.
+ */
 const Head = Schema.fromJsonString(
   Schema.Struct({ path: Schema.String, request: Side, response: Side })
 )
@@ -33,7 +36,7 @@ export const sealContent = (
   return encrypt(`${head}\n${request?.text ?? ""}${response?.text ?? ""}`)
 }
 
-/** Fails if no master key opens it. */
+/** Fails if no master key can decrypt it. */
 export const openContent = ({ decrypt }: Secrets["Service"], sealed: Uint8Array) =>
   Effect.map(decrypt(sealed), (whole): CallText => {
     const end = whole.indexOf("\n")

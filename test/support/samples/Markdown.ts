@@ -2,10 +2,10 @@
 export interface Block {
   /** The word after the fence, such as `sh`; empty if there is none. */
   readonly language: string
-  /** The next word: in a sample, the name of the block's file. */
+  /** The second word after the fence. In a sample it is the file name of the block. */
   readonly name: string | undefined
   readonly text: string
-  /** The line of the fence, counted from 1. */
+  /** The line number of the fence, counted from 1. */
   readonly line: number
 }
 
@@ -30,9 +30,9 @@ export const blocksOf = (markdown: string): ReadonlyArray<Block> => {
   return blocks
 }
 
-/** The name of a block in lists: the words after its fence and its first line. */
+/** How lists show a block: the words after its fence and its first line. */
 export const labelOf = ({ language, name, text }: Block): string =>
   [language, name, text.split("\n", 1)[0]].filter((part) => part !== undefined).join(" ")
 
-/** Drawings and text that is only shown, which are not run. */
+/** Whether the block is a drawing or text for display, which is not run. */
 export const isDrawing = ({ language }: Block): boolean => language === "" || language === "mermaid"

@@ -15,7 +15,7 @@ import { projectFolder } from "../spawnService.ts"
 import { blocksOf, isDrawing, labelOf } from "./Markdown.ts"
 import type { Block } from "./Markdown.ts"
 
-/** The role of a block in the test. */
+/** What the test does with a block. */
 export type Step =
   | { readonly kind: "excerpt" | "file" | "run" | "skip" | "start"; readonly block: Block }
   | { readonly kind: "answer"; readonly block: Block; readonly to: Step }
@@ -23,14 +23,13 @@ export type Step =
 const answers = new Set(["json", "text"])
 const files = new Set(["json", "js", "python", "ts"])
 
-/** Whether a block starts the gateway, which the test does itself, once for all pages. */
+/** Whether a block starts the gateway. The test starts it itself, once for all pages. */
 const isStart = ({ language, text }: Block) =>
   language === "sh" && /\bnpm start$/u.test(text.trim())
 
 /**
- * The blocks of a page in order: `sh` is run, a block with a file name is written to that file, one with a path is an
- * excerpt of that file of the project, and `json` or `text` after a run is its output. Every other block must be in
- * `notRun`.
+ * The blocks of a page in order. `sh` is run; a block with a file name is written to that file; one with a path is an
+ * excerpt of that project file; `json` or `text` after a run is its output. Every other block must be in `notRun`.
  */
 export const stepsOf = (markdown: string, notRun: Readonly<Record<string, string>>) => {
   const steps: Array<Step> = []
@@ -77,7 +76,7 @@ export interface Gateway {
   readonly adminToken: string
 }
 
-/** A page in a separate shell, which keeps variables and the folder from block to block. It starts in the clone. */
+/** Runs a page in a separate shell that keeps variables and the folder from block to block. It starts in the clone. */
 export class SamplePage {
   readonly folder: string
   readonly clone: string
@@ -101,13 +100,13 @@ export class SamplePage {
     if (first > 0) await this.#run(this.steps.slice(0, first), "before", undefined)
   }
 
-  /** Runs the other blocks; `output` returns the text that each has printed. */
+  /** Runs the other blocks. `output` returns the text that each one printed. */
   async run(gateway: Gateway): Promise<void> {
     const first = this.steps.findIndex(({ kind }) => kind === "start")
     await this.#run(this.steps.slice(first + 1), "after", gateway)
   }
 
-  /** The output of a block, with the ports of the document. */
+  /** The output of a block, with the port numbers of the document. */
   output(step: Step): string {
     const path = join(this.folder, `.out-${step.block.line}`)
     const text = existsSync(path) ? readFileSync(path, "utf8") : ""
@@ -142,7 +141,7 @@ export class SamplePage {
     if (code !== 0) throw new Error(fault)
   }
 
-  /** The block that began last, with its output. */
+  /** The block that started last, with its output. */
   #last(steps: ReadonlyArray<Step>): string {
     const lines = steps.map(({ block }) => block.line)
     const line = lines.findLast((it) => existsSync(join(this.folder, `.out-${it}`)))
@@ -150,7 +149,7 @@ export class SamplePage {
     return [`line ${line}`, ...parts.map((path) => readFileSync(path, "utf8"))].join("\n")
   }
 
-  /** Ends processes that the page has left. */
+  /** Ends processes that the page left running. */
   close(): void {
     this.#kill()
     rmSync(this.folder, { recursive: true, force: true })
@@ -160,11 +159,11 @@ export class SamplePage {
     try {
       if (this.#shell?.pid !== undefined) process.kill(-this.#shell.pid, "SIGKILL")
     } catch {
-      // No process was left
+      // No process was left running
     }
   }
 
-  /** The file that contains the folder in which the last part of the page ended. */
+  /** The file that stores in which folder the last part of the page ended. */
   get #place(): string {
     return join(this.folder, ".place")
   }
@@ -194,8 +193,8 @@ export class SamplePage {
 }
 
 /**
- * Before a block that reads receipts or usage, waits until the calls of earlier blocks are settled. A call is settled
- * shortly after its response, and a shell may be faster.
+ * Waits until the calls of earlier blocks are settled, before a block that reads receipts or usage. A call is settled
+ * shortly after its response, and the shell may be faster.
  */
 const settled = (text: string, gateway: Gateway | undefined): string => {
   const [authorization] = /Authorization: Bearer [^"]+/u.exec(text) ?? []
@@ -208,7 +207,7 @@ const settled = (text: string, gateway: Gateway | undefined): string => {
 }
 
 /**
- * Copies the files that a build of a package needs: a build must not change this project while other tests read it.
+ * Copies the files that a package build needs, because a build must not change this project while other tests read it.
  */
 const copyProject = (clone: string): void => {
   for (const name of [
@@ -225,7 +224,7 @@ const copyProject = (clone: string): void => {
   symlinkSync(join(projectFolder, "node_modules"), join(clone, "node_modules"))
 }
 
-/** Links the imports of the samples: this project under its name, from its sources, and the vendors' clients. */
+/** Links the modules that samples import: this project under its name, from its sources, and the vendors' clients. */
 const modulesOf = (folder: string): void => {
   const modules = join(folder, "node_modules")
   const own = join(modules, "generation-gateway")

@@ -1,19 +1,18 @@
 import { isDeepStrictEqual } from "node:util"
 
 /**
- * Compares the output shown in a document with the actual output. Ids, keys, signatures and times are matched by
- * form, and the same id in the document must be the same id in the output; everything else, including amounts, must
- * be equal. `…` in a text stands for omitted text, a line or last item `…` for several, and a member `"…"` for
- * further members.
+ * Compares the output shown in a document with the actual output. Ids, keys, signatures and times are matched by their
+ * form, and equal ids in the document must be equal in the output. Everything else, including amounts, must be equal.
+ * `…` in a text stands for omitted text, as a line or last item for several, and as a member `"…"` for further members.
  */
 
-/** Ids that a page has shown so far, with the actual ones. */
+/** The ids that a page has shown so far, with the actual ones. */
 export type Bindings = Map<string, string>
 
 interface Form {
   readonly shown: RegExp
   readonly real: string
-  /** Whether the same text stands for the same thing on the whole page. */
+  /** Whether equal texts stand for the same thing on the whole page. */
   readonly isId: boolean
 }
 
@@ -51,7 +50,7 @@ const anyForm = new RegExp(forms.map(({ shown }) => `(${shown.source})`).join("|
 
 const escaped = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|]/gu, "\\$&")
 
-/** The fault of a text; `undefined` if it matches the document. */
+/** The fault of a text. `undefined`: it matches the document. */
 const textFault = (shown: string, real: string, bindings: Bindings): string | undefined => {
   let pattern = ""
   let last = 0
@@ -73,7 +72,7 @@ const textFault = (shown: string, real: string, bindings: Bindings): string | un
   return timeFault(real)
 }
 
-/** Times of a real text lie between yesterday and a year from now. */
+/** The fault of an actual time that is not between yesterday and a year from now. */
 const timeFault = (real: string): string | undefined =>
   [...real.matchAll(/\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z/gu)]
     .map(([time]) => time)
@@ -82,7 +81,7 @@ const timeFault = (real: string): string | undefined =>
 const isUnixTime = (value: unknown): value is number =>
   typeof value === "number" && Math.abs(value * 1000 - Date.now()) < 400 * day
 
-/** The faults of JSON, each with its place. */
+/** The faults of JSON, each with its position. */
 export const jsonFaults = (
   shown: unknown,
   real: unknown,

@@ -11,7 +11,7 @@ import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 export { pixel }
 export type Protocol = Protocols.Protocol
 
-/** A fault of one request; the next request is not affected. */
+/** A fault of one request. The next request is not affected. */
 export type Fault =
   | "429"
   | "429-wait"
@@ -29,7 +29,7 @@ export type Fault =
   | "hang"
   | "stall"
 
-/** How the jobs of an upstream end. */
+/** How an upstream's jobs end. */
 export type Ending =
   | "done"
   | "partial"
@@ -55,20 +55,20 @@ export interface Seen extends VendorRequest {
 }
 
 export interface Reply extends Protocols.Reply {
-  /** Instead of `bytes`. */
+  /** Sent instead of `bytes`. */
   readonly media?: Media
 }
 
 /** The contents of an upstream's results. */
 export interface Media {
-  /** Its first bytes; zeros follow. */
+  /** The first bytes; zeros follow. */
   readonly head: Buffer
-  /** Bytes; the length of `head` by default. */
+  /** The size in bytes. Default: the length of `head`. */
   readonly size?: number
-  /** Without `Content-Length`. */
+  /** Whether to send it without `Content-Length`. */
   readonly isChunked?: boolean
   readonly type?: string
-  /** The next downloads break off after this many bytes; `isHanging`: they stay open then. */
+  /** The next downloads break off after this many bytes. With `isHanging` their connections then stay open. */
   readonly breaks?: Array<number>
   readonly isHanging?: boolean
 }
@@ -90,54 +90,54 @@ const refusals: { readonly [fault in Fault]?: VendorErrorClass } = {
 }
 
 /**
- * A vendor as a real HTTP server on 127.0.0.1, in its own wire format, with the faults that tests of the gateway
- * need; `startVendorServer` is for other programs.
+ * A vendor as a real HTTP server on 127.0.0.1, in its own wire format, with the faults that tests of the gateway need.
+ * `startVendorServer` is for other programs.
  */
 export class Upstream implements Protocols.Vendor {
   readonly #protocol: Protocol
   readonly #server: Server
-  /** Number of requests, including downloads of results. */
+  /** The number of requests, including downloads of results. */
   requests = 0
-  /** All other requests in order. */
+  /** All requests except downloads, in order. */
   readonly seen: Array<Seen> = []
   readonly jobs = new Map<string, Job>()
-  /** Number of jobs that the submits of each body created, by the body's hash. */
+  /** How many jobs were created by submits with the same body, by the body's hash. */
   readonly paid = new Map<string, number>()
-  /** Used up by the next submits, and by the next other requests. */
+  /** Faults of the next submits, and of the next other requests. Each is used once. */
   submitFaults: Array<Fault | Reply> = []
   askFaults: Array<Fault | Reply> = []
-  /** Used up by the next cancel requests. */
+  /** Faults of the next cancel requests. Each is used once. */
   cancelFaults: Array<Fault | Reply> = []
-  /** Used up by the next downloads of results at `/results/`. */
+  /** Faults of the next downloads at `/results/`. Each is used once. */
   resultFaults: Array<"hang"> = []
   ending: Ending = "done"
-  /** Polls that return a job as still running. */
+  /** How many polls report a job as still running. */
   runningPolls = 1
-  /** Jobs on a page of its list. */
+  /** The number of jobs per page of its list. */
   pageSize = 100
-  /** Number of lists that show no job yet. */
+  /** How many lists show no jobs yet. */
   lateLists = 0
-  /** Submits with this text get no response, whether a job is created or not. */
+  /** Submits with this text get no response, whether or not a job is created. */
   heldBeforeTaken: string | undefined
   heldAfterTaken: string | undefined
-  /** The jobs, in order of their submits. */
+  /** The bodies of the submits that created jobs, in order. */
   readonly paidBodies: Array<Buffer> = []
-  /** Delay of each submit's response. Milliseconds. */
+  /** The delay of each submit's response, in milliseconds. */
   delayMillis = 0
-  /** Result URLs return 404. */
+  /** Whether result URLs return 404. */
   isResultGone = false
   media: Media = { head: pixel }
-  /** Bytes of results that were sent. */
+  /** How many bytes of results were sent. */
   mediaBytesSent = 0
-  /** Runs after a submit has created its job, before the response. */
+  /** Runs after a submit has created its job and before the response. */
   onPaid: () => void | Promise<void> = () => {}
   /** The fault of a request for which the lists above have none. */
   faultOf: (seen: Seen, isSubmit: boolean) => Fault | undefined = () => undefined
-  /** Runs when a job was created. */
+  /** Runs when a job has been created. */
   onJob: (job: Job, seen: Seen) => void = () => {}
-  /** Whether requests are kept in `seen`, and bodies in `paidBodies`. */
+  /** Whether requests are stored in `seen`, and bodies in `paidBodies`. */
   keepsRequests = true
-  /** The URL at which clients reach it, if not at its own port. */
+  /** The URL at which clients reach it, if that is not its own port. */
   publicUrl: string | undefined
   #ids = 0
 
@@ -173,19 +173,18 @@ export class Upstream implements Protocols.Vendor {
     return [...this.paid.values()].reduce((sum, count) => sum + count, 0)
   }
 
-  /** The jobs that a list shows now, oldest first. */
+  /** The jobs that a list currently shows, oldest first. */
   get listedJobs(): ReadonlyArray<Job> {
     if (this.lateLists === 0) return [...this.jobs.values()]
     this.lateLists -= 1
     return []
   }
 
-  /** Number of cancel requests. */
+  /** The number of cancel requests. */
   get cancels(): number {
     return this.seen.filter(({ path }) => path.endsWith("/cancel")).length
   }
 
-  /** The last submit. */
   get lastSubmit(): Seen {
     const found = this.seen.findLast((seen) => this.#protocol.isSubmit(seen))
     if (found === undefined) throw new Error("nothing was submitted")
@@ -221,7 +220,6 @@ export class Upstream implements Protocols.Vendor {
     this.onPaid = () => {}
   }
 
-  /** Creates a job. */
   buy(request: VendorRequest, order: Protocols.Order = {}): Job {
     const seen = request as Seen
     const hash = createHash("sha256").update(seen.bytes).digest("hex")
@@ -281,7 +279,7 @@ export class Upstream implements Protocols.Vendor {
     return this.jobs.delete(id)
   }
 
-  /** Number of results of a job. */
+  /** The number of results of a job. */
   #made({ count }: Protocols.Job): number {
     if (this.ending === "nothing") return 0
     if (this.ending === "surplus") return count + 1

@@ -46,7 +46,7 @@ export const accountAt = Effect.fnUntraced(function* (
   return { ...adapter.make(context), download: (yield* Download.make)(account, auth) }
 })
 
-/** A picture that the client sent inline, or by its `sourceUrl`. */
+/** An image that the client sent inline, or by URL with `sourceUrl`. */
 export const picture = (pointer: string, sourceUrl?: string): SubmitMedium => ({
   pointer,
   mime: "image/png",
@@ -71,7 +71,7 @@ export const request = (
   ...more
 })
 
-/** The listed jobs that may belong to a request whose submit began then. */
+/** The listed jobs that may belong to a request whose submit began at this time. */
 export const jobsLike = Effect.fnUntraced(function* (
   { list }: Pick<VendorAccount, "list">,
   request: SubmitRequest,

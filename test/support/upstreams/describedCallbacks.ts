@@ -20,7 +20,7 @@ const model = {
   price: { per: "expression", hold: "body.n * 3000000" }
 } as const
 
-/** fal's queue with its callbacks: the address is a parameter of the submit. */
+/** fal's queue with callbacks, whose URL is a parameter of the submit. */
 export const callingFal: typeof Vendor.Encoded = {
   ...describedFal,
   name: "calling-fal",
@@ -35,7 +35,7 @@ export const callingFal: typeof Vendor.Encoded = {
   }
 }
 
-/** Replicate's predictions with their callbacks: the address is in the body, and the list shows it. */
+/** Replicate's predictions with callbacks, whose URL is in the body and is shown by the list. */
 export const callingReplicate: typeof Vendor.Encoded = {
   name: "calling-replicate",
   base: "https://api.replicate.com",
@@ -79,7 +79,7 @@ export const callingReplicate: typeof Vendor.Encoded = {
   }
 }
 
-/** A vendor that calls without a signature. */
+/** A vendor whose callbacks have no signature. */
 export const callingUnsigned: typeof Vendor.Encoded = {
   ...callingFal,
   name: "calling-unsigned",

@@ -9,7 +9,7 @@ const bodyOf = (properties: object, required: ReadonlyArray<string> = ["prompt"]
   additionalProperties: false
 })
 
-/** A vendor whose bodies have none of the names of the gateway's own: sizes, numbers, seconds and pictures. */
+/** A vendor whose bodies use none of the gateway's own field names for sizes, numbers, seconds and images. */
 export const describedDoors: typeof Vendor.Encoded = {
   name: "doors",
   base: "https://api.doors.example",

@@ -2,7 +2,7 @@ import { Schema, Struct } from "effect"
 import { Vendor } from "../../../src/catalog/Vendors.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
 
-/** fal's queue as a description, beside the adapter that is code: both pass the same contract. */
+/** fal's queue as a description. It passes the same contract tests as the adapter in code. */
 export const describedFal: typeof Vendor.Encoded = {
   name: "described-fal",
   base: "https://queue.fal.run",

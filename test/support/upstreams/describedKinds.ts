@@ -9,7 +9,7 @@ const prompt = {
 
 const price = { per: "call", amount: "5.00" } as const
 
-/** A vendor that makes everything, as jobs and at once. */
+/** A vendor that makes every kind of result, as jobs and in direct responses. */
 export const describedKinds: typeof Vendor.Encoded = {
   name: "every-kind",
   base: "https://api.every-kind.example",

@@ -15,7 +15,7 @@ import { CatalogVersions } from "../../../process/catalogs/CatalogVersions.ts"
 import { requireOperator } from "../../server/access/Authentication.ts"
 import { showRow, showModelPrice } from "./PriceRows.ts"
 
-/** What is sold, what was sold, and the reload of `CATALOG_FILE`. */
+/** What is for sale, what was for sale, and the reload of `CATALOG_FILE`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "catalog",
@@ -95,7 +95,7 @@ const tokenRow = (id: string, row: Days, period: PricePeriod<ModelPrice>) => ({
 
 const always = { from: null, until: null, price: null, source: null }
 
-/** A route by the call. The price of others is that of the model, or there is none. */
+/** The price row of a route that is charged per call. Other routes have the model's price or none. */
 const routeRow = (route: OpenRoute) =>
   route.meter.per === "call"
     ? [

@@ -26,7 +26,7 @@ interface Row {
   readonly view: typeof MediaModelView.Type | typeof TokenModelView.Type
 }
 
-/** The models of the adopted catalog, the same for every caller. */
+/** The models of the adopted catalog. They are the same for every caller. */
 export const layer = HttpApiBuilder.group(
   Api,
   "models",
@@ -52,7 +52,7 @@ export const layer = HttpApiBuilder.group(
       })
       return [...media.flat(), ...tokens, ...aliased].toSorted((a, b) => (a.key < b.key ? -1 : 1))
     })
-    // Schemas of all bodies are work, so that they are made once a catalog, when somebody asks
+    // Building the schemas of all bodies takes time, so it is done once per catalog, at the first request
     let made: { readonly hash: string; readonly rows: ReadonlyArray<Row> } | undefined
 
     return handlers.handleAll({
@@ -76,7 +76,10 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** Of the fields that the body has: an upstream model may not take all of its label. */
+/**
+ * The media rules of those fields that the body actually has: an upstream model may not accept every field of its
+ * label.
+ */
 export const showMediaFields = (
   entry: Pick<CatalogEntry, "label" | "described">,
   { properties }: { readonly properties?: unknown }

@@ -14,7 +14,7 @@ export const showRow = (
   source: period.source ?? source ?? null
 })
 
-/** With the rates that others stand for. */
+/** All rates, including those that default to another one. */
 const showRates = (rates: Omit<TokenPrice, "per" | "long" | "batch">) => {
   const write = rates.cacheWrite ?? rates.input
   return {

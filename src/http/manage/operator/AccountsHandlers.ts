@@ -7,7 +7,7 @@ import { ConcurrencyLimiter } from "../../../tasks/submission/ConcurrencyLimiter
 import { OperatorFaults } from "../../../tasks/submission/OperatorFaults.ts"
 import { requireOperator } from "../../server/access/Authentication.ts"
 
-/** Vendor accounts: state, drain, resume, check. */
+/** Vendor accounts: status, drain, resume and check. */
 export const layer = HttpApiBuilder.group(
   Api,
   "accounts",
@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** What tasks know of all accounts. */
+/** What the tasks of all processes report about accounts. */
 interface OfTasks {
   readonly lines: Effect.Success<ConcurrencyLimiter["Service"]["queues"]>
   readonly faults: Effect.Success<OperatorFaults["Service"]["last"]>
@@ -86,7 +86,7 @@ const healthOf = ({ details }: ControlledAccount) => {
   return isWhole ? ("healthy" as const) : ("degraded" as const)
 }
 
-/** Of the line of the account, or of those of its models. */
+/** Sums the account's own queue or, if its models have separate limits, the queues of its models. */
 const slotsOf = ({ details: { account } }: ControlledAccount, { lines }: OfTasks) => {
   const own = lines.filter(({ line }) => line === account.id || line.startsWith(`${account.id}/`))
   return {
@@ -112,7 +112,7 @@ const ratesOf = ({ details, rates }: ControlledAccount) => [
   }))
 ]
 
-/** The later one of what this process was told, and of what the tasks of all processes were. */
+/** The latest fault of the account: a refusal that this process saw, or a fault that a task of any process reported. */
 const lastFaultOf = ({ details: { account, lastRefusal } }: ControlledAccount, known: OfTasks) => {
   const faults = known.faults
     .filter(({ accountId }) => accountId.endsWith(`@${account.id}`))

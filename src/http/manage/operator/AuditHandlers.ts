@@ -9,7 +9,7 @@ import type { AuditRow } from "../../../process/audit/AuditLog.ts"
 import { csvResponse, textCell, wantsCsv } from "../Csv.ts"
 import { readPage, toPage } from "../Paging.ts"
 
-/** The audit log: a user's own, or the operator's of all. */
+/** The audit log: the user's own entries, or all entries for the operator. */
 export const layer = HttpApiBuilder.group(
   Api,
   "audit",
@@ -42,7 +42,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** A user sees that the operator acted, not from where. */
+/** A user sees that the operator acted, but not from where. */
 export const makeShow = (isUser: boolean) => (row: AuditRow) => ({
   id: row.id,
   type: row.type,

@@ -31,7 +31,7 @@ export const layer = HttpApiBuilder.group(
 const sumOf = (amounts: ReadonlyArray<Credits.Credits>) =>
   Credits.make(amounts.reduce((sum, amount) => sum + amount, 0n))
 
-/** Of calls some are listed, and all are counted. */
+/** Lists a sample of the calls, but counts all of them. */
 const unbought = ({ chargedNotBought: listed, unbilledCalls: calls }: BillReport) => {
   const tasks = listed.filter(({ taskId }) => taskId !== null)
   return {
@@ -52,7 +52,7 @@ const withMargin = <Of extends Margin>(of: Of) => ({
   margin: Credits.make(of.charged - of.billed)
 })
 
-/** Of models some are listed, and all are in the sums. */
+/** Lists some of the models, but sums all of them. */
 const margin = ({ margins }: BillReport) => {
   const models = margins.models()
   const billed = sumOf(models.map((it) => it.billed))

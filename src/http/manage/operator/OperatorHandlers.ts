@@ -17,10 +17,10 @@ import { readPage, toPage } from "../Paging.ts"
 import { showCall } from "../tasks/CallsHandlers.ts"
 import { showTask } from "../tasks/TasksHandlers.ts"
 
-/** Users whose address or name has the text. */
+/** The maximum number of users whose address or name contains the text. */
 const usersMax = 10
 
-/** What the operator sees of all users together, without any content of tasks. */
+/** The operator's view over all users, without any content of tasks. */
 export const layer = HttpApiBuilder.group(
   Api,
   "operator",
@@ -110,7 +110,10 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** The read is recorded under the user if there is one alone. A search by name lists users, as their list does. */
+/**
+ * Records the read under a user if all results belong to that user. Otherwise records a read of several users, as for
+ * the list of users.
+ */
 const seen = (things: ReadonlyArray<{ readonly userId: UserId }>) => {
   const [one, ...more] = new Set(things.map(({ userId }) => userId))
   return one !== undefined && more.length === 0 ? readsOf(one) : readsOfSome
@@ -121,7 +124,7 @@ const ownerOf = (owners: ReadonlyMap<UserId, string | null>, id: UserId) => ({
   email: owners.get(id) ?? null
 })
 
-/** What lists of tasks and calls have in common. */
+/** The filters that lists of tasks and of calls share. */
 const filterOf = (query: {
   readonly model?: string
   readonly vendor?: string

@@ -5,7 +5,7 @@ import { Queues } from "../../../tasks/history/Queues.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import { requireOperator } from "../../server/access/Authentication.ts"
 
-/** The operator's view of what waits. */
+/** The operator's view of waiting work. */
 export const layer = HttpApiBuilder.group(
   Api,
   "queues",

@@ -28,12 +28,12 @@ import { showDelivery } from "../webhooks/WebhookDeliveriesHandlers.ts"
 import { parsePosition, publishedEvents } from "./PublishedEvents.ts"
 import { showListed } from "./TasksHandlers.ts"
 
-/** Follows a user's newest tasks and deliveries, and the wallet. */
+/** Streams changes of a user's newest tasks and deliveries, and of the wallet. */
 export const layer = HttpApiBuilder.group(
   Api,
   "events",
   Effect.fnUntraced(function* (handlers) {
-    const look = yield* makeLook
+    const current = yield* makeCurrent
     const authenticate = yield* makeAuthenticateManagement
     const open = new FairShares(userStreams)
     const log = yield* EventLog
@@ -41,9 +41,9 @@ export const layer = HttpApiBuilder.group(
       streamEvents: Effect.fnUntraced(function* ({ query, request }) {
         const { events: wanted, since, ...reader } = query
         const userId = yield* requireReader(reader)
-        // The scope of the request ends with the stream
+        // The request's scope closes with the stream
         yield* Effect.mapError(open.hold(userId), () => tooMany)
-        // A key or a session that has ended since then ends the stream
+        // The stream ends when the key or the session has ended
         const mayStill = Effect.provideService(
           authenticate(request, false),
           HttpServerRequest.HttpServerRequest,
@@ -64,7 +64,7 @@ export const layer = HttpApiBuilder.group(
         }
         const texts: Stream.Stream<string | Sent, unknown> =
           wanted === undefined
-            ? changes(Effect.andThen(mayStill, look.items(userId)), look.texts(userId))
+            ? changes(Effect.andThen(mayStill, current.items(userId)), current.texts(userId))
             : publishedEvents(log, userId, filter, mayStill)
         return eventStream(texts, {})
       })
@@ -72,7 +72,10 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** A position beyond the end is of another gateway, or of a store that was restored: it would wait in silence. */
+/**
+ * Whether the position exists in the log. A position beyond its end belongs to another gateway or to a store that was
+ * restored since; the stream would wait silently.
+ */
 const isIn = (log: EventLog["Service"], userId: UserId, { seq }: EventPosition) =>
   Effect.map(log.position(userId, Option.none()), (end) => seq <= end.seq)
 
@@ -85,7 +88,7 @@ const foreignId = invalid([
   { pointer: "#/headers/last-event-id", detail: "Expected an id of this stream" }
 ])
 
-/** Of each user; connections bound those of all. */
+/** Limits the streams of each user. The limit of connections bounds their total. */
 const userStreams = { capacity: Infinity, aloneMax: 1, perCallerMax: userStreamsMax, queueMax: 0 }
 
 const tooMany = new Problem({
@@ -94,11 +97,11 @@ const tooMany = new Problem({
   retryAfterSeconds: 5
 })
 
-/** A task, a delivery or the wallet as it stands; `mark` changes with it. */
+/** The current state of a task, a delivery or the wallet. `mark` changes whenever the state does. */
 interface Item {
   readonly id: string
   readonly mark: string
-  /** Only of a task. */
+  /** Only present for a task. */
   readonly task?: TaskId
   readonly text: (now: DateTime.Utc, task: TaskSummary | undefined) => string
 }
@@ -107,8 +110,11 @@ const encodeTask = Schema.encodeSync(TaskListItem)
 const encodeWallet = Schema.encodeSync(WalletView)
 const encodeDelivery = Schema.encodeSync(WebhookDelivery)
 
-/** The newest of each, oldest first: both lists are read by an index, however many there are. */
-const makeLook = Effect.gen(function* () {
+/**
+ * The newest tasks and deliveries, and the wallet, oldest first. Both lists are read through an index, so the cost does
+ * not depend on their length.
+ */
+const makeCurrent = Effect.gen(function* () {
   const tasks = yield* TaskHistory
   const deliveries = yield* Deliveries
   const wallet = yield* Wallet
@@ -141,7 +147,7 @@ const makeLook = Effect.gen(function* () {
       })
     ].toReversed()
   })
-  /** The prompts of tasks are read of those alone that are sent. */
+  /** Reads prompts only for the tasks that are about to be sent. */
   const texts = (userId: UserId) =>
     Effect.fnUntraced(function* (changed: ReadonlyArray<Item>) {
       const now = yield* DateTime.now
@@ -153,23 +159,23 @@ const makeLook = Effect.gen(function* () {
   return { items, texts }
 })
 
-/** All items as they stand, then each that has changed. Ends when the look fails. */
+/** Sends all current items, then each item that has changed. Ends when reading fails. */
 const changes = <E, R, E2, R2>(
-  look: Effect.Effect<ReadonlyArray<Item>, E, R>,
+  items: Effect.Effect<ReadonlyArray<Item>, E, R>,
   texts: (changed: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<string>, E2, R2>
 ) =>
   Stream.unfold<Marks | undefined, ReadonlyArray<string>, E | E2, R | R2>(undefined, (before) =>
     Effect.gen(function* () {
-      const items = yield* before === undefined ? look : Effect.delay(look, pause)
-      const changed = items.filter(({ id, mark }) => before?.get(id) !== mark)
-      return [yield* texts(changed), new Map(items.map(({ id, mark }) => [id, mark]))] as const
+      const found = yield* before === undefined ? items : Effect.delay(items, pause)
+      const changed = found.filter(({ id, mark }) => before?.get(id) !== mark)
+      return [yield* texts(changed), new Map(found.map(({ id, mark }) => [id, mark]))] as const
     })
   ).pipe(
     Stream.flattenIterable,
     Stream.catchCause(() => Stream.empty)
   )
 
-/** What was sent last of each item. */
+/** The last mark sent for each item. */
 type Marks = ReadonlyMap<string, string>
 
 const pause = Duration.seconds(userStreamSeconds)

@@ -21,16 +21,16 @@ const textOf = ({ body, createdAt, id, taskId, type }: EventRow): string =>
 
 export interface PublishedFilter {
   readonly types: ReadonlyArray<StreamedEventType>
-  /** Created at or after. Without it and without a position: from now on. */
+  /** Sends events created at this time or later. Without it and without a position, sends events from now on. */
   readonly since: Option.Option<DateTime.Utc>
-  /** Behind what an earlier stream has sent. */
+  /** The position that an earlier stream reached. */
   readonly position: Option.Option<EventPosition>
 }
 
-/** The form of an `id:`, which `Last-Event-ID` brings back. */
+/** The form of `id:`, which the client returns as `Last-Event-ID`. */
 const positionPattern = /^(\d{1,18})\.(\d{1,15})$/u
 
-/** `undefined`: not of this service. */
+/** `undefined`: not a position of this service. */
 export const parsePosition = (text: string): EventPosition | undefined => {
   const [, seq, millis] = positionPattern.exec(text) ?? []
   if (seq === undefined || millis === undefined) return undefined
@@ -40,7 +40,7 @@ export const parsePosition = (text: string): EventPosition | undefined => {
 const formatPosition = ({ alertsUntil, seq }: EventPosition): string =>
   `${seq}.${DateTime.toEpochMillis(alertsUntil)}`
 
-/** Each event with the position behind it; an entry with two events is left when both are sent. */
+/** Each event with the position after it. If an entry has two events, the position passes the entry only after both. */
 const sentOf = (rows: ReadonlyArray<EventRow>, before: EventPosition) => {
   let position = before
   const sent = rows.map((row, at): Sent => {
@@ -58,8 +58,11 @@ const sentOf = (rows: ReadonlyArray<EventRow>, before: EventPosition) => {
   return { sent, position }
 }
 
-/** The first look sends its position, so that a stream that is cut before its first event goes on. */
-interface Look {
+/**
+ * How far the log has been read. The first read sends the position before any event, so that a stream that is cut
+ * before its first event can resume.
+ */
+interface Progress {
   readonly position: EventPosition
   readonly pause: Duration.Duration
 }
@@ -68,8 +71,8 @@ const pause = Duration.seconds(userStreamSeconds)
 const catchUpPause = Duration.millis(userStreamCatchUpMillis)
 
 /**
- * The events of a user from a beginning on, each once, as webhooks deliver them; `mayStill` fails when the caller's
- * key or session has ended, and with it the stream. docs/reference/http.md#events-of-a-user, ADR 0232.
+ * A user's events from the given start, each once, as webhooks deliver them. The stream ends when `mayStill` fails
+ * because the caller's key or session has ended. docs/reference/http.md#events-of-a-user, ADR 0232.
  */
 export const publishedEvents = <E, R>(
   log: EventLog["Service"],
@@ -77,7 +80,7 @@ export const publishedEvents = <E, R>(
   filter: PublishedFilter,
   mayStill: Effect.Effect<unknown, E, R>
 ) =>
-  Stream.unfold<Look | undefined, ReadonlyArray<Sent>, unknown, R>(undefined, (last) =>
+  Stream.unfold<Progress | undefined, ReadonlyArray<Sent>, unknown, R>(undefined, (last) =>
     Effect.gen(function* () {
       if (last === undefined) {
         const position = yield* Option.match(filter.position, {
@@ -98,7 +101,7 @@ export const publishedEvents = <E, R>(
       })
       const { position, sent } = sentOf(page.rows, before)
       const next = { ...position, seq: page.seq }
-      // Entries without an event of these types are left behind too
+      // Also moves past entries that have no event of the requested types
       const moved = next.seq > position.seq ? [{ id: formatPosition(next) }] : []
       return [[...sent, ...moved], { position: next, pause: page.isFull ? catchUpPause : pause }]
     })

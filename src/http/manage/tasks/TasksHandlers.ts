@@ -73,7 +73,7 @@ const showReceipt = (row: ReceiptRow) => ({
   created_at: row.createdAt
 })
 
-/** What a list and the page of a task have in common. */
+/** The fields that a task has both in a list and on its own. */
 type Task = Omit<TaskSummary, "prompt">
 
 const metadataName = /^metadata\[(.*)\]$/su
@@ -86,14 +86,14 @@ const metadataOf = (query: object): Metadata =>
     })
   )
 
-/** Which model of an alias did it, and why the others did not. */
+/** Which model of an alias made the result, and why the others did not. */
 const doneBy = (task: Task) => {
   const { model, vendor } = modelAt(task)
   const skipped = skippedOf(task).map(({ model, reason, vendor }) => ({ vendor, model, reason }))
   return { vendor, model, skipped }
 }
 
-/** The price is held until the task ends; then each part of it is captured or released. */
+/** The price is held until the task ends; then it is captured, released, or partly both. */
 const receiptOf = (task: Task) => {
   const { captured, price, status } = task
   const ended = isTerminal(status)
@@ -107,7 +107,7 @@ const receiptOf = (task: Task) => {
   }
 }
 
-/** A task in a list. */
+/** A task as a list item. */
 export const showListed = (now: DateTime.Utc) => (task: TaskSummary) => ({
   ...showTask(task),
   ...(task.prompt === null ? {} : { prompt: task.prompt }),
@@ -138,7 +138,7 @@ export const showTask = (task: Task) => ({
   ...(task.batchId === null ? {} : { batch_id: task.batchId })
 })
 
-/** A task may end without having been processed. docs/reference/tasks.md#states */
+/** The changes of state. A task may end without having been `processing`. docs/reference/tasks.md#states */
 const movesOf = ({ createdAt, startedAt, status, traceId, updatedAt }: Task) => [
   { status: "pending" as const, at: createdAt, trace_id: traceId },
   ...(startedAt === null

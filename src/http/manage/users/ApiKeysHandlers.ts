@@ -79,7 +79,7 @@ const showKey = (row: ApiKeyRow) => ({
   expires_at: row.expiresAt
 })
 
-/** The operator may look at and change the keys of all users. */
+/** The owner to filter by; none for the operator, who may read and change the keys of all users. */
 const ownerOfKeys = Effect.map(CurrentCaller, (caller) =>
   caller._tag === "User" ? Option.some(caller.userId) : Option.none()
 )
@@ -113,7 +113,7 @@ const spendLimitOf = (
   }
 }
 
-/** The store counts nothing for a key without a limit. */
+/** Shown for a key without a spend limit, for which the store counts nothing. */
 const noSpendLimit = {
   spend_limit: null,
   reset: null,
@@ -148,8 +148,8 @@ const expiryFaults = (
     : []
 
 /**
- * A `reset` goes with the spend limit of the same request, or with the key's. Here so that it stands beside the other
- * faults of the request; `api_key_update` decides, under a lock, when the limit changes meanwhile.
+ * A `reset` requires a spend limit in the same request or on the key. Checked here so that this fault is reported
+ * together with the others; `api_key_update` checks again under a lock, in case the limit changes in between.
  */
 const resetFaults = <E, R>(
   found: Effect.Effect<KeyDetails, E, R>,
@@ -161,12 +161,12 @@ const resetFaults = <E, R>(
     return amount === null ? [resetAlone] : []
   })
 
-/** The scopes of a key that is created without scopes. */
+/** The scopes of a key that is created without any. */
 const defaultScopes: ReadonlyArray<Scope> = ["inference"]
 
 /**
- * Creates a key for a user with its limits; only this response shows it. A key that has already expired, and a `reset`
- * without a spend limit, are refused.
+ * Creates a key with its limits for a user. Only this response contains the key. Refuses an expiry time in the past and
+ * a `reset` without a spend limit.
  */
 export const createKey = Effect.fnUntraced(function* (
   keys: ApiKeys["Service"],

@@ -12,7 +12,7 @@ import { resource } from "../../server/Resource.ts"
 import { signedInPage } from "../../server/service/SignInPage.ts"
 import { auditSignIn } from "../ManageAudit.ts"
 
-/** Sign-in by an OpenID provider. docs/reference/sessions.md#openid-connect */
+/** Sign-in with an OpenID provider. docs/reference/sessions.md#openid-connect */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const oidc = yield* Oidc
@@ -23,7 +23,7 @@ export const layer = HttpRouter.use(
     const { baseUrl } = yield* AppConfig
     const isSecure = new URL(baseUrl).protocol === "https:"
     const name = isSecure ? "__Host-gateway_oidc" : "gateway_oidc"
-    // Lax: the provider's page leads back here
+    // `Lax`, because the browser comes back from the provider's page
     const options = { path: "/", httpOnly: true, sameSite: "lax", secure: isSecure } as const
     const page = signedInPage(baseUrl)
     const maxAge = `${oidcTransactionMinutes} minutes` as const
@@ -36,7 +36,7 @@ export const layer = HttpRouter.use(
 
     const finish = Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      // Whatever comes of it, a transaction is used once
+      // A transaction is used only once, whatever its outcome
       yield* HttpEffect.appendPreResponseHandler((_request, response) =>
         Effect.sync(() =>
           HttpServerResponse.setCookieUnsafe(response, name, "", { ...options, maxAge: 0 })

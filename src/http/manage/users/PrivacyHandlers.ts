@@ -34,13 +34,13 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** One line of JSON a row, streamed while it is read. */
+/** Streams one line of JSON per row while the rows are read. */
 const exportOf = <E>(rows: Stream.Stream<UserDataRow, E>) =>
   HttpServerResponse.stream(
     rows.pipe(
       Stream.map((row) => `${JSON.stringify({ object: row.object, ...row.fields }, valueOf)}\n`),
       Stream.encodeText,
-      // The status is already sent: the client sees a failure only by the broken connection
+      // The status has already been sent, so the client notices a failure only as a broken connection
       Stream.tapCause((cause) => Effect.logWarning("The export of a user broke off", cause))
     ),
     {
@@ -52,6 +52,6 @@ const exportOf = <E>(rows: Stream.Stream<UserDataRow, E>) =>
     }
   )
 
-/** Amounts are the only `bigint`s; a `Date` writes itself. */
+/** Converts amounts, which are the only `bigint`s. A `Date` has its own `toJSON`. */
 const valueOf = (_: string, value: unknown): unknown =>
   typeof value === "bigint" ? Credits.format(Credits.make(value)) : value

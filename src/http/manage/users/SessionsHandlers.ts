@@ -16,7 +16,7 @@ import { makeClientAddress } from "../../server/listener/ClientAddress.ts"
 import { signInUrl } from "../../server/service/SignInPage.ts"
 import { readPage, toPage } from "../Paging.ts"
 
-/** Sessions of the caller, and sign-in links. */
+/** The caller's sessions, and sign-in links. */
 export const layer = HttpApiBuilder.group(
   Api,
   "sessions",

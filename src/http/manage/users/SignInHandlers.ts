@@ -15,7 +15,7 @@ import { makeVendorModes } from "../../server/VendorModes.ts"
 import { auditSignIn } from "../ManageAudit.ts"
 import { showSession } from "./SessionsHandlers.ts"
 
-/** Exchanges a password or a token for a session's cookie. */
+/** Exchanges a credential for a session cookie. */
 export const layer = HttpApiBuilder.group(
   Api,
   "signIn",
@@ -35,7 +35,7 @@ export const layer = HttpApiBuilder.group(
           .signIn(credential, address)
           .pipe(auditSignIn(audit, "signIn", address))
         const before = cookies.tokenOf(request)
-        // The browser forgets the session before: nobody else is to find its cookie
+        // The browser loses the previous session's cookie, so that session is ended
         if (before !== undefined) yield* sessions.end(before)
         yield* cookies.set(token)
         return showSession(row, row.id)

@@ -41,7 +41,7 @@ export const layer = HttpApiBuilder.group(
         const { before, limit } = readPage(query, UserId)
         const { q: text, sort, state } = query
         const isWhole = sort === "balance" || sort === "spent"
-        // A sorted list has one page, so that no further row is asked for
+        // A sorted list has only one page, so no additional row is read
         const page = { before, limit: isWhole ? limit : limit + 1, text, state, sort }
         const { end, rows } = yield* users.list(page)
         return yield* toPage(rows, limit, (row) => row.id, showListed, end)
@@ -103,8 +103,8 @@ const userChangeOf = ({
 }: typeof UserChange.Type) => ({ ...change, concurrentTasks, rateLimitPerMinute, triggerThreshold })
 
 /**
- * A ledger entry keeps its key after the stored response has expired: a later
- * repeat is marked too. ADR 0256.
+ * A ledger entry keeps its operation id after the stored response has expired, so a later repeat is still marked as
+ * repeated. ADR 0256.
  */
 const showChanged = ({ repeated, wallet }: ChangedWallet) =>
   Effect.as(repeated ? markReplayed : Effect.void, showWallet(wallet))

@@ -17,10 +17,10 @@ import { requireOperator } from "../../server/access/Authentication.ts"
 import { csvResponse, textCell, wantsCsv } from "../Csv.ts"
 import { readPage, toPage } from "../Paging.ts"
 
-/** Without `from`: so many days before `to`; rows by hour begin the day before. */
+/** How many days before `to` the range begins if `from` is absent. Hourly rows begin the day before `to`. */
 const defaultDays = 29
 
-/** What was charged, by day, key and model. */
+/** Charges by day, key and model. */
 export const layer = HttpApiBuilder.group(
   Api,
   "usage",
@@ -61,7 +61,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** What the cursor says of the last row; an amount that is none is no row. */
+/** The last row that the cursor names. A malformed amount gives an empty group, which the caller refuses. */
 const lastRow = (byAmount: boolean) => (key: ReadonlyArray<string>) => {
   const [amount = "", ...group] = byAmount ? key : ["0", ...key]
   return /^\d{1,18}$/u.test(amount)
@@ -69,7 +69,7 @@ const lastRow = (byAmount: boolean) => (key: ReadonlyArray<string>) => {
     : { credits: Credits.zero, group: [] }
 }
 
-/** How many days, both inclusive. */
+/** The number of days of the range, both inclusive. */
 const daysOf = (from: string, to: string): number =>
   (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1
 
@@ -111,7 +111,7 @@ const readQuery = Effect.fnUntraced(function* (query: Query) {
 const showUsage = (groups: ReadonlyArray<UsageGroup>) => {
   const valueOf = (row: UsageRow, group: UsageGroup): string | null => {
     const place = groups.indexOf(group)
-    // The group is -1, not asked for, or empty, because there is none
+    // The group is -1 if it was not requested, and empty if the row has no value
     return (place < 0 ? undefined : row.group[place]) || null
   }
   return (row: UsageRow) => {

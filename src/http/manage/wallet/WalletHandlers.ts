@@ -64,7 +64,7 @@ const entryLister = (wallet: Wallet["Service"]) =>
     return yield* toPage(rows, limit, (row) => String(row.seq), showEntry, end)
   })
 
-/** The available balance is the settled minus the held. docs/reference/wallet.md#balances */
+/** The available balance is the settled balance minus the held amount. docs/reference/wallet.md#balances */
 export const showWallet = (row: WalletRow) => ({
   available_balance: Credits.make(row.settled - row.held),
   settled_balance: row.settled,

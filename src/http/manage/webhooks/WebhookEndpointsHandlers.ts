@@ -95,7 +95,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** Of the secret only a preview, its last four characters. */
+/** The endpoint with only a preview of its secret: the last four characters. */
 const show = (row: EndpointRow, now: DateTime.Utc) => ({
   id: row.id,
   url: row.url,

@@ -5,7 +5,7 @@ import { WebhookSecrets } from "../../../webhooks/WebhookSecrets.ts"
 import type { WebhookSecretRow } from "../../../webhooks/WebhookSecrets.ts"
 import { requireReader, requireUser } from "../../server/access/Authentication.ts"
 
-/** The secret of the webhooks of a user's tasks. */
+/** The secret that signs the webhooks of a user's tasks. */
 export const layer = HttpApiBuilder.group(
   Api,
   "webhookSecret",

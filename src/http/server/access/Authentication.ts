@@ -16,7 +16,7 @@ import { makeSessionCookies } from "./SessionCookies.ts"
 import { makeSessionUseOf } from "./SessionKeys.ts"
 import { TokenUse } from "./TokenUse.ts"
 
-/** The credential of a request: the key, the session, or the operator's token. */
+/** Who sent a request: an API key, a session, or the holder of the operator's token. */
 export interface Actor {
   readonly type: "api_key" | "session" | "operator"
   /** The id of the key or the session; null for the operator's token. */
@@ -33,15 +33,18 @@ export const actorOf = (caller: Caller): Actor => {
     : { type: "operator", id: null, userId }
 }
 
-/** A caller of a model endpoint. A waiting response checks each second whether the caller may still have it. */
+/**
+ * An admitted caller of a model endpoint. A response that waits checks every second whether the caller still has
+ * access.
+ */
 export interface AdmittedCaller extends Admitted {
   readonly mayStill: MayStill
 }
 
 /**
- * The caller of a model endpoint, and the task that the path names. Requires an API key with scope `inference` within
- * its request rate, a session, or at `/mcp` an access token. With a rate limit every response gets `RateLimit-*`, including problems.
- * docs/reference/keys-and-limits.md#request-rate
+ * Admits the caller of a model endpoint and reads the task that the path names. Requires an API key with scope
+ * `inference` within its request rate, a session, or at `/mcp` an access token. With a rate limit, every response gets
+ * `RateLimit-*`, including problems. docs/reference/keys-and-limits.md#request-rate
  */
 export const makeAdmitInference = Effect.gen(function* () {
   const keys = yield* ApiKeys
@@ -97,8 +100,8 @@ export const overRate = ({ limit, of, resetSeconds }: Rate): Problem =>
   })
 
 /**
- * The caller of a management endpoint. A header takes precedence over a cookie, because no other site's page can make
- * the browser send it. docs/reference/http.md#management-api
+ * Authenticates the caller of a management endpoint. A header takes precedence over a cookie, because a page of another
+ * site cannot make the browser send it. docs/reference/http.md#management-api
  */
 export const makeAuthenticateManagement = Effect.gen(function* () {
   const keys = yield* ApiKeys
@@ -127,7 +130,7 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     return callerOf(found.value)
   })
 
-  /** `isUse` is false for the check of an open response, which is not a request of the user. */
+  /** `isUse` is false when an open response rechecks its caller, which is not a request of the user */
   return Effect.fnUntraced(function* (request: Request, isUse = true) {
     const cookie = cookies.tokenOf(request)
     return request.headers["authorization"] === undefined && cookie !== undefined
@@ -136,7 +139,9 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
   })
 })
 
-/** Which series of `/metrics` the request may read; it fails when `METRICS_TOKEN` is set and missing. ADR 0223 */
+/**
+ * Which series of `/metrics` the request may read. Fails if `METRICS_TOKEN` is set and the request lacks it. ADR 0223
+ */
 export const admitMetrics = ({ isAdminToken, isMetricsToken }: Secrets["Service"]) =>
   Effect.flatMap(
     HttpServerRequest.HttpServerRequest,
@@ -166,7 +171,7 @@ const callerOf = (session: SessionRow): Caller => {
   return { _tag: "User", userId, key, session }
 }
 
-/** The user that calls an endpoint for users; the operator is not a user. */
+/** The calling user. Fails for the operator, who is not a user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"
     ? Effect.succeed(caller.userId)
@@ -198,7 +203,7 @@ export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
     : Effect.fail(problem(1004, "This endpoint is the operator's: call it with the ADMIN_TOKEN"))
 )
 
-/** Admits the user itself and the operator. */
+/** Admits only the user with this id and the operator. */
 export const requireOwnerOrOperator = (id: UserId) =>
   Effect.flatMap(CurrentCaller, (caller) =>
     caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator

@@ -11,7 +11,7 @@ import type { HeaderValues } from "../HeaderText.ts"
 
 const bearer = /^bearer +(\S+) *$/iu
 
-/** The token of `Authorization: Bearer …`; 1001 without one. */
+/** The token of `Authorization: Bearer …`. Fails with 1001 if there is none. */
 export const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   const header = headerText(headers, "authorization")
   if (header === undefined || header.trim() === "") return tokenMissing
@@ -26,7 +26,7 @@ const tokenMalformed = Exit.fail(
   problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
 )
 
-/** The token of a passthrough call: from `Authorization`, or from where the vendors' clients put it. ADR 0074. */
+/** The token of a passthrough call: from `Authorization`, or from where the vendor's clients put it. ADR 0074. */
 export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   const given = headerText(headers, "x-api-key") ?? headerText(headers, "x-goog-api-key")
   return headers["authorization"] === undefined && given !== undefined
@@ -34,7 +34,7 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     : tokenOf(headers)
 }
 
-/** For routes that only take `Authorization`: the key that a vendor's client sends elsewhere is moved there. */
+/** For routes that only read `Authorization`: moves a key that a vendor's client sends elsewhere to that header. */
 export const withClientKey = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.updateService(self, HttpServerRequest.HttpServerRequest, (request) => {
     const token = clientTokenOf(request.headers)
@@ -45,7 +45,7 @@ export const withClientKey = <A, E, R>(self: Effect.Effect<A, E, R>) =>
       : request
   })
 
-/** A client's key, and the digest under which it is cached. */
+/** A client's key and the digest under which it is cached. */
 export interface ClientKey {
   readonly token: string
   readonly digest: KeyDigest
@@ -59,9 +59,9 @@ interface CachedKey {
 const cache = new WeakMap<Socket, CachedKey>()
 
 /**
- * Reads the key of a request; `undefined` if it is malformed. The last key of each connection is
- * cached, because most connections send the same key again. It stays in memory no longer than the
- * connection's last request, which Node keeps.
+ * Reads the key of a request; `undefined` if it is malformed. Caches the last key of each connection, because most
+ * connections send the same key again. It stays in memory no longer than the connection's last request, which Node
+ * keeps.
  */
 export const clientKeyOf = ({ headers, socket }: IncomingMessage): ClientKey | undefined => {
   const { authorization } = headers

@@ -4,7 +4,7 @@ import { Admission, counted } from "../../../process/admission/Admission.ts"
 import { makeCallerOfRoute } from "../listener/RequestCaller.ts"
 import { makeAdmitInference } from "./Authentication.ts"
 
-/** The caller of a create. The lookup of its key counts as work in hand of the request's caller. */
+/** Admits the caller of a create. The lookup of the key counts as work in hand of that caller. */
 export const makeAdmitCreate = Effect.gen(function* () {
   const admit = yield* makeAdmitInference
   const callerOf = yield* makeCallerOfRoute

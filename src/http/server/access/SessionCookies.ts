@@ -8,14 +8,14 @@ import type { Problem } from "../../../domain/Problem.ts"
 import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 
-/** The parts of a request needed to check its cookie. */
+/** The parts of a request that are needed to check its cookie. */
 export interface CookieRequest {
   readonly method: string
   readonly headers: HeaderValues
   readonly cookies: Readonly<Record<string, string | undefined>>
 }
 
-/** The session cookie, and the check of the origin of requests with it. ADR 0172. */
+/** Reads session cookies and checks the origin of the requests that carry them. ADR 0172. */
 export interface SessionCookies {
   /** The session token of the request, if it has one. */
   readonly tokenOf: (request: CookieRequest) => string | undefined
@@ -23,11 +23,11 @@ export interface SessionCookies {
   readonly clear: Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
   /** Fails with 1007 unless a page of the gateway's own origin sent the request. */
   readonly refuseForeign: (request: CookieRequest) => Effect.Effect<void, Problem>
-  /** The same for a request without a cookie: programs, which send no origin, are allowed. */
+  /** The same check for a request without a cookie. Programs, which send no origin, are allowed. */
   readonly refuseOtherPages: (request: CookieRequest) => Effect.Effect<void, Problem>
 }
 
-/** With https, the browser lets no other host and no unencrypted response set the cookie. */
+/** The `__Host-` prefix makes the browser refuse this cookie from other hosts and from unencrypted responses. */
 export const secureName = "__Host-gateway_session"
 export const plainName = "gateway_session"
 
@@ -70,8 +70,8 @@ const foreign = Effect.fail(
 )
 
 /**
- * Browsers send `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with every write. A read may also be
- * typed into the address bar (`none`).
+ * Browsers send `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with every write. A read may also come
+ * from the address bar (`none`).
  */
 const isFromOwnPage = (
   headers: HeaderValues,

@@ -6,19 +6,22 @@ import { Sessions } from "../../../users/Sessions.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
 import type { CookieRequest } from "./SessionCookies.ts"
 
-/** How a request with a session cookie uses models. */
+/** How a request with a session cookie may use models. */
 export interface SessionUse {
   readonly keyHash: Uint8Array
-  /** Does not count as a use of the session, whose idle time continues. */
+  /** Rechecks access without counting as a use of the session, so that its idle time continues. */
   readonly mayStill: MayStill
 }
 
-/** `None` without a cookie. */
+/** `None` if the request has no cookie. */
 export type SessionUseOf = (
   request: CookieRequest
 ) => Effect.Effect<Option.Option<SessionUse>, Problem | StoreUnavailable>
 
-/** Inference with a session, only from the gateway's own pages. docs/reference/sessions.md#inference, ADR 0172 */
+/**
+ * Admits inference with a session, but only from the gateway's own pages. docs/reference/sessions.md#inference,
+ * ADR 0172
+ */
 export const makeSessionUseOf = Effect.gen(function* () {
   const sessions = yield* Sessions
   const cookies = yield* makeSessionCookies

@@ -14,8 +14,8 @@ const unreadable = problem(2002, "The body could not be read")
 const silenceMax = Duration.seconds(30)
 
 /**
- * A long body as it arrives, in turns of its caller; of a request of a test's own process too, whose body is at most
- * `bytesMax` long.
+ * A long body as a stream while it arrives, in turns of its caller. Within a test process its length is limited to
+ * `bytesMax`.
  */
 export const arriving = (
   request: HttpServerRequest.HttpServerRequest,
@@ -44,7 +44,7 @@ const bytesOf = (
   })
 }
 
-/** Closes the connection of a body of which a part is left when it fails. */
+/** Closes the connection if the effect fails before the whole body has been read. */
 export const cutOffOnError =
   ({ source }: HttpServerRequest.HttpServerRequest) =>
   <A, E, R>(reading: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http"
 import { smallBodyBytesMax } from "../../../domain/limits/Limits.ts"
 import { expireRequest } from "../listener/Listener.ts"
 
-/** An admitted large body: the bytes in memory, and the bytes granted from its user's share. */
+/** An admitted large body: its bytes in memory, and the bytes granted from its user's share. */
 export class ArrivingBody {
   granted: number
   arrived = 0
@@ -36,7 +36,7 @@ export class ArrivingBody {
     })
   }
 
-  /** Bytes since the last call; `undefined` if the service paused the sender in the meantime. */
+  /** Bytes received since the last call; `undefined` if the service paused the sender in the meantime. */
   look(): number | undefined {
     const bytes = this.#waited ? undefined : this.#sinceLook
     this.#sinceLook = 0
@@ -44,7 +44,7 @@ export class ArrivingBody {
     return bytes
   }
 
-  /** The body is no longer used: bytes that still arrive do not count. */
+  /** Call when the body is no longer used. Bytes that arrive later do not count. */
   leave(): void {
     this.#isGone = true
     this.#capacity.user.leave(this)
@@ -75,7 +75,10 @@ export class ArrivingBody {
   }
 }
 
-/** The bytes in memory of all large bodies. Above `max` only one body continues, so that one always completes. */
+/**
+ * Counts the bytes in memory of all large bodies. Above `max` only one body may continue, so that one can always
+ * complete.
+ */
 export class BodyCapacity {
   used = 0
   readonly #max: number
@@ -101,7 +104,7 @@ export class BodyCapacity {
     this.#resume()
   }
 
-  /** The body waits for its user's other bodies, which may be waiting here: lets another body continue. */
+  /** Lets another body continue, because this one waits for its user's other bodies, which may be waiting here. */
   pass(body: ArrivingBody): void {
     if (this.#first !== body) return
     this.#first = undefined
@@ -118,8 +121,8 @@ export class BodyCapacity {
 }
 
 /**
- * The share of one user. A body with a length takes its bytes before it is read. A body without one takes a little,
- * and doubles that each time it has arrived. A complete body keeps only the bytes that it has.
+ * The share of one user. A body with a known length takes all its bytes before it is read. One without takes a little,
+ * and doubles its grant each time that much has arrived. A complete body keeps only the bytes that it has.
  */
 export class UserCapacity {
   #free: number
@@ -137,7 +140,7 @@ export class UserCapacity {
     return this.#bodies.size === 0 && this.#entering.size === 0
   }
 
-  /** Calls `enter` when the bytes are taken. Returns a function that cancels the wait. */
+  /** Calls `enter` once the bytes have been taken. Returns a function that cancels the wait. */
   take(bytes: number, enter: () => void): () => void {
     const waiting = { bytes, enter }
     this.#entering.add(waiting)
@@ -153,14 +156,14 @@ export class UserCapacity {
     if (body.arrived <= body.granted) return true
     const rest = this.#max - body.granted
     const more = Math.min(Math.max(body.granted, body.arrived - body.granted), rest)
-    // A body that already has the whole share is too large: its reader refuses it
+    // A body that already has the whole share is too large, and its reader refuses it
     if (more <= this.#free) {
       this.#free -= more
       body.granted += more
       return true
     }
     this.#growing.add(body)
-    // All bodies of the user wait to grow: the last one gives way
+    // If all bodies of the user wait to grow, the last one gives way
     if (this.#growing.size === this.#bodies.size) [...this.#growing].at(-1)?.expire()
     return false
   }

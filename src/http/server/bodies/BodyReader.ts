@@ -8,21 +8,21 @@ import { inHeavyTurn, inSlices, sliceBytes } from "../../../domain/Slices.ts"
 import type { Sliced } from "../../../domain/Slices.ts"
 import { sendContinue } from "../listener/Listener.ts"
 
-/** Inspects a body as it arrives. Returns its fault as soon as it is known. */
+/** Inspects a body as it arrives, and returns its fault as soon as it is known. */
 export interface BodyWatch {
   readonly add: (chunk: Uint8Array) => string | undefined
 }
 
-/** Requests whose bodies were refused before they had arrived. */
+/** Requests whose bodies were refused before they had arrived completely. */
 const cutOff = new WeakSet<object>()
 
-/** Gives up a body that has not arrived: its connection closes, and data that arrives until then is discarded. */
+/** Gives up a body that has not arrived. Its connection closes, and data that arrives until then is discarded. */
 export const cutOffBody = (source: IncomingMessage): void => {
   cutOff.add(source)
   discardBody(source)
 }
 
-/** Discards what still arrives, one chunk per turn: Node would read up to 2 MiB in a turn. `hostile` */
+/** Discards arriving data one chunk per turn, because Node would read up to 2 MiB in a turn. `hostile` */
 export const discardBody = (source: IncomingMessage): void => {
   source.on("data", () => {
     source.pause()
@@ -35,8 +35,8 @@ export const discardBody = (source: IncomingMessage): void => {
 export const isCutOff = (source: object): boolean => cutOff.has(source)
 
 /**
- * Reads the body of the request. A watch that finds a fault refuses it with 2002 at once, and the rest is not
- * read. docs/reference/http.md#request-bodies
+ * Reads the body of the request. If the watch finds a fault, refuses the body with 2002 at once and does not read the
+ * rest. docs/reference/http.md#request-bodies
  */
 export const readBytes = Effect.fnUntraced(function* (watch: BodyWatch) {
   const request = yield* HttpServerRequest.HttpServerRequest
@@ -68,7 +68,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
   Effect.callback<ReadonlyArray<Uint8Array>, Problem>((resume) => {
     const body = new CollectedBody(source.headers["content-length"], bytesMax)
     let isStopped = false
-    /** Chunks that were taken from the source and not read yet. */
+    /** The number of chunks taken from the source but not processed yet. */
     let waiting = 0
     let hasEnded = false
     const stop = () => {
@@ -89,7 +89,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     }
     const onData = (chunk: Buffer) => {
       if (chunk.length < heavyChunkBytesMin && waiting === 0) return read(chunk)
-      // Otherwise the limiter of bodies has paused it and resumes it
+      // Otherwise the body limiter has paused the source and will resume it
       const resumes = !source.isPaused()
       if (resumes) source.pause()
       waiting += 1
@@ -106,7 +106,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
       stop()
       resume(Effect.succeed(body.take()))
     }
-    // A paused source ends when its last chunk has been taken, which may still wait
+    // A paused source emits `end` once its last chunk has been taken, but that chunk may still be waiting here
     const onEnd = () => {
       hasEnded = true
       if (waiting === 0) finish()
@@ -123,7 +123,7 @@ const collect = (source: IncomingMessage, watch: BodyWatch, bytesMax: number) =>
     return Effect.sync(stop)
   })
 
-/** Chunks of this size are heavy work: Node reads up to 2 MiB of each connection in a turn. */
+/** Chunks from this size on are heavy work: Node reads up to 2 MiB of each connection in a turn. */
 const heavyChunkBytesMin = 16 * 1024
 
 const unreadable = problem(2002, "The body could not be read")
@@ -132,14 +132,14 @@ const blockBytesMin = sliceBytes
 const blockBytesMax = 64 * sliceBytes
 
 /**
- * Collects a body in few blocks, however small its chunks are: a chunk of one byte takes a hundred bytes of memory. A
- * body with a known length has a single block, which is not copied again.
+ * Collects a body in few blocks, however small its chunks are, because even a one-byte chunk takes a hundred bytes of
+ * memory. A body of known length has one block, which is not copied again.
  */
 export class CollectedBody {
   readonly #blocks: Array<Buffer> = []
   readonly #announced: number
   readonly #bytesMax: number
-  /** Free bytes in the last block. */
+  /** The free bytes of the last block. */
   #free = 0
   #length = 0
 
@@ -175,7 +175,7 @@ export class CollectedBody {
     }
   }
 
-  /** A block takes physical memory only when it is written. */
+  /** Adds a block. It takes physical memory only as it is written. */
   #grow(): Buffer {
     const bytes =
       this.#blocks.length === 0 && this.#announced > 0
@@ -190,7 +190,7 @@ export class CollectedBody {
 
 const noBytes = new Uint8Array()
 
-/** In slices, because allocating memory for large bodies is slow. */
+/** Joins the blocks in slices, because allocating memory for large bodies is slow. */
 export function* joined(blocks: ReadonlyArray<Uint8Array>): Sliced<Uint8Array> {
   const [first = noBytes, ...rest] = blocks
   if (rest.length === 0) return first

@@ -4,13 +4,14 @@ import { heavyBodyBytesMin } from "../../../domain/limits/ShareLimits.ts"
 import { inHeavyTurn } from "../../../domain/Slices.ts"
 
 /**
- * Handles one heavy body per turn of the event loop, in turn among the callers: however many arrive at once, small
- * requests of others wait for at most one. Bounds when a body is parsed and priced, not how much of it is in memory.
+ * Handles one heavy body per event-loop turn, alternating between callers. However many bodies arrive at once, small
+ * requests of others wait for at most one. This limits when a body is parsed and priced, not how much of it is in
+ * memory.
  */
 export class BodyTurns {
   readonly #shares = new FairShares({ capacity: 1, aloneMax: 1, queueMax: Infinity })
 
-  /** Waits until the caller may handle its body; a small one does not wait. */
+  /** Waits until the caller may handle its body. A small body does not wait. */
   readonly take = (caller: string, bytes: number): Effect.Effect<void> =>
     bytes < heavyBodyBytesMin
       ? Effect.void
@@ -30,7 +31,7 @@ export class BodyTurns {
   }
 }
 
-/** One for the process: it has one event loop. */
+/** One instance per process, which has one event loop. */
 export const CurrentBodyTurns = Context.Reference<BodyTurns>("gateway/http/server/BodyTurns", {
   defaultValue: () => new BodyTurns()
 })

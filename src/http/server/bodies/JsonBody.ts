@@ -19,16 +19,16 @@ export interface JsonBody {
 
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 
-/** The headers declare the body as JSON and not compressed. ADR 0110. */
+/** Whether the headers declare the body as uncompressed JSON. ADR 0110. */
 export const isPlainJson = (headers: HeaderValues): boolean =>
   jsonType.test(headerText(headers, "content-type") ?? "") && !isCompressed(headers)
 
-/** No compressed body is read. */
+/** Whether the body is compressed. Compressed bodies are refused. */
 export const isCompressed = (headers: HeaderValues): boolean =>
   (headerText(headers, "content-encoding") ?? "identity") !== "identity"
 
 /**
- * For routes of `HttpApi`, which accepts only `application/json`: replaces other JSON types with it and removes the
+ * For routes of `HttpApi`, which accepts only `application/json`: replaces other JSON types with it, and removes the
  * type of a request without a body. Runs before the body is read. docs/reference/http.md#request-bodies
  */
 export const withJsonType = <A, E, R>(self: Effect.Effect<A, E, R>) =>
@@ -71,14 +71,14 @@ export interface BodySource<E, R> {
   read(watch: BodyWatch): Effect.Effect<Uint8Array, E, R>
 }
 
-/** The bytes of a JSON body whose structure is within limits; not parsed yet. */
+/** The bytes of a JSON body whose structure is within the limits. They are not parsed yet. */
 export const readScanned = Effect.fnUntraced(function* <E, R>(source: BodySource<E, R>) {
   if (!isPlainJson(source.headers)) return yield* notJson
   const scanner = new JsonScanner()
   return { bytes: yield* source.read(scanner), scanner }
 })
 
-/** The bytes of a JSON body and its parsed document, with long strings kept apart. */
+/** The bytes of a JSON body and the parsed document, with long strings kept separately. */
 export const readDocumentOf = <E, R>(source: BodySource<E, R>) =>
   Effect.flatMap(readScanned(source), parseScanned)
 

@@ -14,9 +14,9 @@ import type { HeaderValues } from "../HeaderText.ts"
 import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"
 
 /**
- * Limits the memory of request bodies in this process: counts the bytes that have arrived of large bodies, and pauses
- * them above the limit. Each caller has a share, so that its bodies delay only its own. A sender that is too slow is
- * cut off. Does not use `FairShares`, because a body takes more as it arrives and is paused in between. ADR 0140.
+ * Limits the memory of request bodies in this process. It counts the bytes of large bodies that have arrived, and
+ * pauses bodies above the limit. Each caller has a share, so its bodies delay only its own. A sender that is too slow
+ * is cut off. This is not `FairShares`, because a body takes more as it arrives and is paused in between. ADR 0140.
  */
 export class RequestBodyLimiter extends Context.Service<
   RequestBodyLimiter,
@@ -32,7 +32,7 @@ export class RequestBodyLimiter extends Context.Service<
     RequestBodyLimiter,
     Effect.gen(function* () {
       const { maxBodyBytes, processes } = yield* AppConfig
-      // Above the limit one body continues
+      // The largest body is subtracted, because one body may continue above the limit
       const all = new BodyCapacity(ofProcess((largestBodiesMax - 1) * maxBodyBytes, processes))
       const enter = makeEnter(all, largestBodiesPerCallerMax * maxBodyBytes)
       return {
@@ -59,7 +59,7 @@ interface Entered {
   readonly leave: () => void
 }
 
-/** The capacity of each caller, while the caller has large bodies. */
+/** Gives each caller with large bodies a capacity of its own. */
 const makeEnter = (all: BodyCapacity, bytesMax: number) => {
   const users = new Map<string, UserCapacity>()
   return (source: IncomingMessage, caller: string, bytes: number) =>
@@ -81,7 +81,7 @@ const makeEnter = (all: BodyCapacity, bytesMax: number) => {
     })
 }
 
-/** Ends the request of a sender that is too slow: 408, and its connection closes. */
+/** Ends the request of a sender that is too slow with a 408 and closes the connection. */
 const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
   while (!body.isComplete) {
     yield* Effect.sleep(Duration.seconds(slowSenderSeconds))
@@ -93,7 +93,9 @@ const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
   }
 })
 
-/** Bytes that a body takes before it is read; 0 for a small body. Without a length it takes more as it arrives. */
+/**
+ * How many bytes a body takes before it is read; 0 for a small body. A body without a length takes more as it arrives.
+ */
 const bytesOf = (headers: HeaderValues, max: number): number => {
   if (headers["transfer-encoding"] !== undefined) return Math.min(smallBodyBytesMax, max)
   const length = Math.min(Number(headerText(headers, "content-length") ?? 0), max)

@@ -11,20 +11,20 @@ export interface Address {
 
 /**
  * Whether several sockets of this process can listen on one port and share its connections. Other systems give all
- * connections to one of them, or refuse to share.
+ * connections to one of them, or do not allow it.
  */
 export const sharesPorts = process.platform === "linux"
 
-/** Listening sockets in addition to the server's own. */
+/** The number of listening sockets in addition to the server's own. */
 const acceptorsCount = sharesPorts ? 63 : 0
 
-/** Connections that wait in the kernel for each of them. */
+/** The backlog of each socket: connections that wait in the kernel. */
 export const backlogMax = 128
 
 /**
- * libuv accepts one connection per listening socket in each turn of the event loop, so that under load new
- * connections wait for many turns. With several sockets on the port, a turn accepts that many connections. The
- * server's own socket must listen with `reusePort`; none are added where ports cannot be shared. ADR 0208.
+ * Adds listening sockets on the same port. libuv accepts one connection per listening socket in each event-loop turn,
+ * so new connections wait many turns under load. With several sockets, a turn accepts as many connections. The server's
+ * own socket must listen with `reusePort`. None are added where ports cannot be shared. ADR 0208.
  */
 export const addAcceptors = (
   server: HttpServer,
@@ -35,7 +35,7 @@ export const addAcceptors = (
   const open = (address: Address | SocketHandle): Server => {
     const acceptor = createServer({ allowHalfOpen: true, noDelay: true })
     acceptor.on("connection", (socket) => server.emit("connection", socket))
-    // The other sockets accept without it
+    // The other sockets accept without this one
     acceptor.on("error", () => {})
     acceptor.on("listening", () => acceptors.isClosed && acceptor.close())
     return "port" in address
@@ -74,13 +74,14 @@ export const listeningSockets = (server: HttpServer): ListeningSockets => ({
     const acceptors = acceptorsOf.get(server)
     if (acceptors !== undefined) acceptors.isClosed = true
     for (const acceptor of acceptors?.open.splice(0) ?? []) acceptor.close()
-    // The HTTP server's own `close` would also close idle connections
+    // `HttpServer.close` would also close idle connections
     NetServer.prototype.close.call(server)
   }
 })
 
 /**
- * Node sends a server to another process as this handle, and creates a server from it there, which accepts at once.
+ * The handles with which Node sends a server to another process. A server that is created from a handle there accepts
+ * at once.
  */
 const handleOf = (server: Server): ReadonlyArray<SocketHandle> => {
   const handle: unknown = Reflect.get(server, "_handle")
@@ -99,8 +100,8 @@ const acceptorsOf = new WeakMap<HttpServer, Acceptors>()
 
 /**
  * Closes all listening sockets and resets as few connections as possible. The kernel resets connections that have
- * arrived but that Node has not accepted. Node accepts connections in the poll phase of an event-loop turn, so each
- * socket closes separately, shortly after a poll phase in which it got no connection. ADR 0208.
+ * arrived but that Node has not accepted. Node accepts connections in the poll phase of a turn, so each socket is
+ * closed separately, shortly after a poll phase in which it got no connection. ADR 0208.
  */
 export const closeGently = (
   server: HttpServer,
@@ -110,16 +111,16 @@ export const closeGently = (
     const until = performance.now() + millisMax
     const acceptors = acceptorsOf.get(server)
     if (acceptors !== undefined) acceptors.isClosed = true
-    // Otherwise `close` would do this later, just before it stops listening
+    // Otherwise `close` would do this itself, just before it stops listening
     server.closeIdleConnections()
     const all = [server, ...(acceptors?.open.splice(0) ?? [])]
     return Effect.forEach(all, (it) => closeInQuietTurn(it, until), { discard: true })
   })
 
-/** Under load no turn may be quiet: sockets that still listen after this time close at once. */
+/** Under load no turn may be quiet, so sockets that still listen after this time close at once. */
 const closingMillisMax = 1000
 
-/** A turn up to this long counts as quiet; each further turn allows this much more. */
+/** A turn of up to this many milliseconds counts as quiet. Each further turn allows this much more. */
 const quietMillis = 0.05
 
 const closeInQuietTurn = (server: Server, until: number): Effect.Effect<void> =>
@@ -148,8 +149,8 @@ const closeInQuietTurn = (server: Server, until: number): Effect.Effect<void> =>
   })
 
 /**
- * Whether no program listens there: the system would let another program of the same user share the port. Tests by
- * connecting, because a socket that listens for a moment would reset clients that connect to it.
+ * Whether no program listens on the address; the system would let another program of the same user share the port.
+ * Tests by connecting, because briefly listening would reset clients that connect.
  */
 export const isFree = ({ host, port }: Address): Promise<boolean> =>
   new Promise((resolve) => {

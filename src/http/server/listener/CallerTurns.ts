@@ -1,35 +1,35 @@
 import type { ServerResponse } from "node:http"
 
-/** With more requests of a caller within `windowMillis`, the rest is a burst. */
+/** If a caller sends more than this many requests within `windowMillis`, the rest is a burst. */
 const startsMax = 32
 const windowMillis = 5
 
 /**
- * Requests of a burst that start in a turn of the event loop: all that have arrived would make it as long as their
- * caller wants. `hostile`, event streams
+ * How many requests of a burst start in one event-loop turn. Starting all that have arrived would make the turn as long
+ * as their caller wants. `hostile`, event streams
  */
 const burstStarts = 2
 
-/** A caller is alone when this many milliseconds have passed without a request of another one. */
+/** A caller counts as alone after this many milliseconds without a request from another one. */
 const aloneMillis = 1000
 
 /**
- * Spreads a burst of one caller over turns of the event loop, so that the requests that others send in the meantime
- * start before the rest of it. Every request passes here, so one that is not of a burst costs no look at the clock.
- * docs/reference/keys-and-limits.md#shares
+ * Spreads a burst of one caller over event-loop turns, so that requests that others send meanwhile start before the
+ * rest of the burst. Every request passes through here, so one that is not part of a burst must not even read the
+ * clock. docs/reference/keys-and-limits.md#shares
  */
 export class CallerTurns {
-  /** Requests to start in later turns, oldest first, by caller. Connections bound them. */
+  /** Requests that start in later turns, oldest first, by caller. The limit of connections bounds their number. */
   readonly #waiting = new Map<string, Array<() => void>>()
   #isScheduled = false
   #latest = ""
-  /** When the latest caller followed another one, in milliseconds of `performance.now()`. */
+  /** When the latest change from one caller to another happened, in milliseconds of `performance.now()`. */
   #sharedAt = 0
-  /** Requests of the latest caller that started since `#windowAt`. */
+  /** How many requests of the latest caller started since `#windowAt`. */
   #started = 0
   #windowAt = 0
 
-  /** Starts the request now or in a later turn, unless its client has left by then. */
+  /** Starts the request now or in a later turn, unless its client has disconnected by then. */
   run(caller: string, response: ServerResponse, start: () => void): void {
     if (caller !== this.#latest) this.#follow(caller)
     const waiting = this.#waiting.size === 0 ? undefined : this.#waiting.get(caller)

@@ -9,8 +9,8 @@ import type { HeaderValues } from "../HeaderText.ts"
 type Address = ProxyNetwork[0]
 
 /**
- * The address of a client: the address of the connection or, if that is a proxy of `TRUSTED_PROXIES`, the last
- * address in `X-Forwarded-For` that is not such a proxy. The client may have forged earlier addresses.
+ * The address of a client: that of the connection or, if the connection comes from a proxy in `TRUSTED_PROXIES`, the
+ * last address in `X-Forwarded-For` that is not a trusted proxy. The client may have forged earlier addresses.
  * docs/reference/configuration.md#sign-in
  */
 const addressBehind =
@@ -29,7 +29,7 @@ const addressBehind =
 const parse = (text: string | undefined): Address | undefined =>
   text !== undefined && ipaddr.isValid(text) ? ipaddr.process(text) : undefined
 
-/** An IPv4 address is never inside an IPv6 network, nor the reverse. */
+/** Whether the address is in the network. IPv4 and IPv6 never match each other. */
 const isInside = (address: Address, [network, bits]: ProxyNetwork): boolean =>
   address.kind() === network.kind() && address.match(network, bits)
 
@@ -42,7 +42,7 @@ export const makeClientAddress = Effect.map(AppConfig, ({ signIn: { trustedProxi
     )
 })
 
-/** The address, or for IPv6 its /64, which belongs to one subscriber. Clients without an address count as one. */
+/** The address or, for IPv6, its /64, which belongs to one subscriber. All clients without an address count as one. */
 export const makeNetworkOf = Effect.map(AppConfig, ({ signIn: { trustedProxies } }) => {
   const addressOf = addressBehind(trustedProxies)
   return (headers: HeaderValues, remote: string | undefined): string => {

@@ -22,25 +22,25 @@ import type { RequestCaller } from "./RequestCaller.ts"
 import { measureRequest } from "./RequestMetrics.ts"
 import { traceOf } from "./RequestTrace.ts"
 
-/** Limits of the time and the size of a request before it reaches the routes. ADR 0110. */
+/** Limits on the time and size of a request before it reaches the routes. ADR 0110. */
 export interface ListenerBounds {
-  /** From the first byte to the end of the headers, in milliseconds. */
+  /** The time from the first byte to the end of the headers, in milliseconds. */
   readonly headersMillis: number
-  /** From the first byte to the end of the body, in milliseconds. */
+  /** The time from the first byte to the end of the body, in milliseconds. */
   readonly requestMillis: number
-  /** A connection without a request is closed after this, in milliseconds. */
+  /** How long a connection may stay idle before it is closed, in milliseconds. */
   readonly idleMillis: number
-  /** How often the first two are checked, in milliseconds. */
+  /** How often the first two limits are checked, in milliseconds. */
   readonly checkMillis: number
-  /** All headers together, in bytes; a larger request gets 431. */
+  /** The size of all headers together, in bytes. A larger request gets a 431. */
   readonly headersBytesMax: number
-  /** Open connections; one more is closed at once. */
+  /** The maximum number of open connections. Further ones are closed at once. */
   readonly connectionsMax: number
 }
 
 /**
- * In five minutes 128 MiB of Base64 arrive at 4 Mbit/s. Idle connections stay open longer than the 60 s
- * of usual load balancers, so that the load balancer closes first.
+ * 128 MiB of Base64 arrive within five minutes at 4 Mbit/s. Idle connections stay open longer than the 60 s of common
+ * load balancers, so that the load balancer closes them first.
  */
 export const listenerBounds: ListenerBounds = {
   headersMillis: 15_000,
@@ -51,18 +51,18 @@ export const listenerBounds: ListenerBounds = {
   connectionsMax: 10_000
 }
 
-/** Receives each request before the routes. Returns `true` if it handles the request itself. */
+/** Sees each request before the routes do. Returns `true` if it handles the request itself. */
 export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** Node's server, and an interceptor before the routes. ADR 0113. */
+/** Node's server, with an interceptor in front of the routes. ADR 0113. */
 export class Listener extends Context.Service<
   Listener,
   {
-    /** For the routes. */
+    /** The server, for the routes. */
     readonly server: Server
-    /** Installs the interceptor until the scope ends. */
+    /** Installs the interceptor until the scope closes. */
     readonly intercept: (interceptor: Interceptor) => Effect.Effect<void, never, Scope.Scope>
-    /** For the end of the process, which afterwards waits for nothing. */
+    /** Closes connections when the process stops, after which nothing is left to wait for. */
     readonly drain: ListenerDrain
   }
 >()("gateway/http/server/Listener") {
@@ -98,10 +98,10 @@ export class Listener extends Context.Service<
     ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 }
 
-/** Time for running requests, unless `drain` has waited for them before. */
+/** How long running requests may take, unless `drain` has already waited for them. */
 const gracefulShutdown = Duration.seconds(5)
 
-/** The response to the last request of each connection. */
+/** The response to the latest request of each connection. */
 type LastResponses = WeakMap<Duplex, ServerResponse>
 
 export const makeListener = (
@@ -118,11 +118,11 @@ export const makeListener = (
   respondToMalformedRequests(server, last)
   const emit = server.emit.bind(server)
   let interceptor: Interceptor = () => false
-  // An event reaches all of its listeners, so a request can only be withheld from the routes here
+  // An event reaches all of its listeners, so only here can a request be kept from the routes
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
     const [request, response] = args
     if (
-      // `checkContinue` is the event for `Expect: 100-continue` if it has a listener, such as the routes
+      // With a listener, as the routes add one, a request with `Expect: 100-continue` emits `checkContinue` instead
       (event === "request" || event === "checkContinue") &&
       request instanceof IncomingMessage &&
       response instanceof ServerResponse
@@ -154,10 +154,10 @@ export const makeListener = (
 
 const servers = new WeakMap<Duplex, Server>()
 
-/** Responses to requests that wait for `100 Continue` before they send their body. */
+/** The responses of requests that wait for `100 Continue` before sending their body. */
 const continuing = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Lets a client send the body that it has announced. */
+/** Tells a client to send the body that it announced. */
 export const sendContinue = (request: IncomingMessage): void => {
   const response = continuing.get(request)
   if (response === undefined) return
@@ -165,7 +165,7 @@ export const sendContinue = (request: IncomingMessage): void => {
   if (!response.headersSent) response.writeContinue()
 }
 
-/** Responds 408 to a request whose body does not arrive, and closes its connection. */
+/** Responds with 408 to a request whose body does not arrive, and closes its connection. */
 export const expireRequest = (request: IncomingMessage | undefined): void => {
   const socket = request?.socket
   const fault = Object.assign(new Error("The body does not arrive"), { code: timedOutCode })
@@ -175,8 +175,8 @@ export const expireRequest = (request: IncomingMessage | undefined): void => {
 const timedOutCode = "ERR_HTTP_REQUEST_TIMEOUT"
 
 /**
- * Node's server with every limit set: a slow request gets 408, too large headers 431, malformed
- * HTTP 400; each closes the connection. Uses the strict parser.
+ * Node's server with every limit set: a slow request gets a 408, too large headers a 431, malformed HTTP a 400, and
+ * each closes the connection. Uses the strict parser.
  */
 const makeServer = (bounds: ListenerBounds): Server => {
   const server = createServer({
@@ -186,9 +186,9 @@ const makeServer = (bounds: ListenerBounds): Server => {
     connectionsCheckingInterval: bounds.checkMillis,
     maxHeaderSize: bounds.headersBytesMax,
     insecureHTTPParser: false,
-    // `GlobalMiddleware` returns a problem
+    // Off, because `GlobalMiddleware` responds with a problem
     requireHostHeader: false,
-    // RFC 9110, 7.8: an offer to upgrade may be ignored. With `upgrade` listeners Node accepts it and loses the body
+    // RFC 9110, 7.8: an upgrade offer may be ignored. With an `upgrade` listener Node would accept it and lose the body
     shouldUpgradeCallback: () => false
   })
   let open = 0
@@ -206,8 +206,8 @@ const makeServer = (bounds: ListenerBounds): Server => {
 }
 
 /**
- * A malformed request never reaches the routes, but gets a problem too: after the responses to the
- * complete requests before it on the connection, or instead of the response to its own. ADR 0110.
+ * Responds to malformed requests, which never reach the routes, with a problem. It comes after the responses to
+ * complete requests before it on the connection, or replaces the response to its own request. ADR 0110.
  */
 const respondToMalformedRequests = (server: Server, last: LastResponses): void => {
   const handled = new WeakSet<Duplex>()
@@ -226,7 +226,10 @@ const respondToMalformedRequests = (server: Server, last: LastResponses): void =
   })
 }
 
-/** HTTP/1.1 requires exactly one `Host`; Node's own refusal has no body. RFC 9112, section 3.2. */
+/**
+ * Whether the request has exactly one `Host`, as HTTP/1.1 requires. Node's own refusal has no body. RFC 9112, section
+ * 3.2.
+ */
 export const hasOneHost = (source: object): boolean => {
   if (!(source instanceof IncomingMessage) || source.httpVersion === "1.0") return true
   let hosts = 0
@@ -251,7 +254,9 @@ const faultOf = (code: string | undefined): Problem => {
   }
 }
 
-/** Replaces the responses that the end of the process cuts off; responses that have begun are destroyed. */
+/**
+ * Responds with a problem to requests that the end of the process cuts off. Responses that have begun are destroyed.
+ */
 export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
   for (const response of open) {
     if (response.headersSent) {
@@ -262,11 +267,11 @@ export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
   }
 }
 
-// Created once: an error with its stack would cost a tenth of a refusal
+// Created once, because an error with its stack would cost a tenth of a refusal
 const overloaded = problem(5003, "The service is overloaded: try again shortly")
 export const stopping = problem(5003, "The process is stopping: try again")
 
-/** 503 without a route. docs/reference/errors.md#headers-of-errors */
+/** Responds with a 503 without reaching the routes. docs/reference/errors.md#headers-of-errors */
 const refuse = (response: ServerResponse, fault: Problem): void => {
   const { req } = response
   const place = placeOf(pathOfUrl(req), req.headers)
@@ -274,7 +279,7 @@ const refuse = (response: ServerResponse, fault: Problem): void => {
   response.writeHead(status, {
     ...headers,
     "content-length": Buffer.byteLength(body),
-    // The client may omit the body that it has announced
+    // The client may then never send the body that it announced
     ...(isExpecting(req) ? { connection: "close" } : {})
   })
   response.end(body)
@@ -290,7 +295,8 @@ export const pathOfUrl = ({ url = "/" }: IncomingMessage): string => {
 }
 
 /**
- * The whole response, as written to the socket; `request` is the malformed request, if its headers could be parsed.
+ * The whole response as it is written to the socket. `request` is the malformed request, if its headers could be
+ * parsed.
  */
 const problemText = (fault: Problem, request: IncomingMessage | undefined): string => {
   const path = request === undefined ? "/" : pathOfUrl(request)

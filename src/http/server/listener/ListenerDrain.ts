@@ -5,22 +5,25 @@ import { closeGently } from "./Acceptors.ts"
 
 /** Closes the connections of a stopping process. docs/operating.md#stopping */
 export interface ListenerDrain {
-  /** From now on every response closes its connection. */
+  /** Makes every response from now on close its connection. */
   readonly begin: () => void
   /** Stops listening, and closes idle connections. */
   readonly stopListening: Effect.Effect<void>
-  /** Closes unused connections and succeeds when no request is running; call it after `stopListening`. */
+  /** Closes unused connections and succeeds once no request is running. Call it after `stopListening`. */
   readonly idle: Effect.Effect<void>
-  /** Requests without a complete response. */
+  /** The responses that are not complete. */
   readonly open: () => ReadonlyArray<ServerResponse>
   /** Call for each request before it is handled. */
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
 }
 
-/** Milliseconds that a client has for its next request on a connection whose last response did not close it. */
+/**
+ * How long a client may take for its next request on a connection whose last response did not close it, in
+ * milliseconds.
+ */
 const lingerMillis = 5000
 
-/** The drain does not wait for a connection that has sent nothing for this long after the listener stopped. */
+/** A connection that has sent nothing for this long after the listener stopped does not delay the drain. */
 const firstRequestMillis = 1000
 
 const recheck = Duration.millis(20)
@@ -46,7 +49,7 @@ export const makeListenerDrain = (
     if (performance.now() - stoppedAt > firstRequestMillis) return true
     return [...sockets].every((socket) => last.has(socket))
   }
-  /** Node counts a connection without a request as busy, so the server would wait for it until its timeout. */
+  /** Closes connections without a request, which Node counts as busy: the server would wait for their timeout. */
   const closeUnused = () => {
     for (const socket of sockets) if (!last.has(socket)) socket.destroy()
   }
@@ -73,7 +76,7 @@ export const makeListenerDrain = (
   }
 }
 
-/** Node then sends `Connection: close`. */
+/** Makes Node send `Connection: close`. */
 const closeAfter = (response: ServerResponse) => {
   if (!response.headersSent) response.shouldKeepAlive = false
 }

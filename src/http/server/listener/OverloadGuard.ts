@@ -4,25 +4,25 @@ import type { AdmissionService } from "../../../process/admission/Admission.ts"
 import type { AdmissionLimiter } from "../../../process/admission/AdmissionLimiter.ts"
 import type { RequestCaller } from "./RequestCaller.ts"
 
-/** `false`: the request is refused, now or soon. */
+/** `false`: the request is being refused, now or soon. */
 export type OverloadGuard = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /**
- * In each turn of the event loop refusals get this share of the time that all other work took, and at least this many
- * milliseconds: while its refusal waits, a client sends nothing that would have to be read.
+ * In each event-loop turn, refusals get this share of the time that all other work took, and at least a minimum in
+ * milliseconds. While its refusal waits, a client sends nothing that would have to be read.
  */
 const refusalShare = 0.1
 const refusalMillis = 0.25
 
 /**
- * The newest request is refused first, except that requests that have waited this long (milliseconds) come before it.
- * So most clients get their refusal at once, and few objects live long. ADR 0207.
+ * The newest request is refused first, but requests that have waited this many milliseconds come before it. Most
+ * clients thus get their refusal at once, and few objects live long. ADR 0207.
  */
 const lateMillis = 1000
 
 interface Refused {
   readonly response: ServerResponse
-  /** When it was refused, in milliseconds of `performance.now()`. */
+  /** When the request was refused, in milliseconds of `performance.now()`. */
   readonly at: number
 }
 
@@ -39,7 +39,7 @@ export const makeOverloadGuard = (
   const refused: Array<Refused> = []
   let isMeasured = false
   let isAsked = false
-  /** The event loop runs immediates when it has handled everything that it read in this turn. */
+  /** Measures a turn: the event loop runs immediates after it has handled everything that it read in the turn. */
   const measureTurn = () => {
     isMeasured = true
     isAsked = false
@@ -51,8 +51,7 @@ export const makeOverloadGuard = (
     for (const measure of measured) measure(now, took)
     if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, refusalShare * took))
     isMeasured = false
-    // Also measures the next turn completely, because it works on the admitted requests before it reads more. ADR
-    // 0207
+    // Also measures the whole next turn, because it works on the admitted requests before it reads more. ADR 0207
     if (isAsked || refused.length > 0) measureTurn()
   }
   const refuseSome = (untilMillis: number) => {
@@ -74,7 +73,7 @@ export const makeOverloadGuard = (
   }
 }
 
-/** Ends a turn of a limiter, and writes its metrics. */
+/** Ends a turn of a limiter and updates its metrics. */
 const measuredBy = (limiter: AdmissionLimiter, cause: string) => {
   const refused = Metric.withAttributes(refusedTotal, { cause })
   // Starts at 0, so that a rate includes the first refusal
@@ -99,7 +98,7 @@ const limiterOf = (
   return url.startsWith("/v1/") || url.startsWith("/vendors/") ? calls : undefined
 }
 
-/** Before it is read, an MCP message may be a create. */
+/** Paths of creates. An MCP message may be one, which is unknown before it is read. */
 const create =
   /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits))|\/manage\/v1\/task-batches|\/mcp)(?:\?|$)/u
 

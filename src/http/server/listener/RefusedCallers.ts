@@ -1,38 +1,35 @@
 import type { ServerResponse } from "node:http"
 
-/** A caller with this many refusals, and no success since, has its requests started one after the other. */
+/** After this many refusals without a success, a caller's requests start one at a time. */
 const refusalsMin = 8
 
-/**
- * The next request of such a caller starts when the previous one has ended, at the latest after this time.
- * Milliseconds.
- */
+/** The next request of such a caller starts when the previous one has ended, or after this many milliseconds. */
 const nextMillis = 50
 
-/** Most requests of a caller that wait; the next one is refused with 503. */
+/** The maximum number of waiting requests of a caller. The next one is refused with a 503. */
 const waitingMax = 512
 
-/** Callers with refusals that a process remembers. */
+/** The maximum number of callers with refusals that a process remembers. */
 const callersMax = 10_000
 
 interface Caller {
-  /** Refusals since the last success. */
+  /** The number of refusals since the last success. */
   refusals: number
-  /** Requests to start, oldest first. */
+  /** Requests that wait to start, oldest first. */
   readonly waiting: Array<() => void>
-  /** A started request has neither ended nor taken `nextMillis`. */
+  /** Whether a started request has neither ended nor taken `nextMillis`. */
   isBusy: boolean
 }
 
 /**
- * Starts the requests of callers that are only refused (a wrong key, no credits, invalid bodies) one after the
- * other: refusals earn nothing, and hundreds at once would make the turns of the event loop and the batches of the
- * store long for all other callers. A single success ends it. docs/reference/keys-and-limits.md#refused-callers
+ * Starts the requests of a caller that is only ever refused (wrong key, no credits, invalid bodies) one at a time.
+ * Refusals earn nothing, and hundreds at once would delay all other callers by making event-loop turns and store
+ * batches long. A single success lifts this. docs/reference/keys-and-limits.md#refused-callers
  */
 export class RefusedCallers {
   readonly #callers = new Map<string, Caller>()
 
-  /** Starts the request now or later. `false`: too many requests of the caller wait. */
+  /** Starts the request now or later. `false`: too many requests of this caller are waiting. */
   run(name: string, response: ServerResponse, start: () => void): boolean {
     const caller = this.#callers.get(name)
     if (caller === undefined || caller.refusals < refusalsMin) {
@@ -59,7 +56,7 @@ export class RefusedCallers {
       if (isOver) return
       isOver = true
       clearTimeout(timer)
-      // Reads the requests that others have sent in the meantime first
+      // First lets the loop read the requests that others have sent in the meantime
       setImmediate(() => this.#startNext(caller))
     }
     const timer = setTimeout(next, nextMillis)

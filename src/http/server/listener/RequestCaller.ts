@@ -5,12 +5,12 @@ import { KnownKeys } from "../../../users/KnownKeys.ts"
 import { clientKeyOf } from "../access/ClientKeys.ts"
 import { makeNetworkOf } from "./ClientAddress.ts"
 
-/** The caller whose share of the process a request uses. */
+/** Identifies the caller whose share of the process a request uses. */
 export type RequestCaller = (request: IncomingMessage) => string
 
 /**
- * The user whose key the request has in a header, if the key was valid before; otherwise its address, IPv6 by /64.
- * Looks nothing up, because it runs before the request is read. docs/reference/keys-and-limits.md#shares
+ * The user of the key in the request's headers, if the key was recently valid; otherwise the client's address (IPv6 by
+ * /64). Does no lookup, because it runs before the request is read. docs/reference/keys-and-limits.md#shares
  */
 export const makeRequestCaller = Effect.gen(function* () {
   const known = yield* KnownKeys
@@ -22,7 +22,7 @@ export const makeRequestCaller = Effect.gen(function* () {
   }
 })
 
-/** The same for a request at the routes; requests without a connection count as one caller. */
+/** The same for a request that has reached the routes. Requests without a connection count as one caller. */
 export const makeCallerOfRoute = Effect.map(
   makeRequestCaller,
   (callerOf) =>

@@ -2,7 +2,6 @@ import { Context, Metric } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { isTaskPath, isTaskShape } from "../Paths.ts"
 
-/** The kind of request. */
 type Kind = "create" | "task" | "call" | "manage" | "service"
 
 /** `aborted`: the connection ended before the response did. */
@@ -22,7 +21,7 @@ const series = (kind: Kind, outcome: Outcome): Metric.Histogram<number> => {
 
 const none = Context.empty()
 
-/** Measures a request until its response has ended. Call once per request. ADR 0223 */
+/** Measures a request until its response has ended. Call it once per request. ADR 0223 */
 export const measureRequest = (request: IncomingMessage, response: ServerResponse): void => {
   const beganAt = performance.now()
   response.on("close", () => {

@@ -4,27 +4,23 @@ import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 
 /**
- * The W3C trace context of the request, which clients quote to report a problem.
- * docs/reference/http.md#trace
+ * The W3C trace context of the request, which clients quote when they report a problem. docs/reference/http.md#trace
  */
 export class RequestTrace extends Context.Service<
   RequestTrace,
   {
-    /** 32 hex digits, stored with tasks, calls, events and ledger entries of the request. */
+    /** 32 hex digits, stored with the tasks, calls, events and ledger entries of the request. */
     readonly traceId: string
     /** The value of the response header. */
     readonly traceparent: string
   }
 >()("gateway/http/server/RequestTrace") {}
 
-/** For later versions, only the parts of version 00 are read (W3C Trace Context, section 3.2.4). */
+/** Of later versions, only the parts that version 00 defines are read (W3C Trace Context, section 3.2.4). */
 const w3c =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
 
-/**
- * The trace of the request's span if spans are exported, so that the
- * response names an existing span.
- */
+/** The trace of the request's span, if spans are exported, so that the response names an existing span. */
 export const traceOfSpan = (tracer: Tracer.Tracer, span: Option.Option<Tracer.AnySpan>) =>
   tracer === Tracer.Tracer.defaultValue()
     ? undefined
@@ -35,7 +31,7 @@ export const traceOfSpan = (tracer: Tracer.Tracer, span: Option.Option<Tracer.An
         }))
       )
 
-/** Continues a valid incoming `traceparent`, else starts a new trace. */
+/** Continues a valid incoming `traceparent`, or starts a new trace. */
 export const traceOf = (headers: HeaderValues): RequestTrace["Service"] => {
   const [, version, parent, flags = "01", more] =
     w3c.exec(headerText(headers, "traceparent") ?? "") ?? []

@@ -33,7 +33,7 @@ const countProblem = (code: number): void => {
   counter.updateUnsafe(1, none)
 }
 
-/** The RFC 9457 body, which is counted by its code. docs/reference/errors.md#problem-body */
+/** The RFC 9457 body. Counts the problem by its code. docs/reference/errors.md#problem-body */
 export const problemBody = (fault: Problem, place: Place, traceId: string) => {
   countProblem(fault.code)
   const { title } = problemCodes[fault.code]
@@ -57,12 +57,12 @@ export const problemBody = (fault: Problem, place: Place, traceId: string) => {
 
 interface RenderedProblem {
   readonly status: number
-  /** With `Content-Type` and `Traceparent`, without `Content-Length`. */
+  /** Includes `Content-Type` and `Traceparent`, but not `Content-Length`. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** A problem as sent by a route or by the listener. */
+/** A rendered problem, for a route or the listener to send. */
 export const renderProblem = (
   fault: Problem,
   place: Place,
@@ -81,14 +81,14 @@ export const renderProblem = (
   }
 }
 
-/** `Retry-After` of an unavailable service when no better time is known, in seconds. */
+/** The `Retry-After` of an unavailable service if no better value is known, in seconds. */
 const notReadySeconds = 1
 
-/** docs/reference/errors.md#headers-of-errors */
+/** The headers of a problem. docs/reference/errors.md#headers-of-errors */
 const headersOf = (fault: Problem, status: number): Record<string, string> => ({
   ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
   ...(status === 413 || status === 408 || fault.code === 2014 ? { connection: "close" } : {}),
-  // RFC 9110, 15.5.22. No WebSocket client sends a second request on the connection
+  // RFC 9110, 15.5.22. Closes the connection, because no WebSocket client sends a second request on it
   ...(status === 426 ? { upgrade: "HTTP/1.1", connection: "Upgrade, close" } : {}),
   ...(fault.allow === undefined ? {} : { allow: fault.allow.join(", ") }),
   ...(status === 429 || status === 503 || fault.retryAfterSeconds !== undefined
@@ -120,7 +120,7 @@ export const problemResponse = (
   HttpServerRequest.HttpServerRequest | RequestTrace
 > => Effect.withFiber((fiber) => Effect.succeed(toResponse(fault, fiber.context)))
 
-/** The problem of a failure; `None` for a defect of the service, which is logged. */
+/** The problem of a failure. `None` for a defect of the service, which is logged. */
 export const problemOf = (error: unknown): Option.Option<Problem> => {
   if (error instanceof Problem) return Option.some(error)
   if (error instanceof StoreUnavailable) {
@@ -181,8 +181,8 @@ export const faultOf = (
 const failed = problem(5000, "Something failed inside the service")
 
 /**
- * Returns any failure of a route as a problem. The types stay, because the router does not allow a middleware
- * that handles all errors; the request and its trace are in the context of every route.
+ * Turns any failure of a route into a problem. The error type is kept, because the router does not accept a middleware
+ * that handles all errors. Every route has the request and its trace in its context.
  */
 export const renderFailures = <E, R>(
   self: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>

@@ -41,8 +41,8 @@ const googleStatus = (status: number): string =>
   googleStatuses[status] ?? (status >= 500 ? "UNAVAILABLE" : "INVALID_ARGUMENT")
 
 /**
- * The members of a problem that the vendor's own clients read, on the routes of that vendor. Anthropic's also
- * need `type` to be `error`, which is a valid URI reference. docs/reference/errors.md#error-members-of-the-vendors
+ * Members of a problem for the vendor's own clients, on that vendor's routes. Anthropic's clients also need `type` to
+ * be `error`, which is a valid URI reference. docs/reference/errors.md#error-members-of-the-vendors
  */
 export const vendorMembers = (fault: Problem, { vendor }: Place, traceId: string): object => {
   const status = statusOf(fault)
@@ -65,7 +65,7 @@ export const vendorMembers = (fault: Problem, { vendor }: Place, traceId: string
 
 const shapes: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 
-/** The headers of a problem that the vendor's own clients read. docs/reference/errors.md#headers-of-errors */
+/** Headers of a problem for the vendor's own clients. docs/reference/errors.md#headers-of-errors */
 export const vendorHeaders = (
   status: number,
   { vendor }: Place,

@@ -4,7 +4,7 @@ import { HttpApiScalar } from "effect/http-api"
 import type { HttpApi, HttpApiGroup } from "effect/http-api"
 import { createHash } from "node:crypto"
 
-/** The page loads nothing from other hosts and sends them nothing. */
+/** Configured so that the page neither loads from other hosts nor sends anything to them. */
 const scalar = {
   withDefaultFonts: false,
   authentication: { preferredSecurityScheme: "bearer" },
@@ -13,14 +13,14 @@ const scalar = {
   telemetry: false
 }
 
-/** `/docs`: the reference of the API. Rendered by the first request. */
+/** `/docs`: the API reference, rendered at the first request. */
 export const makeDocsPage = Effect.fnUntraced(function* <
   Id extends string,
   Groups extends HttpApiGroup.Constraint
 >(api: HttpApi.HttpApi<Id, Groups>) {
-  // Uses a separate router, because Scalar's layer adds only GET, which rules out 405 for other methods
+  // A separate router, because Scalar's layer adds only GET, and the main router must respond with 405 to other methods
   const router = yield* HttpRouter.make
-  // The layer loads Scalar's program, of 6 MB
+  // The layer loads Scalar's program of 6 MB
   const build = Layer.build(HttpApiScalar.layer(api, { path: "/docs", scalar })).pipe(
     Effect.provideService(HttpRouter.HttpRouter, router)
   )
@@ -38,7 +38,7 @@ export const makeDocsPage = Effect.fnUntraced(function* <
 
 const scripts = /<script>([\s\S]*?)<\/script>/gu
 
-/** A page that runs only scripts with known hashes, cannot be framed, and loads nothing from other hosts. */
+/** Hardens a page: it runs only scripts with known hashes, cannot be framed, and loads nothing from other hosts. */
 export const hardened = (
   page: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {

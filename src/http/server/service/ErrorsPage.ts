@@ -6,7 +6,7 @@ const style =
   "body{font:16px/1.5 system-ui;max-width:64rem;margin:3rem auto;padding:0 1rem}" +
   "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.4rem 1rem .4rem 0}" +
   "tr{border-bottom:1px solid #8884}:target{background:#fd06}:root{color-scheme:light dark}" +
-  // On a narrow screen the cells of a row are stacked
+  // On narrow screens the cells of a row are stacked
   "@media(max-width:40rem){tr:has(th){display:none}td{display:block;padding:0}tr{display:block;padding:.6rem 0}td:first-child{font-weight:bold}}"
 
 const escape = (text: string): string =>
@@ -18,7 +18,7 @@ const row = (id: string, cells: ReadonlyArray<string>): string =>
 const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<string>): string =>
   `<table><tr>${heads.map((head) => `<th>${head}</th>`).join("")}</tr>${rows.join("")}</table>`
 
-/** In ascending order: keys of an object that are numbers are sorted. */
+/** In ascending order, because JavaScript sorts numeric keys of an object. */
 const problems = Object.entries(problemCodes).map(([code, { status, title }]) => ({
   code,
   status,
@@ -28,8 +28,8 @@ const problems = Object.entries(problemCodes).map(([code, { status, title }]) =>
 const helps = new Map(Object.entries(problemHelp))
 
 /**
- * `/docs/errors`: the target of the `type` of every problem, with the code as the fragment, and the
- * codes of failed tasks. docs/reference/errors.md#problem-codes
+ * `/docs/errors`: the target of every problem's `type` (the code is the fragment), and the codes of failed tasks.
+ * docs/reference/errors.md#problem-codes
  */
 export const errorsPage = HttpServerResponse.html(
   [

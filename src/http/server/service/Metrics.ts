@@ -22,7 +22,7 @@ const openLabels = new Set([
   "vendor"
 ])
 
-/** Removes the series that have any other label. docs/reference/http.md#metrics */
+/** Removes series with any other label. docs/reference/http.md#metrics */
 const withoutNames = (text: string): string =>
   text
     .split("\n")
@@ -33,18 +33,18 @@ const withoutNames = (text: string): string =>
     )
     .join("\n")
 
-/** Shortest time between two counts of unfinished work, because `/metrics` is public by default. */
+/** The minimum time between two counts of unfinished work, because `/metrics` is public by default. */
 const countedEvery = Duration.seconds(5)
 
 /**
- * Half of Prometheus' default `scrape_timeout`: a failed scrape would not show whether the process or the store is
+ * Half of Prometheus's default `scrape_timeout`. A scrape that fails would not show whether the process or the store is
  * unavailable.
  */
 const storeSilenceMax = Duration.seconds(5)
 
 /**
- * The text of `/metrics`: of all processes of this command, and of the store once. While the store is unavailable,
- * its metrics are left out and `gateway_store_up` is 0. ADR 0223, ADR 0295
+ * The text of `/metrics`: the metrics of all processes of this command, and once those of the store. If the store is
+ * unavailable, its metrics are omitted and `gateway_store_up` is 0. ADR 0223, ADR 0295
  */
 export const makeMetrics = Effect.gen(function* () {
   const wallet = yield* Wallet
@@ -67,15 +67,17 @@ export const makeMetrics = Effect.gen(function* () {
       )
     ]
   })
-  // Concurrent scrapes share one read, which uses one connection
-  const look = yield* Effect.cachedWithTTL(fromStore, 0)
+  // Concurrent scrapes share one read, and so one connection
+  const readStore = yield* Effect.cachedWithTTL(fromStore, 0)
   const ofThisProcess = Effect.gen(function* () {
     const families = [...accountGauges(yield* upstream.accounts), ...processMetrics()]
     return `${yield* PrometheusMetrics.format()}${families.map(metricText).join("")}`
   })
   const ofProcesses = (yield* ProcessGroup).metrics(ofThisProcess)
   return Effect.fnUntraced(function* (shown: "all" | "unnamed") {
-    const stored = Option.flatten(yield* Effect.timeoutOption(Effect.option(look), storeSilenceMax))
+    const stored = Option.flatten(
+      yield* Effect.timeoutOption(Effect.option(readStore), storeSilenceMax)
+    )
     const families = [
       gauge("gateway_store_up", "1: the store responds.", Option.isSome(stored) ? 1 : 0),
       ...Option.getOrElse(stored, () => [])
@@ -116,7 +118,7 @@ const driftGauges = (wallets: number, budgets: number): ReadonlyArray<MetricFami
   )
 ]
 
-/** Shows how old the drift figure is: an outdated 0 proves nothing. docs/reference/wallet.md#wallet-audit */
+/** Shows the age of the drift figure, because an outdated 0 proves nothing. docs/reference/wallet.md#wallet-audit */
 const auditGauge = (auditedAt: Option.Option<DateTime.Utc>): MetricFamily => ({
   name: "gateway_wallet_audit_timestamp_seconds",
   type: "gauge",
@@ -127,7 +129,7 @@ const auditGauge = (auditedAt: Option.Option<DateTime.Utc>): MetricFamily => ({
   })
 })
 
-/** Unfinished work over all processes. docs/reference/http.md#queues */
+/** Unfinished work of all processes. docs/reference/http.md#queues */
 const queueGauges = (
   depths: Effect.Success<Queues["Service"]["depths"]>
 ): ReadonlyArray<MetricFamily> => [
@@ -172,7 +174,7 @@ const queueGauges = (
   )
 ]
 
-/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0132. */
+/** The circuit (0 closed, 1 half-open, 2 open) and the pause of each upstream account. ADR 0132. */
 const accountGauges = (
   accounts: Effect.Success<UpstreamCalls["Service"]["accounts"]>
 ): ReadonlyArray<MetricFamily> => [

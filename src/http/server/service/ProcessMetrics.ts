@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks"
 
-/** A metric in Prometheus' text format: its samples by labels. */
+/** A metric with its samples by labels. */
 export interface MetricFamily {
   readonly name: string
   readonly type: "counter" | "gauge"
@@ -11,8 +11,8 @@ export interface MetricFamily {
 }
 
 /**
- * Metrics of the process, with the names that dashboards for Node use. Read only on request, so that an idle process
- * stays idle.
+ * Metrics of the process, under the names that Node dashboards use. Read only on request, so that an idle process stays
+ * idle.
  */
 export const processMetrics = (): ReadonlyArray<MetricFamily> => {
   const { arrayBuffers, external, heapUsed, rss } = process.memoryUsage()

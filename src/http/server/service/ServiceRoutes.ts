@@ -19,7 +19,7 @@ import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { makeMetrics } from "./Metrics.ts"
 
-/** Health, metrics and documentation; none needs a key. docs/reference/http.md#service-routes */
+/** Health, metrics and documentation, without authentication. docs/reference/http.md#service-routes */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const { baseUrl } = yield* AppConfig
@@ -65,9 +65,7 @@ export const layer = Layer.unwrap(
 
 const stopping = problem(5003, "The process is stopping: send requests to another one")
 
-/**
- * The OpenAPI document and its page for the current catalog, built by the first request after a start or a reload.
- */
+/** The OpenAPI document and its page for the current catalog, built at the first request after a start or a reload. */
 const makeDocuments = Effect.gen(function* () {
   const catalog = yield* Catalog
   const { serviceName } = yield* AppConfig

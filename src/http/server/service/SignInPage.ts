@@ -2,13 +2,13 @@ import { HttpServerResponse } from "effect/http"
 import { basePathOf } from "../Paths.ts"
 import { hardened } from "./DocsPage.ts"
 
-/** A link that signs in once. The secret is in the fragment, which browsers do not send. */
+/** A sign-in link, which can be used once. The secret is in the fragment, which browsers do not send. */
 export const signInUrl = (baseUrl: string, token: string): string =>
   `${baseUrl}/sign-in#token=${token}`
 
 /**
- * Continues from a page of the gateway, because the browser would not send the cookie in a redirect from another
- * site.
+ * Continues from a page of the gateway, because a browser would not send the cookie in a redirect that started on
+ * another site.
  */
 export const signedInPage = (baseUrl: string) => {
   const console = `${basePathOf(baseUrl)}/console`
