@@ -30,6 +30,7 @@ import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import { exchangesSettled } from "./openExchanges.ts"
 import { startedDatabase, stores } from "./stores.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
@@ -198,8 +199,8 @@ const sandboxVendors = Layer.unwrap(
 const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))
 
 /**
- * Advances the test's clock in steps. After each step, waits until the store has answered all requests, so that due
- * work is done at its time.
+ * Advances the test's clock in steps. After each step, waits until the store has answered all requests and vendors and
+ * receivers have responded, so that due work is done at its time.
  */
 export const advance = Effect.fnUntraced(function* (
   duration: Duration.Input,
@@ -211,6 +212,7 @@ export const advance = Effect.fnUntraced(function* (
     yield* TestClock.adjust(Math.min(left, stepMillis))
     // Each round trip lets one more statement of a chain finish
     for (let round = 0; round < 6; round += 1) yield* sql`SELECT 1`
+    yield* Effect.promise(exchangesSettled)
     yield* breathe
   }
 })
