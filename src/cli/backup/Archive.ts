@@ -207,7 +207,11 @@ export const readArchive = Effect.fnUntraced(function* (file: string, folder: st
   }).pipe(
     Stream.pipeThroughChannelOrFail(Tar.decode()),
     Stream.runForEach(unpack),
-    Effect.mapError((error) => reason ?? unreadable(file, error))
+    Effect.mapError((error) => unreadable(file, error)),
+    // The reason may also arrive as a defect, if the stream breaks off behind the last entry
+    Effect.catchCause((cause) =>
+      reason === undefined ? Effect.failCause(cause) : Effect.fail(reason)
+    )
   )
   return yield* verified(file, manifest, found)
 })

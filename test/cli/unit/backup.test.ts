@@ -110,8 +110,15 @@ describe("gateway backup and restore", () => {
         assert.deepStrictEqual(readdirSync(target.DATA_DIR), ["lock.sqlite"])
         assert.isFalse(existsSync(target.ARTIFACT_STORE))
       }
-      writeFileSync(cut, Buffer.from(whole).fill(7, whole.length / 2, whole.length / 2 + 1000))
-      assert.include((yield* runCommand(["restore", cut])).error, `${cut} is damaged`)
+      const middle = whole.length >> 1
+      // Contents, and the checksum at the end of the stream
+      for (const [from, to] of [
+        [middle, middle + 1000],
+        [whole.length - 8, whole.length - 4]
+      ] as const) {
+        writeFileSync(cut, Buffer.from(whole).fill(7, from, to))
+        assert.include((yield* runCommand(["restore", cut])).error, `${cut} is damaged`)
+      }
     }).pipe(Effect.scoped)
   )
 
