@@ -38,11 +38,13 @@ const startTask = Effect.gen(function* () {
 })
 
 type Call = ReturnType<typeof callWith>
-const reaches = (call: Call, own: string, status: string) =>
-  eventually(
-    Effect.andThen(advance("1 second"), call("GET", own)),
-    ({ json }) => json.task_info.status === status
-  )
+const reaches = Effect.fnUntraced(function* (call: Call, own: string, status: string) {
+  const isOver = (at: string) => at === status || at === "failed"
+  const read = Effect.andThen(advance("1 second"), call("GET", own))
+  const ended = yield* eventually(read, ({ json }) => isOver(json.task_info.status))
+  assert.strictEqual(ended.json.task_info.status, status, ended.text)
+  return ended
+})
 const submitsOf = (vendor: Upstream) => vendor.paidSubmits
 
 describe("an account that left the configuration", () => {
