@@ -110,7 +110,14 @@ const buildJava = (cwd: string) => {
   })
 }
 
-const pythonEnvironments = ["python", "instructor", "litellm", "generated", "schemathesis"]
+const pythonEnvironments = [
+  "python",
+  "instructor",
+  "litellm",
+  "generated",
+  "schemathesis",
+  "vendors"
+]
 
 switch (process.argv[2]) {
   case "agents":
@@ -125,5 +132,4 @@ switch (process.argv[2]) {
     break
   default:
     installNpm(folder, ["ci"])
-    installPython(join(folder, "adapters"))
 }

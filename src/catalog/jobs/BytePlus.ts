@@ -66,7 +66,7 @@ const seedream = (
 
 /**
  * Seedance and Seedream of BytePlus ModelArk, by its client `byteplus-python-sdk-v2` 3.0.63 and its page of errors;
- * test/outside/adapters/bytePlus.test.ts compares the requests. A 500 does not say that nothing was bought. Its list
+ * test/outside/languages/bytePlus.test.ts compares the requests. A 500 does not say that nothing was bought. Its list
  * does not show what was asked for, and its cancel deletes a task that has ended, with the video: neither is used.
  * docs/reference/vendors.md#job-vendors
  */

@@ -53,7 +53,7 @@ const uni = (model: string, hold: number) =>
 
 /**
  * The Agents API of Luma, by its client `luma-agents` 0.5.0 and its page of errors;
- * test/outside/adapters/luma.test.ts compares the requests. A 502 does not say that nothing was bought. It has no
+ * test/outside/languages/luma.test.ts compares the requests. A 502 does not say that nothing was bought. It has no
  * list, no cancel and no callbacks. docs/reference/vendors.md#job-vendors
  */
 export const luma: Vendor = {

@@ -1,13 +1,13 @@
 import { Struct } from "effect"
-import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, it } from "vitest"
 import { luma } from "../../../src/catalog/jobs/Luma.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
 import { picture, request } from "../../support/upstreams/accounts.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
-import { hasPythonClients, startPythonClients } from "../support/pythonClients.ts"
 import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
+import { describePython, startPythonClients } from "./pythonClients.ts"
 
 // The shipped description of Luma against its official client: both send the same, and read the same.
 
@@ -43,7 +43,7 @@ const jobOf = (
   })
 }
 
-describe.runIf(hasPythonClients)("Luma", () => {
+describePython("Luma", () => {
   beforeAll(() => {
     clients = startPythonClients()
   })

@@ -2,13 +2,16 @@ import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { describe } from "vitest"
 
-const folder = join(import.meta.dirname, "../adapters")
+const folder = join(import.meta.dirname, "vendors")
 const environment = join(folder, "node_modules", ".python")
 
-/** Without Python or PyPI there are no packages: then tests of their clients are left out. */
-export const hasPythonClients = existsSync(join(environment, ".installed"))
-if (!hasPythonClients) console.log("Skipped: clients in Python are not installed here")
+/** The tests of a vendor's client in Python. Without Python or PyPI there are no packages: then they are left out. */
+export const describePython = (vendor: string, suite: () => void) => {
+  if (existsSync(join(environment, ".installed"))) describe(vendor, suite)
+  else console.log(`Skipped: the client of ${vendor} in Python, which is not installed here`)
+}
 
 interface Outcome {
   /** The JSON of what the client returned. */
