@@ -32,9 +32,16 @@ const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
   incremental: true
 })
 
-/** Counts figures of a vendor's account that are not credible. */
-export const countUsageFault = (account: string): void =>
+/** The figures that the vendor's account reported, if they are credible. Others are counted as its fault. */
+export const credibleUsage = (
+  reported: TokenUsage | undefined,
+  model: TokenModel,
+  account: string
+): TokenUsage | undefined => {
+  if (reported === undefined || isCredible(reported, model)) return reported
   Metric.withAttributes(usageFaults, { account }).updateUnsafe(1, Context.empty())
+  return undefined
+}
 
 const unitsIn = ({ characters = 0, searches = 0, seconds = 0 }: TokenUsage): number =>
   characters + searches + seconds

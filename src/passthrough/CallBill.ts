@@ -3,7 +3,7 @@ import type { Clock } from "effect"
 import { chargeUsage, unitOf } from "../catalog/ModelPrice.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { settledPrice } from "../catalog/SettledPrice.ts"
-import { countUsageFault, isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
+import { credibleUsage, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
 import { Credits, zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { CallContent } from "../users/contents/CallContent.ts"
@@ -296,11 +296,9 @@ export class CallBill implements StreamWatch {
   /** The figures, unless they are implausible. Implausible figures are the vendor's fault and are not used. */
   #credible(usage: TokenUsage | undefined): TokenUsage | undefined {
     const { metered } = this.#plan
-    if (usage === undefined || metered._tag !== "Tokens" || isCredible(usage, metered.model)) {
-      return usage
-    }
-    countUsageFault(this.#account ?? "sandbox")
-    return undefined
+    return metered._tag === "Tokens"
+      ? credibleUsage(usage, metered.model, this.#account ?? "sandbox")
+      : usage
   }
 
   #estimate(outputTokens: number): TokenUsage {

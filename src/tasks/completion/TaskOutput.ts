@@ -17,7 +17,7 @@ import { chargeUsage } from "../../catalog/ModelPrice.ts"
 import { capturedBy, chargeHeld } from "../../catalog/Price.ts"
 import { priceAt as priceRowAt } from "../../catalog/PriceRow.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
-import { countUsageFault, isCredible } from "../../catalog/Usage.ts"
+import { credibleUsage } from "../../catalog/Usage.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
@@ -186,9 +186,8 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
     const price = model && priceRowAt(model, nowMillis)
     // Cannot normally happen: the same catalog priced the response when it was accepted
     if (catalog === undefined || model === undefined || price === undefined) return yield* noPrice
-    const isReported = usage !== undefined && isCredible(usage, model)
-    if (usage !== undefined && !isReported) countUsageFault(accountId)
-    const charged = isReported ? usage : counted
+    const reported = credibleUsage(usage, model, accountId)
+    const charged = reported ?? counted
     const request = { catalog, model, price, nowMillis, fallbacks: [] }
     const settled = settledPrice(request, name, responder)
     const cost = chargeUsage(settled.price, charged)
@@ -196,7 +195,7 @@ const chargeResponseWith = (versions: CatalogVersions["Service"]) =>
       captured: cost > held ? held : cost,
       usage: {
         ...charged,
-        counted: !isReported,
+        counted: reported === undefined,
         ...(settled.pricedAs === undefined ? {} : { pricedAs: settled.pricedAs })
       } satisfies TaskUsage
     }

@@ -6,7 +6,7 @@ import { batchPriceOf, chargeTokens } from "../../catalog/Price.ts"
 import type { TokenPrice, TokenUsage } from "../../catalog/Price.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
 import type { UpstreamCatalog } from "../../catalog/UpstreamCatalog.ts"
-import { countUsageFault, isCredible, responderOf, usageOf } from "../../catalog/Usage.ts"
+import { credibleUsage, responderOf, usageOf } from "../../catalog/Usage.ts"
 import { zero } from "../../domain/Credits.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { at } from "../../domain/json/Json.ts"
@@ -93,10 +93,8 @@ const chargeOf = (
     return { outcome: "released", status, requestId, cost: zero, usage: null }
   }
   const { account, catalog, nowMillis, protocol } = pricing
-  const reported = usageOf(protocol, body)
-  const isReported = reported !== undefined && isCredible(reported, model)
-  if (reported !== undefined && !isReported) countUsageFault(account)
-  const usage: TokenUsage = isReported ? reported : counted(asked, bytes)
+  const reported = credibleUsage(usageOf(protocol, body), model, account)
+  const usage = reported ?? counted(asked, bytes)
   const request = { catalog, model, price, nowMillis, fallbacks: [] }
   const settled = settledPrice(request, name, responderOf(protocol, body))
   // The responding model may differ from the requested one, and may have no batch price
@@ -109,7 +107,7 @@ const chargeOf = (
     cost: bounded(asked, chargeTokens(charged ?? price, usage)),
     usage: {
       ...usage,
-      counted: !isReported,
+      counted: reported === undefined,
       ...(pricedAs === undefined ? {} : { pricedAs })
     }
   }
