@@ -716,7 +716,7 @@ end $$;
 
 -- Starts the search, at one account, for a submit that the store may have lost. Inserts an attempt that was not sent,
 -- as its empty body_hash shows, dated at the task's creation. docs/standbys.md#tasks-in-doubt
-create or replace function task_look_begin(
+create or replace function task_search_begin(
   p_task uuid, p_epoch integer, p_n integer, p_vendor text, p_account text
 ) returns table (task_id uuid) language sql as $$
   with fence as (

@@ -119,24 +119,25 @@ export const inOrderOf = <Model extends { readonly vendor: string; readonly mode
  */
 export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): CatalogEntry => {
   const ofOne = (model: CatalogEntry) => Result.getOrElse(quote(model, {}), () => zero)
-  const dearest = targets.reduce(
+  const mostExpensive = targets.reduce(
     (most, { model }) => (ofOne(model) > ofOne(most) ? model : most),
     first
   )
-  const { action, adapter, artifacts, described, label, price, result, upstreamModel } = dearest
+  const { action, adapter, artifacts, described, label, price, result, upstreamModel } =
+    mostExpensive
   const shown = { vendor, model: alias, label, action, result, adapter, upstreamModel, price }
   return { ...shown, artifacts, ...(described && { described }) }
 }
 
 export const shownTokenModel = ({ alias, targets, vendor }: CallAlias): TokenModel | undefined => {
   const models = targets.map(({ model }) => model)
-  const [dearest] = models.toSorted((a, b) => (mainRate(b) > mainRate(a) ? 1 : -1))
+  const [mostExpensive] = models.toSorted((a, b) => (mainRate(b) > mainRate(a) ? 1 : -1))
   return (
-    dearest && {
+    mostExpensive && {
       vendor,
       model: alias,
-      ...(dearest.kind === undefined ? {} : { kind: dearest.kind }),
-      price: dearest.price,
+      ...(mostExpensive.kind === undefined ? {} : { kind: mostExpensive.kind }),
+      price: mostExpensive.price,
       inputTokensMax: Math.min(...models.map((it) => it.inputTokensMax)),
       outputTokensMax: Math.min(...models.map((it) => it.outputTokensMax))
     }

@@ -43,7 +43,7 @@ export const Quote = Schema.Struct({
           skipped: Schema.NullOr(SkipReason)
         })
       ).annotate({
-        description: "Of an alias only: its models; the amount is that of the dearest"
+        description: "Only for an alias: its models. The amount is that of the most expensive one"
       })
     )
   })

@@ -295,6 +295,6 @@ const makeConsoleKey = Effect.fnUntraced(function* (
       NULL, NULL, ${toDate(now)})`
 })
 
-/** Shown in place of a key's last characters. */
+/** Shown instead of a key's last characters. */
 const consolePreview = "console"
 const consoleName = "Console"

@@ -64,7 +64,7 @@ const runningAt = (host: string) =>
 export const runningGateway = (
   env: Record<string, string> = {},
   bounds: ListenerBounds = listenerBounds,
-  /** Responds to webhook attempts in place of their receivers. */
+  /** Responds to webhook attempts instead of their receivers. */
   receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>,
   /** `localhost` for passkeys, which browsers create only for a host name. */
   host: "127.0.0.1" | "localhost" = "127.0.0.1"

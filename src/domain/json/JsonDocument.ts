@@ -9,7 +9,7 @@ import { LongText } from "./LongText.ts"
 
 /** A parsed JSON body whose long strings are still bytes. */
 export interface JsonDocument {
-  /** The JSON text with a short mark in place of each long string. */
+  /** The JSON text in which a short mark replaces each long string. */
   readonly outline: string
   /** The value of the outline. */
   readonly value: unknown

@@ -37,7 +37,7 @@ type Headers = HttpServerRequest.HttpServerRequest["headers"]
 export const metaOf = (params: JsonObject): JsonObject =>
   isObject(params["_meta"]) ? params["_meta"] : {}
 
-/** Whether the client of this request accepts a task in place of a result. */
+/** Whether the client of this request accepts a task instead of a result. */
 export const takesTasks = ({ params }: RpcRequest): boolean => {
   const capabilities = metaOf(params)[metaNames.capabilities]
   return isObject(capabilities) && isObject(capabilities["extensions"])

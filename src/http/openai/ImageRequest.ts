@@ -9,7 +9,7 @@ import { shapedImagesMax } from "../../domain/limits/ShapeLimits.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Router } from "../../tasks/creation/Router.ts"
 import { countField, needsPicture, pictureField, sizeFields } from "./DescribedFields.ts"
-import { findModel, isNamed, refuseWishes } from "./ShapedModel.ts"
+import { findModel, isNamed, unsupportedFields } from "./ShapedModel.ts"
 import type { ShapedModel } from "./ShapedModel.ts"
 
 export type ImageKind = "generations" | "edits"
@@ -69,7 +69,7 @@ export const imageRequestOf = (kind: ImageKind, takes: Takes) =>
       ignored: [...ignoredIn(rest), ...(sized.isIgnored ? ["size"] : [])],
       faults: [
         ...kindFaults(kind, needsPicture(entry)),
-        ...refuseWishes(fields, refused),
+        ...unsupportedFields(fields, refused),
         ...sized.faults,
         ...counted.faults,
         ...(response_format === undefined || isFormat(response_format)

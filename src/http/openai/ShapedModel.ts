@@ -53,7 +53,7 @@ export const findModel = (
  * Faults of fields that OpenAI's clients send but no model here has. A value that requests nothing is accepted; any
  * other is refused, so that nothing is dropped silently.
  */
-export const refuseWishes = (
+export const unsupportedFields = (
   fields: Readonly<Record<string, unknown>>,
   asksNothing: Readonly<Record<string, ReadonlyArray<unknown>>>
 ): ReadonlyArray<FieldFault> =>

@@ -63,12 +63,12 @@ const planUnnamed = (
     if (sold === undefined) return []
     return [{ ...sold, named: undefined, counted: transcriptionOf(upload, sold.model, sold.price) }]
   })
-  const [dearest] = candidates.toSorted((a, b) => (b.counted.hold > a.counted.hold ? 1 : -1))
-  if (dearest === undefined) {
+  const [mostExpensive] = candidates.toSorted((a, b) => (b.counted.hold > a.counted.hold ? 1 : -1))
+  if (mostExpensive === undefined) {
     const detail = "Expected the name of a model before the file"
     return Result.fail(invalid([{ pointer: "#/model", detail }]))
   }
-  let used = dearest
+  let used = mostExpensive
   upload.onModel = (name) => {
     const sold = soldModel(at, name)
     if (Result.isFailure(sold)) return sold.failure
@@ -92,6 +92,6 @@ const planUnnamed = (
       return used.named
     }
   }
-  const { hold } = dearest.counted
+  const { hold } = mostExpensive.counted
   return Result.succeed({ ...planned, ending: undefined, metered, model: null, hold })
 }

@@ -2,7 +2,7 @@ import { Option, Schema } from "effect"
 import type { Handle, ResultItem, VendorResult } from "../../vendors/VendorClient.ts"
 
 /**
- * The result of a blocking call, stored in place of a handle before it is processed. A process that takes over the task
+ * The result of a blocking call, stored instead of a handle before it is processed. A process that takes over the task
  * continues from it and does not submit again.
  */
 const DoneHandle = Schema.Struct({
@@ -21,7 +21,7 @@ const DoneHandle = Schema.Struct({
 
 const decodeDone = Schema.decodeUnknownOption(DoneHandle)
 
-/** The result stored in place of a handle. Every poll checks for one, although few tasks have one. */
+/** The result stored instead of a handle, if there is one. Every poll checks for it, although few tasks have one. */
 export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
   "done" in handle ? Option.map(decodeDone(handle), ({ done }) => ({ items: done })) : Option.none()
 

@@ -166,7 +166,7 @@ const makeRecording = Effect.gen(function* () {
       return { _tag: "Accepted", until } as const
     }),
 
-    /** Records the result in place of a handle; the owner then continues with it. */
+    /** Records the result instead of a handle; the owner then continues with it. */
     done: Effect.fnUntraced(function* ({ n, owned }: Submission, result: VendorResult) {
       const items = yield* output.persistInline(owned.task, result, owned.deadlineAt)
       yield* record(owned, { n, state: "submitted", handle: doneHandle(items), failure: null })
@@ -183,9 +183,9 @@ const makeRecording = Effect.gen(function* () {
         return { _tag: "Passed", until: next.dueAt, error } as const
       }
       const isAmbiguous = error.class === "AMBIGUOUS"
-      const isLookedFor = isAmbiguous && account.list !== undefined
-      const state = isLookedFor ? "submitting" : isAmbiguous ? "ambiguous" : "refused"
-      const next = isLookedFor
+      const isSearchedFor = isAmbiguous && account.list !== undefined
+      const state = isSearchedFor ? "submitting" : isAmbiguous ? "ambiguous" : "refused"
+      const next = isSearchedFor
         ? Option.some({ dueAt: yield* DateTime.now, queue: listQueue(account) })
         : yield* nextSubmit(submission, error)
       const attempt = { n, state, handle: null, failure: failureText(error) } as const

@@ -28,7 +28,10 @@ export class Reconcile extends Context.Service<
      * Searches once, on behalf of a task that was claimed from the account's queue of lists. A task whose job is found
      * is polled next; a task that is given up fails. Returns when to search again. Submits nothing.
      */
-    readonly look: (owned: OwnedTask, account: VendorAccount) => Effect.Effect<DateTime.Utc, Fenced>
+    readonly search: (
+      owned: OwnedTask,
+      account: VendorAccount
+    ) => Effect.Effect<DateTime.Utc, Fenced>
   }
 >()("gateway/tasks/submission/Reconcile") {
   static readonly layer = Layer.effect(
@@ -39,7 +42,7 @@ export class Reconcile extends Context.Service<
       const { requestsOf } = yield* makeRequests
 
       return Reconcile.of({
-        look: Effect.fn("Reconcile.look")(function* (owned, account) {
+        search: Effect.fn("Reconcile.search")(function* (owned, account) {
           const { name: queue } = listQueue(account)
           const taskId = owned.task.id
           const waiting = yield* retryStore(attempts.waiting({ queue, taskId, limit: waitingMax }))

@@ -46,11 +46,11 @@ export const makeUnlessInDoubt = Effect.gen(function* () {
    * Stores the search as an attempt without a body. From then on the task is treated like one whose submit got no
    * response.
    */
-  const beginLook = Effect.fnUntraced(function* (owned: OwnedTask, account: VendorAccount) {
+  const beginSearch = Effect.fnUntraced(function* (owned: OwnedTask, account: VendorAccount) {
     const { epoch, task } = owned
     const n = Option.match(owned.attempt, { onNone: () => 0, onSome: (it) => it.n }) + 1
-    const look = { taskId: task.id, epoch, n, vendor: task.vendor, accountId: account.accountId }
-    if (!(yield* retryStore(attempts.beginLook(look)))) return yield* new Fenced()
+    const search = { taskId: task.id, epoch, n, vendor: task.vendor, accountId: account.accountId }
+    if (!(yield* retryStore(attempts.beginSearch(search)))) return yield* new Fenced()
     const dueAt = yield* DateTime.now
     const attempt = { n, state: "submitting", handle: null, failure: null } as const
     yield* paid.record(owned, attempt, { dueAt, queue: listQueue(account) })
@@ -63,12 +63,12 @@ export const makeUnlessInDoubt = Effect.gen(function* () {
   ) {
     if (!owned.inDoubt || !isUnsubmitted(owned)) return yield* submit(owned)
     const accounts = yield* accountsOf(owned)
-    const looked = yield* retryStore(attempts.looked(owned.task.id))
-    const left = accounts.filter(({ accountId }) => !looked.has(accountId))
+    const searched = yield* retryStore(attempts.searched(owned.task.id))
+    const left = accounts.filter(({ accountId }) => !searched.has(accountId))
     if (left.some(({ list }) => list === undefined)) return yield* lostWithStore
     const [next] = left
     // No account has the job
     if (next === undefined) return yield* submit(owned)
-    return yield* beginLook(owned, next)
+    return yield* beginSearch(owned, next)
   })
 })

@@ -57,7 +57,7 @@ export class VendorAttemptStore extends Context.Service<
       readonly jobIds: ReadonlyArray<string>
     }) => Effect.Effect<AttemptsAround, StoreUnavailable>
     /** Begins the search at an account for the submit of a task in doubt. `false`: the task is fenced. */
-    readonly beginLook: (look: {
+    readonly beginSearch: (search: {
       readonly taskId: TaskId
       readonly epoch: number
       readonly n: number
@@ -65,7 +65,7 @@ export class VendorAttemptStore extends Context.Service<
       readonly accountId: string
     }) => Effect.Effect<boolean, StoreUnavailable>
     /** The accounts that are known to have no submit of this task that the store lost. */
-    readonly looked: (id: TaskId) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
+    readonly searched: (id: TaskId) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
     /** When the store was last marked as restored. Its records of submits before then may be incomplete. */
     readonly restoredAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     readonly tasks: (
@@ -147,12 +147,12 @@ export class VendorAttemptStore extends Context.Service<
 /** The records of searches for the jobs of tasks in doubt. */
 const looks = (sql: PgClient.PgClient) =>
   ({
-    beginLook: ({ accountId, epoch, n, taskId, vendor }) =>
-      sql`SELECT * FROM task_look_begin(${taskId}, ${epoch}, ${n}, ${vendor}, ${accountId})`.pipe(
+    beginSearch: ({ accountId, epoch, n, taskId, vendor }) =>
+      sql`SELECT * FROM task_search_begin(${taskId}, ${epoch}, ${n}, ${vendor}, ${accountId})`.pipe(
         Effect.map((rows) => rows.length > 0),
         storeFailures
       ),
-    looked: (id) =>
+    searched: (id) =>
       sql`
         SELECT account_id FROM vendor_attempts
         WHERE task_id = ${id} AND length(body_hash) = 0 AND state = 'refused'`.pipe(

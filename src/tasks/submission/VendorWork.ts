@@ -61,7 +61,7 @@ export class VendorWork extends Context.Service<
       ) {
         if (account.list === undefined) return yield* ambiguous
         const queue = listQueue(account)
-        if (owned.queue === queue.name) return waits(yield* reconcile.look(owned, account))
+        if (owned.queue === queue.name) return waits(yield* reconcile.search(owned, account))
         // The owning process died between the submit and its record
         const dueAt = yield* DateTime.now
         const attempt = { n, state: "submitting", handle: null, failure: null } as const
@@ -222,12 +222,12 @@ const makePolling = Effect.gen(function* () {
 
 /** Logs at most once a minute, because many jobs may be waiting. */
 const makeCatalogFaultLogger = () => {
-  let toldAtMillis = -Infinity
+  let loggedAtMillis = -Infinity
   return Effect.fnUntraced(function* ({ job, task }: OwnedJob, error: VendorError) {
     yield* countOperatorFault(job.accountId, "catalog")
     const millis = yield* Clock.currentTimeMillis
-    if (Math.abs(millis - toldAtMillis) < Duration.toMillis(pollIntervalMax)) return
-    toldAtMillis = millis
+    if (Math.abs(millis - loggedAtMillis) < Duration.toMillis(pollIntervalMax)) return
+    loggedAtMillis = millis
     yield* Effect.logError(
       `Jobs at ${job.accountId} wait, among them that of task ${task.id}: ${error.message}. Remedy: run the ` +
         "release that accepted them, or restore the row of the table catalogs"

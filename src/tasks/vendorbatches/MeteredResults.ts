@@ -9,7 +9,7 @@ import { receiptOf } from "./ResultLine.ts"
 import type { BatchPricing } from "./ResultLine.ts"
 import type { BatchReceipt } from "./VendorBatchStore.ts"
 
-/** The requests that have a result, by the kind of the file in which it is. */
+/** The digests of the requests that have a result, by the kind of the result file. */
 export type ReadResults = Map<ResultFile["kind"], Set<string>>
 
 export interface ResultFile {
@@ -22,11 +22,11 @@ export interface ResultFile {
 type Write = (receipts: ReadonlyArray<BatchReceipt>) => Effect.Effect<void, Fenced>
 
 const resultFaults = Metric.counter("gateway_batch_result_faults_total", {
-  description: "Results of vendors' batches that are of no request, or a second one of a request",
+  description: "Results in vendors' batches whose request is unknown or already has a result",
   incremental: true
 })
 
-/** The same bytes. The receipts of the lines that have passed are written before the next chunk is read. */
+/** Passes the bytes through unchanged. The receipts of the lines seen so far are written before the next chunk is read. */
 export const metered = (
   { kind, pricing, read, task }: ResultFile,
   bytes: Stream.Stream<Uint8Array, VendorError>,
@@ -36,7 +36,7 @@ export const metered = (
     const splitter = new LineSplitter(resultLineBytesMax)
     const faults = { unknown: 0, repeated: 0 }
     let waiting: Array<BatchReceipt> = []
-    // A file that is read again has the same results again
+    // Reset, because a file that is read again repeats its results
     const seen = new Set<string>()
     read.set(kind, seen)
     const isRepeated = ({ digest }: BatchReceipt) => [...read.values()].some((it) => it.has(digest))

@@ -37,8 +37,8 @@ export const CurrentBodyTurns = Context.Reference<BodyTurns>("gateway/http/serve
 })
 
 /**
- * The same bytes: every 64 KiB of a download, or of a file that arrives, wait for a turn of their caller, so that no
- * number of them takes more than a third of the event loop. `hostile`, downloads
+ * Passes the bytes of a download or an upload through unchanged. Every 64 KiB wait for a turn of their caller, so that
+ * all of them together take at most a third of the event loop. Benchmark: `hostile`, downloads.
  */
 export const inBodyTurns = <E>(
   caller: string,
