@@ -72,6 +72,7 @@ describe("the span of a call", () => {
   })
 
   it("metrics count calls and tokens by model", async () => {
+    await gateway.settled()
     const text = await gateway.metrics()
     assert.match(
       text,

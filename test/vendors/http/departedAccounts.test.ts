@@ -13,7 +13,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { startedDatabase } from "../../support/stores.ts"
+import { stores } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#accounts-that-leave, ADR 0186 */
@@ -48,7 +48,7 @@ const reaches = Effect.fnUntraced(function* (call: Call, own: string, status: st
 const submitsOf = (vendor: Upstream) => vendor.paidSubmits
 
 describe("an account that left the configuration", () => {
-  /** Gateways one after the other on one store: restarts. */
+  /** Gateways on one store, one after the other or two at once, which an embedded store does not allow. */
   const onOneStore = <E>(
     test: (
       run: <A, F, R>(
@@ -59,7 +59,7 @@ describe("an account that left the configuration", () => {
     ) => Effect.Effect<void, E>
   ) =>
     Effect.scoped(
-      Effect.flatMap(Layer.build(startedDatabase), (built) =>
+      Effect.flatMap(Layer.build(stores.postgres), (built) =>
         test(
           (env, work, heartbeatSeconds) =>
             Effect.provide(
