@@ -13,7 +13,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
-import { stores } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#accounts-that-leave, ADR 0186 */
@@ -48,7 +48,7 @@ const reaches = Effect.fnUntraced(function* (call: Call, own: string, status: st
 const submitsOf = (vendor: Upstream) => vendor.paidSubmits
 
 describe("an account that left the configuration", () => {
-  /** Gateways on one store, one after the other or two at once, which an embedded store does not allow. */
+  /** Gateways on one store, one after the other or two at once. */
   const onOneStore = <E>(
     test: (
       run: <A, F, R>(
@@ -59,14 +59,15 @@ describe("an account that left the configuration", () => {
     ) => Effect.Effect<void, E>
   ) =>
     Effect.scoped(
-      Effect.flatMap(Layer.build(stores.postgres), (built) =>
+      Effect.flatMap(Layer.build(startedDatabase), (built) =>
         test(
           (env, work, heartbeatSeconds) =>
             Effect.provide(
               work,
               layerGateway({
                 database: Layer.succeedContext(built),
-                env,
+                // The variable says that the store is shared, so that the second start does not forget the first
+                env: { DATABASE_URL: "postgres://localhost/shared", ...env },
                 areVendorsLive: true,
                 heartbeatSeconds
               }),
