@@ -1,5 +1,7 @@
+import type { Locator } from "playwright-core"
 import { assert } from "vitest"
 import type { ConsolePage } from "./consolePage.ts"
+import { until } from "./until.ts"
 
 /** Steps that several console stories use. */
 
@@ -14,6 +16,12 @@ export const opened = async ({ page }: ConsolePage, title: string) => {
   await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
   await page.locator(".loading").first().waitFor({ state: "detached" })
 }
+
+/** Waits until the picture of an `img` element has loaded, and returns its width in pixels. */
+export const loadedWidth = (image: Locator): Promise<number> =>
+  until<number>(async () => (await image.evaluate((it) => it.naturalWidth)) || false, {
+    what: "the picture"
+  })
 
 /** Follows a link of the navigation. */
 export const goTo = async (it: ConsolePage, link: string, title = link) => {

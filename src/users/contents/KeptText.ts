@@ -128,8 +128,8 @@ const unescaped = (name: string): string => {
 const hidden = Buffer.from(`"[hidden]"`)
 
 /**
- * The text of a body without media and credentials. The body is JSON, or server-sent events with JSON data. Reads only
- * as much of the body as is kept, so a large body costs no more than a small one.
+ * The text of a body without media and credentials. The body is JSON, or server-sent events with JSON data. Reads
+ * only as much of the body as is kept and the media in between, so a large body costs no more than a small one.
  */
 export const keptText = (body: Uint8Array, bytesMax: number): KeptText => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
@@ -137,11 +137,13 @@ export const keptText = (body: Uint8Array, bytesMax: number): KeptText => {
   const hiding = new Hiding()
   let at = 0
   while (at < bytes.length && output.left > 0) {
-    const found = bytes.indexOf(quote, at)
-    const open = found < 0 ? bytes.length : found
+    const until = Math.min(bytes.length, at + output.left + 1)
+    const found = bytes.subarray(at, until).indexOf(quote)
+    const open = found < 0 ? until : at + found
     hiding.between(bytes.subarray(at, Math.min(open, at + output.left)))
     output.add(bytes.subarray(at, open))
-    if (open === bytes.length) break
+    at = open
+    if (open === until) break
     const from = open + 1
     const media = endOfMedia(bytes, from)
     const end = media ?? endOfString(bytes, from, Math.min(bytes.length, from + output.left + 1))

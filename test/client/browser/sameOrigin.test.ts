@@ -8,6 +8,7 @@ import type * as Client from "../../../src/client/index.ts"
 import { browser } from "../../support/chromium.ts"
 import { png } from "../../support/media.ts"
 import { Running, runningGateway } from "../../support/running.ts"
+import { until } from "../../support/until.ts"
 
 /**
  * docs/client.md: the client in a browser. The gateway sends no CORS headers, so that a page calls its own server,
@@ -70,7 +71,7 @@ const page = (url: string) =>
         const context = await (await browser()).newContext()
         const opened = await context.newPage()
         await opened.goto(url)
-        await opened.waitForFunction("globalThis.gatewayClient !== undefined")
+        await until(() => opened.evaluate<boolean>("globalThis.gatewayClient !== undefined"))
         return { context, opened }
       }),
       ({ context }) => Effect.promise(() => context.close())

@@ -6,6 +6,7 @@ import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
+import { until } from "../../support/until.ts"
 
 /** Faults that people met in the console, each as it must not be again. */
 
@@ -85,7 +86,7 @@ const backKeepsRows = async (it: ConsolePage) => {
   await page.goBack()
   await rows.nth(60).waitFor()
   assert.strictEqual(await rows.count(), count)
-  await page.waitForFunction(`Math.abs(scrollY - ${place}) < 3`)
+  await until(() => page.evaluate<boolean>(`Math.abs(scrollY - ${place}) < 3`))
 }
 
 const barStays = async (it: ConsolePage) => {
@@ -157,7 +158,7 @@ const eventIsAskedFor = async (it: ConsolePage) => {
   await dialog.getByRole("button", { name: "Add endpoint" }).click()
   await dialog.getByText("Choose at least one event").waitFor()
   assert.strictEqual(await dialog.getByText("Something went wrong").count(), 0)
-  await page.waitForFunction(`document.activeElement.type === "checkbox"`)
+  await dialog.locator("input[type=checkbox]:focus").waitFor()
   assert.deepStrictEqual(await it.axeFindings(), [])
   await page.keyboard.press("Escape")
   await dialog.waitFor({ state: "detached" })

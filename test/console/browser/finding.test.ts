@@ -2,9 +2,10 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, looks, opened } from "../../support/consoleSteps.ts"
+import { goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
+import { until } from "../../support/until.ts"
 
 /** Tasks, results and users are found by what people know of them. */
 
@@ -19,7 +20,7 @@ const resultsAreShown = async (it: ConsolePage) => {
   await harbor.getByText("Completed").waitFor()
   const thumbnail = harbor.locator("img.thumbnail")
   await thumbnail.waitFor()
-  assert.isTrue(await thumbnail.evaluate((one) => one.decode().then(() => one.naturalWidth > 0)))
+  await loadedWidth(thumbnail)
   assert.strictEqual(await rows.filter({ hasText: "[[sim:fail]]" }).locator("img").count(), 0)
   await looks(it)
 }
@@ -36,8 +37,7 @@ const searchFinds = async (it: ConsolePage, id: string) => {
   ] as const) {
     await search.fill(text)
     await page.waitForURL((to) => to.searchParams.get("q") === text)
-    await titles.nth(count - 1).waitFor()
-    await page.waitForFunction(`document.querySelectorAll("td:first-child a").length === ${count}`)
+    await until(async () => (await titles.count()) === count)
   }
   await search.fill("nothing of it")
   await page.getByText("No tasks match these filters").waitFor()
@@ -56,12 +56,7 @@ const galleryShows = async (it: ConsolePage, create: () => Promise<unknown>) => 
   const pictures = page.locator(".gallery li")
   await pictures.nth(1).waitFor()
   assert.strictEqual(await pictures.count(), 2)
-  assert.isTrue(
-    await pictures
-      .first()
-      .locator("img")
-      .evaluate((one) => one.decode().then(() => one.naturalWidth > 0))
-  )
+  await loadedWidth(pictures.first().locator("img"))
   await looks(it)
   await page.getByRole("button", { name: "Videos", exact: true }).click()
   await page.getByText("No results match these filters").waitFor()

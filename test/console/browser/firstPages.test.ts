@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { looks, signOut } from "../../support/consoleSteps.ts"
+import { loadedWidth, looks, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
@@ -66,10 +66,7 @@ describe("the first pages of the console", () => {
             assert.include(page.url(), id)
             const image = page.getByRole("img", { name: "Result image 1" })
             await image.scrollIntoViewIfNeeded()
-            assert.isTrue(
-              await image.evaluate((it) => it.decode().then(() => it.naturalWidth > 0)),
-              "the image is shown"
-            )
+            await loadedWidth(image)
             // What a prompt says stays text
             await page.getByText("onerror=alert(1)").nth(1).waitFor()
             await page.getByText("7.50 credits charged").waitFor()

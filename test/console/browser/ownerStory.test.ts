@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -56,8 +56,7 @@ const picture = async (it: ConsolePage) => {
   await page.getByText("7.50 credits").first().waitFor()
   await page.getByRole("button", { name: "Run", exact: true }).click()
   const image = page.getByRole("img", { name: "Result image 1" })
-  await image.waitFor()
-  assert.isTrue(await image.evaluate((one) => one.decode().then(() => one.naturalWidth > 0)))
+  await loadedWidth(image)
   await page.getByText("Charged: 7.50 credits").waitFor()
 }
 

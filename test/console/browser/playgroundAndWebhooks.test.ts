@@ -5,7 +5,7 @@ import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, goTo, looks, opened } from "../../support/consoleSteps.ts"
+import { act, goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
@@ -132,10 +132,7 @@ const media = async (it: ConsolePage) => {
   await opened(it, "A hat")
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
-  // As text: the types of a page are not those of a test
-  const shown = "document.querySelector(`img[alt='Input 1']`)"
-  const width = await page.evaluate<number>(`${shown}.decode().then(() => ${shown}.naturalWidth)`)
-  assert.strictEqual(width, 500)
+  assert.strictEqual(await loadedWidth(input), 500)
   await looks(it)
   const before = page.url()
   await page.getByRole("button", { name: "Copy as test" }).click()
