@@ -45,4 +45,15 @@ describe("heavy work", () => {
     vi.advanceTimersByTime(40)
     assert.deepStrictEqual(done, [0, 1, 2])
   })
+
+  it("counts a MiB that a piece moves as 4 milliseconds", () => {
+    const done: Array<number> = []
+    for (const n of [0, 1]) inHeavyTurn(() => done.push(n), 1024 * 1024)
+    vi.advanceTimersToNextTimer()
+    assert.deepStrictEqual(done, [0])
+    vi.advanceTimersByTime(7)
+    assert.deepStrictEqual(done, [0])
+    vi.advanceTimersByTime(1)
+    assert.deepStrictEqual(done, [0, 1])
+  })
 })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { IncomingMessage } from "node:http"
 import { Socket } from "node:net"
-import { readSource } from "../../../src/http/server/bodies/BodyReader.ts"
+import { CollectedBody, readSource } from "../../../src/http/server/bodies/BodyReader.ts"
 
 const requestOf = (chunks: ReadonlyArray<Buffer>) => {
   const request = new IncomingMessage(new Socket())
@@ -52,4 +52,19 @@ describe("the body of a request", () => {
       assert.deepStrictEqual(seen, [1, 2, 3])
     })
   )
+
+  it("takes memory for its announced length only once a MiB has arrived", () => {
+    const memoryAfter = (chunks: number) => {
+      const body = new CollectedBody(`${100 * 1024 * kibi}`, Infinity)
+      for (const chunk of chunksOf(chunks, 64 * kibi)) assert.isTrue(body.add(chunk))
+      const blocks = body.take()
+      assert.strictEqual(
+        blocks.reduce((sum, { length }) => sum + length, 0),
+        chunks * 64 * kibi
+      )
+      return blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0)
+    }
+    assert.strictEqual(memoryAfter(16), 1024 * kibi)
+    assert.strictEqual(memoryAfter(17), 100 * 1024 * kibi)
+  })
 })

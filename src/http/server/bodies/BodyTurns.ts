@@ -13,17 +13,22 @@ export class BodyTurns {
 
   /** Waits until the caller may handle its body. A small body does not wait. */
   readonly take = (caller: string, bytes: number): Effect.Effect<void> =>
-    bytes < heavyBodyBytesMin
-      ? Effect.void
-      : Effect.callback((resume) => {
-          const giveUp = this.#shares.wait(caller, 1, () =>
-            inHeavyTurn(() => {
-              this.#shares.give(caller)
-              resume(Effect.void)
-            })
-          )
-          return Effect.sync(() => giveUp?.())
-        })
+    bytes < heavyBodyBytesMin ? Effect.void : this.#turn(caller, 0)
+
+  /** Waits until the caller may pass these bytes through. */
+  readonly pass = (caller: string, bytes: number): Effect.Effect<void> => this.#turn(caller, bytes)
+
+  #turn(caller: string, bytesMoved: number): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      const giveUp = this.#shares.wait(caller, 1, () =>
+        inHeavyTurn(() => {
+          this.#shares.give(caller)
+          resume(Effect.void)
+        }, bytesMoved)
+      )
+      return Effect.sync(() => giveUp?.())
+    })
+  }
 
   /** Callers whose bodies are waiting or being handled. */
   get callers(): number {
@@ -50,8 +55,9 @@ export const inBodyTurns = <E>(
       return Stream.tap(bytes, ({ length }) => {
         seen += length
         if (seen < heavyBodyBytesMin) return Effect.void
+        const bytes = seen
         seen = 0
-        return turns.take(caller, heavyBodyBytesMin)
+        return turns.pass(caller, bytes)
       })
     })
   )
