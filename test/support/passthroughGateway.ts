@@ -124,7 +124,7 @@ export const startGateway = async (
   const calls = () =>
     run(
       Effect.flatMap(Metering, (metering) =>
-        Effect.map(metering.search(made.userId, { limit: 100 }), ({ rows }) => rows)
+        Effect.map(metering.search(made.userId, { limit: 200 }), ({ rows }) => rows)
       )
     )
   const entries = () =>

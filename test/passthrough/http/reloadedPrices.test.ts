@@ -7,6 +7,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/catalog.md#reload, for cached keys and for keys that draw on a reservation. */
 
@@ -107,7 +108,6 @@ describe("a reload beside calls", () => {
 
   it("each call of a key that calls often is settled at one catalog, which its receipt names", async () => {
     const costOf = new Map<string, bigint>()
-    const before = (await receipts()).length
     const callOften = async (times: number) => {
       await Promise.all(
         Array.from({ length: 8 }, async () => {
@@ -117,6 +117,14 @@ describe("a reload beside calls", () => {
         })
       )
     }
+    await until(
+      async () => {
+        await callOften(1)
+        return (await gateway.entries()).some(({ note }) => note !== null)
+      },
+      { what: "a call that is drawn on a reservation" }
+    )
+    const before = (await receipts()).length
     for (const price of [1, 2, 3]) {
       write(`${price}000000`, "1.00")
       // While calls are running
@@ -133,10 +141,6 @@ describe("a reload beside calls", () => {
       assert.equal(captured, tokens * costOf.get(catalog ?? "")! * 1_000_000n)
       assert.notProperty(usage, "catalog")
     }
-    assert.isTrue(
-      (await gateway.entries()).some(({ note }) => note !== null),
-      "no call was drawn on a reservation"
-    )
     assert.equal(await gateway.drift(), 0)
   })
 })
