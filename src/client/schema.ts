@@ -871,7 +871,7 @@ export interface ListedUser {
   readonly spent_this_month: string
 }
 
-/** RFC 9457, with a code of its own. Each code is explained at its `type` */
+/** RFC 9457 with an additional `code`. Each code is explained at its `type` */
 export interface Problem {
   /** The explanation of the code; on Anthropic's routes `error` */
   readonly type: string

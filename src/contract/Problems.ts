@@ -56,7 +56,7 @@ export const ProblemBody = Schema.Struct({
   )
 }).annotate({
   identifier: "Problem",
-  description: "RFC 9457, with a code of its own. Each code is explained at its `type`"
+  description: "RFC 9457 with an additional `code`. Each code is explained at its `type`"
 })
 
 const withStatus = (status: number) =>

@@ -118,7 +118,7 @@ const Row = Schema.Union([
  *
  * If a charge ends in a capture and a release, its event belongs to the capture. A balance alert is looked up at the
  * time of its charge. The number of the charge's entry shows whether the alert is new; its time cannot, because the
- * process's clock may be behind that of the last alert. A withheld alert has no entry of its own: `withheld_alerts`
+ * process's clock may be behind that of the last alert. A withheld alert has no separate entry: `withheld_alerts`
  * contains the number of the entry that it follows. The time of the wallet's last alert is also searched. ADR 0232.
  */
 const after = (sql: PgClient.PgClient) => {

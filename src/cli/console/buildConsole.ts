@@ -81,7 +81,7 @@ export const buildConsole = async (): Promise<BuiltConsole> => {
     const loaded = [...importsOf(name, new Set(importsOf(script))), style, font]
     const before = ["index.html", ...loaded.map((it) => basename(it))]
     pages.set(entryPoint ?? "", before)
-    // Parts that a page loads on demand count as pages of their own
+    // Parts that a page loads on demand count as separate pages
     for (const { kind, path } of metafile.outputs[name]?.imports ?? []) {
       const part = metafile.outputs[path]?.entryPoint
       if (kind !== "dynamic-import" || part === undefined) continue

@@ -36,7 +36,7 @@ export const taskProblem = (id: TaskId, url: string, task: Option.Option<TaskVie
     detail:
       status === "completed"
         ? `The result of the task could not be read now: GET ${url}`
-        : `The task goes on: GET ${url}`,
+        : `The task is still running: GET ${url}`,
     task: { id, url, status }
   })
 }

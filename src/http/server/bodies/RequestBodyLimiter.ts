@@ -59,7 +59,7 @@ interface Entered {
   readonly leave: () => void
 }
 
-/** Gives each caller with large bodies a capacity of its own. */
+/** Gives each caller with large bodies its own capacity. */
 const makeEnter = (all: BodyCapacity, bytesMax: number) => {
   const users = new Map<string, UserCapacity>()
   return (source: IncomingMessage, caller: string, bytes: number) =>
