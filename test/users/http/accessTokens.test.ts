@@ -2,6 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
+import { CurrentOpenResponses } from "../../../src/process/OpenResponses.ts"
 import {
   advance,
   baseUrl,
@@ -281,9 +282,12 @@ describe("access tokens", () => {
           const token = yield* user.tokenWith(name === "the token expires" ? { exp } : {})
           const caller = callerOf(token)
           const { task_id } = (yield* useTool(caller, "create_task", slow)).structuredContent
+          const open = Effect.map(CurrentOpenResponses, ({ count }) => count)
+          const before = yield* open
           const waiting = yield* Effect.forkChild(
             failTool(caller, "get_task", { task_id, wait_seconds: 45 })
           )
+          yield* eventually(open, (count) => count > before)
           yield* advance("2 seconds")
           yield* end(user)
           yield* advance("2 seconds")
