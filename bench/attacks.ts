@@ -45,7 +45,7 @@ let requests = 0
 
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Sends requests one after the other on each of some connections, anew where the service closes one. */
+/** Sends requests one after the other on several connections, and reopens those that the service closes. */
 const hammer = (port: number, connections: number, next: (n: number) => Buffer) => {
   const one = () => {
     if (requests >= requestsMax) return

@@ -1,6 +1,6 @@
 /**
  * A bare loop, for comparison: makes the HTTP calls of a task and writes its rows, one statement after the
- * other, without anything that a restart could go on from. Started by `bench/lifecycle.ts`.
+ * other, without anything that a restart could resume. Started by `bench/lifecycle.ts`.
  */
 import { createHash, randomUUID } from "node:crypto"
 import { mkdir, open, rename } from "node:fs/promises"

@@ -33,7 +33,7 @@ const [seconds = 5, size = 32, users = 1] = process.argv.slice(2).map(Number)
 const port = 18_960
 const folder = mkdtempSync(join(tmpdir(), "gateway-bench-calls-"))
 
-// Postgres runs as a user of its own
+// Postgres runs as its own user
 chmodSync(folder, 0o755)
 
 const postgres = new EmbeddedPostgres({

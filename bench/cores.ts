@@ -25,7 +25,7 @@ const token = "operator-token-of-the-bench"
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 const folder = mkdtempSync(join(tmpdir(), "gateway-cores-"))
-// Postgres runs as a user of its own
+// Postgres runs as its own user
 chmodSync(folder, 0o755)
 const children: Array<ChildProcess> = []
 

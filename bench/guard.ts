@@ -33,7 +33,7 @@ const gatewayCore = "1"
 const loadCore = "0"
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-guard-"))
-// Postgres runs as a user of its own
+// Postgres runs as its own user
 chmodSync(folder, 0o755)
 const children: Array<ChildProcess> = []
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))

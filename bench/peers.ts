@@ -152,7 +152,7 @@ const measureEngines = async (
     const { completed, failed, jobs, tasks } = await kill(engine, vendor)
     const outcome = `${jobs} for ${tasks}; ${completed} completed, ${failed} failed`
     record("killed while it submits: jobs at the vendor for tasks", name, outcome)
-    record("goes on after, by default", name, recovery.after)
+    record("continues after, by default", name, recovery.after)
   }
 }
 

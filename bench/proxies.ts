@@ -21,7 +21,7 @@ export const proxyCore = "1"
 const loadCore = "0"
 
 export const folder = mkdtempSync(join(tmpdir(), "gateway-bench-"))
-// Postgres runs as a user of its own
+// Postgres runs as its own user
 chmodSync(folder, 0o755)
 execFileSync("taskset", ["-p", "-c", loadCore, `${process.pid}`], { stdio: "ignore" })
 
@@ -99,7 +99,7 @@ export const reachable = async (url: string, child?: ChildProcess) => {
   throw new Error(`nothing at ${url}`)
 }
 
-/** A database of its own on the Postgres of this run. */
+/** A separate database on the Postgres of this run. */
 export const database = async (name: string): Promise<string> => {
   const url = new URL(await serverUrl(folder))
   await query(url.href, `CREATE DATABASE ${name}`)

@@ -1,4 +1,4 @@
-/** An HTTPS receiver in a process of its own. Its certificate and key are JSON on the command line. */
+/** An HTTPS receiver in a separate process. Its certificate and key are JSON on the command line. */
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
 

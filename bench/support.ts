@@ -28,7 +28,7 @@ import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { body, secret } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
 
-/** A Postgres of its own, or `DATABASE_URL`. */
+/** A separate Postgres, or `DATABASE_URL`. */
 export const database = Effect.gen(function* () {
   if (process.env.DATABASE_URL !== undefined) return process.env.DATABASE_URL
   const folder = yield* Effect.acquireRelease(
@@ -42,7 +42,7 @@ export const database = Effect.gen(function* () {
   return yield* Effect.promise(() => serverUrl(folder))
 })
 
-/** A receiver in a process of its own. */
+/** A receiver in a separate process. */
 export const receiver = Effect.fnUntraced(function* (delayMillis = 0) {
   const authority = yield* Effect.promise(makeAuthority)
   const issued = yield* Effect.promise(() => authority.issue())

@@ -10,7 +10,7 @@ import { WorkNotifier } from "../src/process/signals/WorkNotifier.ts"
 import { TaskInbox } from "../src/tasks/running/TaskInbox.ts"
 
 /**
- * The servers under the load of `tasks.ts`, each in a process of its own: `gateway` is everything but the
+ * The servers under the load of `tasks.ts`, each in a separate process: `gateway` is everything but the
  * actors, so that creates are measured without the work they cause; `actors` has them too; `bare` is one
  * Effect route with one indexed SELECT on the same driver.
  */

@@ -51,7 +51,7 @@ const post = async (origin: string, path: string, headers: object, body: object)
   if (response.statusCode >= 300) throw new Error(`${path}: ${response.statusCode} ${text}`)
 }
 
-/** The vendor, in a process of its own on the core of the load. */
+/** The vendor, in a separate process on the core of the load. */
 export const startVendor = async () => {
   const child = fork(here("jobVendor.ts"))
   const told = () =>

@@ -75,7 +75,7 @@ describe("schema/", () => {
 })
 
 describe("openapi.json", () => {
-  it("has each model path with the body of its own model", () => {
+  it("has each model path with the body of its model", () => {
     for (const { action, label, model, vendor } of builtInEntries) {
       const path = `/vendors/${vendor}/v1/${model}/${action}`
       const body = document.paths[path]?.["post"]?.requestBody?.content["application/json"].schema

@@ -14,7 +14,7 @@ const agentsRun = "test/outside/agents/agents.test.ts runs these programs with t
 
 /**
  * By page: blocks of code that are not run, by what is behind their fence and their first line, and why.
- * Pages that a test of their own reads are not here.
+ * Pages that have their own test are not here.
  */
 export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "README.md": {

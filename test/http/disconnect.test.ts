@@ -39,7 +39,7 @@ describe("a client that disconnects", () => {
   })
 
   layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    it.effect("ends the wait of its create, and the task goes on", () =>
+    it.effect("ends the wait of its create, and the task continues", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { url } = yield* Listening

@@ -10,7 +10,7 @@ const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const mebi = 1024 * 1024
 
 describe("large bodies that are announced and never sent", () => {
-  it("delay requests of their own user, and of nobody else", async () => {
+  it("delay requests of the same user, and of nobody else", async () => {
     await using gateway = await GatewayProcess.start({ env: { MAX_BODY_BYTES: "4 MiB" } })
     const { hostname, port } = new URL(gateway.url)
     const poor = await gateway.makeUser("0.01")

@@ -28,7 +28,7 @@ export const shortLived = ["--liftoff-only", "--no-maglev", "--no-concurrent-spa
 
 /**
  * Bundles a program of this project with its packages into one file, once after each change, and returns its path.
- * Finding and linking 900 modules takes a third of a start. Packages that load files of their own are not bundled.
+ * Finding and linking 900 modules takes a third of a start. Packages that load their own files are not bundled.
  */
 export const compiled = async (main = "src/main.ts"): Promise<string> => {
   const hash = createHash("sha256").update(root)

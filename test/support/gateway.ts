@@ -68,7 +68,7 @@ export interface GatewayOptions {
   readonly stores?: typeof Gateway.stores
   /** Wraps the delivery store, for example to lose its responses. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
-  /** Seconds between heartbeats. Default: `longHeartbeat` on a store of its own, else the usual interval. */
+  /** Seconds between heartbeats. Default: `longHeartbeat` on a separate store, else the usual interval. */
   readonly heartbeatSeconds?: number | undefined
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>

@@ -106,7 +106,7 @@ describe("a model of fal", () => {
 })
 
 describe("a model of Replicate", () => {
-  it("of its own staff is run by name, one of a user in the version that was read", () => {
+  it("of the vendor is run by name, a user's in the version that was read", () => {
     const images = made(
       replicateModel({ id: "black-forest-labs/flux-schnell", document: replicateImages })
     )

@@ -75,7 +75,7 @@ describe("the price that a call is settled at", () => {
     const before = counted("big")
     assert.deepStrictEqual(settle("big", "big"), [100, undefined])
     assert.deepStrictEqual(settle("big", undefined), [100, undefined])
-    // A version without a price of its own has the price of its model
+    // A version without its own price has the price of its model
     assert.deepStrictEqual(settle("big", "big-2026-06-30"), [100, undefined])
     assert.strictEqual(counted("big"), before)
   })

@@ -200,7 +200,7 @@ describe("a vendor of a catalog file", () => {
     )
   }
 
-  it.effect("has a name of its own", () =>
+  it.effect("has a unique name", () =>
     Effect.map(faultsOf({ vendors: [acme, acme] }), (pointers) =>
       assert.deepStrictEqual(pointers, ["#/vendors/1/name"])
     )
@@ -245,7 +245,7 @@ describe("the shipped vendors", () => {
     )
   })
 
-  it("each have a variable of their own, which is none of the gateway's", () => {
+  it("each have a unique variable, which is not one of the gateway's", () => {
     const variables = builtIn.content.providers.map(({ name }) => `${variableOf(name)}_API_KEY`)
     assert.strictEqual(new Set(variables).size, variables.length)
     for (const variable of variables) assert.match(variable, /^[A-Z][A-Z0-9_]*_API_KEY$/u)
@@ -274,7 +274,7 @@ describe("the usage figures of a vendor that differs", () => {
     completion_tokens_details: { reasoning_tokens: 30 }
   }
 
-  it("have their cached tokens in a member of its own", () => {
+  it("report their cached tokens in a separate member", () => {
     const figures = usageOf("openai-chat", { usage }, { cachedTokens: "prompt_cache_hit_tokens" })
     assert.strictEqual(figures?.cachedInputTokens, 60)
     assert.strictEqual(usageOf("openai-chat", { usage })?.cachedInputTokens, 0)

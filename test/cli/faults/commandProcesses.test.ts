@@ -68,7 +68,7 @@ describe("gateway as a process", () => {
         command: [...node, program],
         main: "serve"
       })
-      // The same process, begun anew with the flags of the image (ADR 0233)
+      // The same process, restarted with the flags of the image (ADR 0233)
       const words = readFileSync(`/proc/${service.pid}/cmdline`, "utf8").split("\0")
       assert.includeMembers(words, [...heapFlags])
       env.GATEWAY_URL = service.url

@@ -108,7 +108,7 @@ layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((i
     })
   )
 
-  it.effect("models are listed and shown; a page goes on", () =>
+  it.effect("models are listed and shown; a list continues on the next page", () =>
     Effect.gen(function* () {
       const all = yield* json("models", "list")
       assert.isAbove(all.data.length, 20)

@@ -32,7 +32,7 @@ const otherFileSystem = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-/** A store of a stopped service, with a medium in a folder of its own; and where to put it. */
+/** A store of a stopped service, with a medium in a separate folder; and where to put it. */
 const stopped = Effect.gen(function* () {
   const folder = yield* folderIn(tmpdir())
   const env = {
@@ -122,7 +122,7 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("go on after a run that was killed, and leave nothing of it", () =>
+  it.live("resume after a killed run, and leave nothing of it", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stopped
       // What earlier versions left there
@@ -171,7 +171,7 @@ describe("gateway backup and restore", () => {
     120_000
   )
 
-  it.live("leave out what a disk has of its own, readable or not", () =>
+  it.live("leave out the files of the disk itself, readable or not", () =>
     Effect.gen(function* () {
       const { archive, folder, DATA_DIR } = yield* stopped
       mkdirSync(join(DATA_DIR, "lost+found", "of the disk"), { recursive: true })

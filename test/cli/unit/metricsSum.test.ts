@@ -69,7 +69,7 @@ seconds_count 10
     )
   })
 
-  it("keep the counters and histograms of a process that has ended, and none of its gauges", () => {
+  it("keep the counters and histograms of a process that has ended, but not its gauges", () => {
     const summed = sumMetrics([one, lasting(two)])
     assert.include(summed, 'calls_total{vendor="a b"} 7')
     assert.include(summed, "seconds_count 10")

@@ -430,7 +430,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("as Effects: an interrupted wait ends at once, and the task goes on", () =>
+  it.effect("as Effects: an interrupted wait ends at once, and the task continues", () =>
     Effect.gen(function* () {
       const { tasks } = yield* EffectClient
       const created = yield* tasks.create("text-to-image-max", { prompt })

@@ -88,7 +88,7 @@ const heard = async (answers: ReadonlyArray<() => Response>, options: ListenOpti
 }
 
 describe("a listener", () => {
-  it("goes on behind what it has, however the stream ends", async () => {
+  it("continues after the last event it has, however the stream ends", async () => {
     const { asked, cuts, error, got, ids } = await heard([
       stream([block("0.0"), block("1.0", 1)]),
       stream([block("2.0", 2), block("7.0")], "breaks"),
@@ -115,7 +115,7 @@ describe("a listener", () => {
     assert.strictEqual((error as Error).message, "used up")
   })
 
-  it("yields once what a stream that goes on repeats", async () => {
+  it("yields once what a resumed stream repeats", async () => {
     const { ids } = await heard([
       stream([block("1.0", 1), block("1.0", 2)]),
       stream([block("1.0", 2), block("2.0", 3)])
@@ -151,7 +151,7 @@ describe("a listener", () => {
     const foreign = await heard([stream(['data: {"type":"task"}\n\n'])])
     assert.instanceOf(foreign.error, ServerError)
     assert.lengthOf(foreign.asked, 1)
-    // Behind its id the stream would go on without it
+    // After its id the stream would continue without it
     const broken = await heard([stream(['id: 1.0\ndata: {"type":"ev\n\n']), stream([])])
     assert.instanceOf(broken.error, ServerError)
     assert.lengthOf(broken.asked, 1)

@@ -184,7 +184,7 @@ describe("waiting for a task", () => {
     assert.lengthOf(asked, 2)
   })
 
-  it("ends at its deadline, by a stream and by polls, and says which task goes on", async () => {
+  it("ends at its deadline, by a stream and by polls, and says which task continues", async () => {
     for (const answers of [
       { streams: [stream(["pending"], "is silent")] },
       { streams: [lost], polls: [poll("pending")] },

@@ -83,7 +83,7 @@ const assertOneLine = (code: number | null, output: string, line: RegExp) => {
   assert.notInclude(lines[0], "secret@")
 }
 
-/** Starts the service's layers in this process, until they fail; returns what a process of its own would show. */
+/** Starts the service's layers in this process, until they fail; returns what a separate process would show. */
 const startHere = Effect.fnUntraced(function* (env: Record<string, string>) {
   // Vite has a variable of this name
   yield* withEnvironment({ BASE_URL: "http://localhost:8080", ...env })
@@ -146,7 +146,7 @@ describe("a wrong value stops the start with one line that names the variable, t
     })
   )
 
-  it("also of a process of its own", async () => {
+  it("also of a separate process", async () => {
     const service = start({ PORT: "abc" })
     assertOneLine(await service.ended, service.output(), faults[0]![2])
   }, 60_000)

@@ -154,7 +154,7 @@ describe("the first pages of the console", () => {
           await page.getByLabel("API key or operator token").fill(adminToken)
           await page.keyboard.press("Enter")
         })
-        // The operator has no tasks of its own
+        // The operator has no tasks
         yield* heading(screen, "Page not found")
         yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
         yield* Effect.promise(() => page.getByText("Every wallet matches").waitFor())

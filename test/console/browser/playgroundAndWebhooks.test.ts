@@ -207,7 +207,7 @@ const chatWithPictures = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Send" }).click()
   await costs.nth(1).waitFor()
   assert.include(sent.at(-1), data)
-  // Refused here, in words; and a picture that was attached is taken back
+  // Refused here with a message; and a picture that was attached is taken back
   const wrong = { name: `${attack}.txt`, mimeType: "text/plain", buffer: Buffer.from("x") }
   await page.getByLabel("Attach image").setInputFiles(wrong)
   await page.getByText(`${attack}.txt is not a PNG, JPEG or WEBP image`).waitFor()

@@ -13,7 +13,7 @@ const listOf = (first: number) => {
 }
 
 describe("a search", () => {
-  it("goes on after empty pages until something matches", async () => {
+  it("continues after empty pages until something matches", async () => {
     const { asked, load } = listOf(3)
     assert.deepStrictEqual(await searchOn(load, undefined), { data: [3], next_cursor: "4" })
     assert.deepStrictEqual(asked, [undefined, "1", "2", "3"])

@@ -148,7 +148,7 @@ for (const [name, database] of Object.entries(singleStores)) {
         })
       )
 
-      it.effect("pages go on into days before, whatever was read of the last one", () =>
+      it.effect("pages continue into earlier days, whatever was read of the last one", () =>
         Effect.gen(function* () {
           const log = yield* DeliveryLogStore
           const deliveries = yield* DeliveryStore

@@ -172,7 +172,7 @@ describe("filtered lists", () => {
     )
 
     it.effect(
-      "a filter without an index reads a bounded number of rows a page, and goes on where it ended",
+      "a filter without an index reads a bounded number of rows a page, and continues where it ended",
       () =>
         Effect.gen(function* () {
           const tasks = yield* TaskHistoryStore

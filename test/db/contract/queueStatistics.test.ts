@@ -105,7 +105,7 @@ describe("a queue that was long when its statistics were taken", () => {
   )
   const everything = Layer.provideMerge(stores, singleStores.postgres)
   const options = { timeout: "120 seconds", excludeTestServices: true } as const
-  /** Each has a store of its own. */
+  /** Each has its own store. */
   const test = (
     sentence: string,
     run: () => Effect.Effect<void, unknown, Layer.Success<typeof everything>>

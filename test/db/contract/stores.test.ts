@@ -69,7 +69,7 @@ const makeEndpoint = Effect.fnUntraced(function* (userId: UserId) {
   return Option.map(created, () => id)
 })
 
-/** A queue of its own, so that a claim takes this task. */
+/** A separate queue, so that a claim takes this task. */
 const queueOf = (taskId: TaskId) => `${taskId}/submits`
 
 const claimTask = (taskId: TaskId, owner: string) =>

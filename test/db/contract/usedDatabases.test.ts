@@ -30,7 +30,7 @@ const writes = [
   "SELECT nextval('catalogs_id_seq')"
 ]
 
-/** On a server that is not the run's each test has a copy of its own: nobody would drop what is kept. */
+/** On a server that is not the run's each test has its own copy: nobody would drop what is kept. */
 const databases = process.env.TEST_DATABASE_URL === undefined ? 1 : 3
 
 it("a database that a test has written to is as new for the next one", () =>

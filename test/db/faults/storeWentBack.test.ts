@@ -241,7 +241,7 @@ const scenario = async (
   assert.notStrictEqual(again.id, lost.id)
   await ended(first, [again])
   assert.strictEqual(bought(vendor, lost), 2)
-  // New work goes on as always
+  // New work continues as always
   const [next] = await ended(second, [await create(second, unlisted, `${how}, afterwards`)])
   assert.strictEqual(next.status, "completed")
 

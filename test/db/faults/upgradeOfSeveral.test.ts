@@ -31,7 +31,7 @@ describe("an upgrade beside other roles and other starters", () => {
     })
   )
 
-  it.live("goes on beside calls of a role that it may not cancel, and says so", () =>
+  it.live("continues beside calls of a role that it may not cancel, and logs it", () =>
     Effect.gen(function* () {
       const beside = yield* upgraded
       const { folder, migrateAs, other, session, sessionAs, warnings } = beside

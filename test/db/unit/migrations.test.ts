@@ -173,7 +173,7 @@ describe("functions", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("an older process goes on when this one dies between two migrations", () =>
+  it.live("an older process continues when this one dies between two migrations", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const first = (row: string) => ({

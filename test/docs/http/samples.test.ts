@@ -15,7 +15,7 @@ import { notRun, samplePages } from "../notRun.ts"
 /**
  * Every sample of the tutorials is run as a reader runs it: page by page in a shell, against one gateway in
  * the sandbox, started with the variables that the pages name. What a page shows is compared with what
- * came. Each page has a user of its own with 1000 credits; the first one has the key of the first start.
+ * came. Each page has its own user with 1000 credits; the first one has the key of the first start.
  */
 
 const folder = temporaryFolder("samples")

@@ -7,7 +7,7 @@ import type { ServiceProcess } from "./processes.ts"
 import type { Random } from "./random.ts"
 import { jobVendors } from "./vendors.ts"
 
-/** A user of the run, with a key of its own. */
+/** A user of the run, with its own key. */
 export interface User {
   readonly id: string
   readonly name: string

@@ -20,7 +20,7 @@ export interface Delivery {
   accepted: number
 }
 
-/** An https server with several paths, each a webhook endpoint with a mood of its own. */
+/** An https server with several paths, each a webhook endpoint with its own mood. */
 export class Receivers {
   readonly deliveries = new Map<string, Delivery>()
   /** Ids of the outcome events of each task. */

@@ -129,7 +129,7 @@ describe("a listener", () => {
     })
     first.destroy()
     await gone
-    // The server notices in a turn of its own
+    // The server notices in a later turn
     for (let tries = 0; tries < 1000 && seen.accepted === 0; tries += 1) {
       more()
       await turn()

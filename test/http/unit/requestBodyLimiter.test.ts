@@ -93,7 +93,7 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("four of the largest are in memory; more wait, and go on when one is used", () =>
+  it.effect("four of the largest are in memory; more wait, and continue when one is used", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const all: Array<Sender> = []
@@ -198,7 +198,7 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("above the limit another body goes on when one waits for its user's others", () =>
+  it.effect("above the limit another body continues when one waits for its user's others", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const others = [yield* open("b", largest), yield* open("c", largest)]

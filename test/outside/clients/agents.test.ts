@@ -28,7 +28,7 @@ describe.each(worlds())("@openai/agents at $name", ({ key, text, url }) => {
     const runner = new Runner({ tracingDisabled: true })
 
     for (const stream of [false, true]) {
-      it(`runs a tool until the answer is in words${stream ? ", streamed" : ""}`, async () => {
+      it(`runs a tool until the answer is text${stream ? ", streamed" : ""}`, async () => {
         const cities: Array<string> = []
         const weather = tool({
           name: "weather",

@@ -43,7 +43,7 @@ describe.each(worlds())("the @anthropic-ai/sdk package at $name", ({ key, text, 
     assert.isString(use?.type === "tool_use" && (use.input as { city: string }).city)
   })
 
-  it("runs a tool until the answer is in words", async () => {
+  it("runs a tool until the answer is text", async () => {
     const cities: Array<string> = []
     const weather = betaZodTool({
       name: "weather",

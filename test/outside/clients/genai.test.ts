@@ -27,7 +27,7 @@ describe.each(worlds())("the @google/genai package at $name", ({ key, text, url 
       assert.strictEqual(words, text)
     })
 
-    it("calls a function until the answer is in words", async () => {
+    it("calls a function until the answer is text", async () => {
       const called: Array<string | undefined> = []
       const weather: CallableTool = {
         tool: async () => ({

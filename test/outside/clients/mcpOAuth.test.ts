@@ -56,7 +56,7 @@ type Program = ReturnType<typeof makeProgram>
 const info = { name: "test", version: "1.0.0" }
 const mcp = () => new URL(`${world.gateway.url}/mcp`)
 
-/** A connection of the program, and how it goes on after the browser came back. */
+/** A connection of the program, and how it continues after the browser returns. */
 const clients = {
   "sdk 1.x": (program: Program) => {
     const client = new Client(info)

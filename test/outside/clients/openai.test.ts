@@ -38,7 +38,7 @@ describe.each(worlds())("the openai package at $name", ({ key, text, url }) => {
     assert.match(String(await refused.catch((error: unknown) => error)), /404 .*has no price/u)
   })
 
-  it("runs a tool until the answer is in words", async () => {
+  it("runs a tool until the answer is text", async () => {
     const cities: Array<string> = []
     const runner = client.chat.completions.runTools({
       model,

@@ -40,7 +40,7 @@ const jobOf = (name: string, body: object, urls: Readonly<Record<string, string>
   })
 }
 
-/** Each request of the client has a number of its own, and `null` for what it was not given. */
+/** Each request of the client has its own number, and `null` for what it was not given. */
 const apartFromPrograms = (found: Readonly<Record<string, string>>) =>
   Object.fromEntries(
     Object.entries(found).filter(

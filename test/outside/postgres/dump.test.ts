@@ -70,7 +70,7 @@ const create = (call: ReturnType<typeof callWith>) =>
     ({ json }) => `${image}/${json.task_info.id}`
   )
 
-/** As a role of its own, which owns its database and may create others, and no more. */
+/** As a separate role, which owns its database and may create others, and no more. */
 const makeDatabase = async (server: string) => {
   const client = new Client(server)
   await client.connect()
@@ -98,7 +98,7 @@ describe("the dump of docs/operating.md", () => {
     return
   }
 
-  it("is restored by its own lines: a gateway goes on with the tasks, and nothing drifts", async () => {
+  it("is restored by its own commands: a gateway continues the tasks, and nothing drifts", async () => {
     const server = await newServer(folder, [], undefined, installed)
     await server.start()
     const url = await makeDatabase(server.url)

@@ -1,6 +1,6 @@
 import { inject } from "vitest"
 
-/** A gateway that runs as a process of its own, and what is to be expected of it. */
+/** A gateway in a separate process, and what is to be expected of it. */
 export interface World {
   readonly name: "the sandbox" | "a recorded upstream"
   readonly url: string
@@ -19,7 +19,7 @@ declare module "vitest" {
 
 export const worlds = (): ReadonlyArray<World> => inject("worlds")
 
-/** A key of a user of its own, for a test that reads its wallet. */
+/** A key of a separate user, for a test that reads its wallet. */
 export const newKey = async ({ operatorToken, url }: World): Promise<string> => {
   const post = async (path: string, body: object) => {
     const response = await fetch(`${url}/manage/v1/users${path}`, {

@@ -311,7 +311,7 @@ describeStores("a reservation whose running calls need more", (database) => {
       })
     )
 
-    it.effect("grows also when its key was revoked: a call that runs goes on", () =>
+    it.effect("grows also when its key was revoked: a running call continues", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(100)

@@ -23,7 +23,7 @@ interface Answer {
   readonly text: string
 }
 
-/** Two gateways on one store, and a vendor that stops in the middle of answers until it is told to go on. */
+/** Two gateways on one store, and a vendor that stops in the middle of answers until it is told to continue. */
 const start = async (databaseUrl: string) => {
   const upstream = await mockOpenAi()
   const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
@@ -261,5 +261,5 @@ describe("a process that was stopped for longer than the lease of its calls", ()
     () => released(bench),
     400_000
   )
-  it("goes on with what nobody has released", () => kept(bench), 400_000)
+  it("continues with the holds that nobody has released", () => kept(bench), 400_000)
 })

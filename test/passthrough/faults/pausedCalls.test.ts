@@ -45,7 +45,7 @@ const paused = async (databaseUrl: string) => {
     await gate
     return openAiScript(request, response)
   }
-  // A call with a hold of its own
+  // A call with its own hold
   const single = chat(own)
   await until(() => held === clients + 1, { what: "calls at the vendor" })
   state.isBusy = false

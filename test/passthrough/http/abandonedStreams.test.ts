@@ -227,7 +227,7 @@ describe("what ends the reading of a stream that was left", () => {
 
     mayGoOn = new Promise((resolve) => (goOn = resolve))
     await leaveAt({ path, body, events: events.slice(0, 2), moments: {} }, "Hello")
-    // The last events come in a chunk of their own
+    // The last events come in a separate chunk
     rest = [...comments, comment, comment, comment, comment, ...events.slice(2)]
     goOn()
     assert.deepEqual((await newestOf(gateway)).usage, seen)

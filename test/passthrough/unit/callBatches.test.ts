@@ -184,7 +184,7 @@ describe("the last tries of a service that stops while its store is away", () =>
     return (performance.now() - began) / 1000
   }
 
-  it("go on for 10 seconds, or as long as the grace of the process", async () => {
+  it("continue for 10 seconds, or for the grace period of the process", async () => {
     const withoutGrace = await lasts(noGrace)
     assert.isAbove(withoutGrace, 5)
     assert.isAtMost(withoutGrace, 10)

@@ -186,7 +186,7 @@ describe("the reservation of a key that calls often", () => {
   )
 
   it.effect(
-    "a reservation of a spend limit's last period ends with its calls, and is opened anew",
+    "a reservation of a spend limit's last period ends with its calls, and a new one is opened",
     () =>
       Effect.gen(function* () {
         const midnight = DateTime.makeUnsafe(86_400_000)
@@ -227,7 +227,7 @@ describe("the reservation of a key that calls often", () => {
         yield* TestClock.adjust("10 millis")
         const [needs, extra] = sizesOf(written).flat().at(-1)!
         assert.strictEqual(needs, credits(0))
-        assert.isTrue(extra! > 0n, "opened anew")
+        assert.isTrue(extra! > 0n, "a new one is opened")
         yield* stop
       })
   )

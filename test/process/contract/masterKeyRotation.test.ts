@@ -139,7 +139,7 @@ describeStores("the rotation of the master key", (database) => {
     }).pipe(Effect.provide(database))
   )
 
-  it.effect("reads old and new meanwhile, goes on after a crash, and leaves nothing behind", () =>
+  it.effect("reads old and new meanwhile, resumes after a crash, and leaves nothing behind", () =>
     Effect.gen(function* () {
       const built = yield* Layer.build(database)
       const media = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()

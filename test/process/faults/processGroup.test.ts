@@ -45,7 +45,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-/** One request on a connection of its own. Returns the status line, or what went wrong. */
+/** One request on a separate connection. Returns the status line, or what went wrong. */
 const requestOnce = (url: string): Promise<string> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(url)

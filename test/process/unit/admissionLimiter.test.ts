@@ -166,7 +166,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(lasting(1, 1), turn.most)
   })
 
-  it("forgets a slow store when a second has had no operation, though requests go on", () => {
+  it("forgets a slow store when a second has had no operation, although requests continue", () => {
     const limiter = limiterOf(bounds)
     for (let n = 1; n <= 20; n += 1) {
       while (limiter.admit("user")) limiter.begin("user")

@@ -17,7 +17,7 @@ const decoded = Effect.fnUntraced(function* (changes: Parameters<typeof scene>[0
   return { width, height, pixels: pixelsOf(data, width, height) }
 })
 
-/** Two to a byte; each row begins with a byte of its own. */
+/** Two to a byte; each row begins with a separate byte. */
 const pixelsOf = (
   data: ArrayLike<number>,
   width: number,

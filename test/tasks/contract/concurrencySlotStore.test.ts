@@ -74,7 +74,7 @@ describeStores("slots of a vendor account", (database) => {
     Layer.provideMerge(database)
   )
 
-  it.effect("many at once get as many slots as there are, whoever has them in hand", () =>
+  it.effect("many at once get as many slots as there are, whoever holds them", () =>
     Effect.gen(function* () {
       yield* inHand(1, 6, "a")
       yield* inHand(7, 12, "b")

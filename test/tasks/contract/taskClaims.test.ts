@@ -165,7 +165,7 @@ describeStores("claims of due tasks", (database) => {
     [500, 0.6]
   ] as const) {
     it.effect(
-      `${count} that a process has left go to two others at most ${mostOf * 100} to ${100 - mostOf * 100}, whoever looks first`,
+      `${count} that a process has left go to two others at most ${mostOf * 100} to ${100 - mostOf * 100}, whichever scans first`,
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

@@ -160,7 +160,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("are settled once, by whoever has the look in hand", () =>
+  it.effect("are settled once, by whoever holds the scan", () =>
     Effect.gen(function* () {
       const attempts = yield* VendorAttemptStore
       const tasks = yield* TaskStore

@@ -233,7 +233,7 @@ describe("the tools of MCP", () => {
         assert.isString(cancelled.error.meaning)
         const wallet = (yield* useTool(user, "wallet")).structuredContent
         assert.deepInclude(wallet, { settled_balance: "1000.00", held_balance: "0.00" })
-        // A task that failed is returned to who asks for the same, and bought anew by another key
+        // A task that failed is returned to a caller that asks for the same, and bought again with another key
         const same = (yield* useTool(user, "create_task", buy("d [hang]"))).structuredContent
         assert.deepInclude(same, { task_id, status: "failed", replayed: true })
         assert.include(same.next, "idempotency_key")

@@ -161,7 +161,7 @@ describe("a running task over time", () => {
   )
 
   const taken = vendor(() => running)
-  it.effect("stops when another process owns it, and the vendor's job goes on", () =>
+  it.effect("stops when another process owns it, and the vendor's job continues", () =>
     Effect.gen(function* () {
       const { get, id } = yield* create
       const sql = yield* SqlClient.SqlClient

@@ -167,7 +167,7 @@ const workAt = (
   })
 
 /** docs/reference/vendors.md#poll-interval */
-describe("a poll of a job that goes on", () => {
+describe("a poll of a running job", () => {
   it.effect("is due for the scheduler once it is written, however long that takes", () =>
     Effect.gen(function* () {
       let written = () => {}

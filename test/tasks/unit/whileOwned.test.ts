@@ -122,7 +122,7 @@ describe("a step of a task", () => {
     )
   }
 
-  it.effect("goes on while its task is owned", () =>
+  it.effect("continues while its task is owned", () =>
     stepOf("Owned", ({ running, take }) =>
       Effect.gen(function* () {
         const fiber = yield* Effect.forkChild(take(Effect.never))

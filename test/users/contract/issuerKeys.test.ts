@@ -48,7 +48,7 @@ layer(TokenIssuer.layer, { excludeTestServices: false })("keys of the issuer", (
       })
   )
 
-  it.effect("whoever waits for a read and leaves does not end it for the others", () =>
+  it.effect("a caller that stops waiting for a read does not end it for the others", () =>
     Effect.gen(function* () {
       const { keys, state } = yield* makeKeys
       const { reads } = state

@@ -42,7 +42,7 @@ const makeObjects = Effect.fnUntraced(function* (
 
 describe("changes of keys, sessions and endpoints", () => {
   layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect("a secret that was replaced changes none of them, by its session neither", () =>
+    it.effect("a replaced secret changes none of them, nor does its session", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const { call, id, secret } = yield* makeKey(owner)
@@ -69,7 +69,7 @@ describe("changes of keys, sessions and endpoints", () => {
             assert.deepStrictEqual(codeOf(refused), [403, 1003], `${method} ${path}`)
             assert.strictEqual(refused.json.status, 403)
           }
-          // What the grace is for goes on
+          // What the grace period is for continues
           assert.strictEqual((yield* ask("GET", keys, undefined, ownPage)).status, 200)
           const test = yield* ask("POST", `${objects.endpoint}/test`, undefined, ownPage)
           assert.strictEqual(test.status, 202, test.text)

@@ -80,7 +80,7 @@ describe("inference by session", () => {
           remaining: "992.50",
           resets_at: "1970-02-01T00:00:00.000Z"
         })
-        // Made anew after a revocation, at once by many requests, it has one too
+        // Created again after a revocation, by many requests at once, it has one too
         yield* call("DELETE", `${manage}/api-keys/${console.id}`)
         yield* Effect.all(
           Array.from({ length: 5 }, () => browser.call("POST", image, { prompt: "[[sim:hang]]" })),

@@ -47,7 +47,7 @@ const secondsUntil = (day: string) =>
     String(Math.ceil((Date.parse(day) - DateTime.toEpochMillis(now)) / 1000))
   )
 
-/** A key of its own, and a POST whose body goes on after `then`, when its key was looked at. */
+/** A separate key, and a POST whose body continues after `then`, when its key has been checked. */
 const sendSlowly = Effect.fnUntraced(function* (
   path: string,
   content: unknown,
@@ -281,11 +281,14 @@ describe("a change of an API key", () => {
         const counted = { held: "7.50", remaining: "2.50" }
         assert.deepInclude(lower, { spend_limit: "10.00", reset: "never", ...counted })
         assert.deepInclude(yield* changed({ reset: "never" }), counted)
-        // Another period counts anew
+        // Another period starts from zero
         const daily = yield* changed({ reset: "daily" })
-        const anew = { reset: "daily", held: "0.00", resets_at: "1970-01-02T00:00:00.000Z" }
-        assert.deepInclude(daily, { spend_limit: "10.00", ...anew })
-        assert.deepInclude(yield* changed({ spend_limit: "12" }), { spend_limit: "12.00", ...anew })
+        const reset = { reset: "daily", held: "0.00", resets_at: "1970-01-02T00:00:00.000Z" }
+        assert.deepInclude(daily, { spend_limit: "10.00", ...reset })
+        assert.deepInclude(yield* changed({ spend_limit: "12" }), {
+          spend_limit: "12.00",
+          ...reset
+        })
         yield* changed({ spend_limit: null })
         const again = yield* changed({ spend_limit: "12" })
         assert.deepInclude(again, { spend_limit: "12.00", reset: "never" })
@@ -487,7 +490,7 @@ describe("a change of an API key", () => {
   })
 })
 
-describe("a key with a limit of its own beside the configured ones", () => {
+describe("a key with its own limit beside the configured ones", () => {
   const env = { RATE_LIMIT_PER_MINUTE: "4", CONCURRENT_TASKS_PER_KEY: "2" }
   layer(layerGateway({ database: stores.postgres, env }))((it) => {
     it.effect("has the lower one of both", () =>

@@ -65,7 +65,7 @@ describe("the operator", () => {
       })
     )
 
-    it.effect("writes nothing of a user's, whoever is named", () =>
+    it.effect("writes nothing of a user, whichever user is named", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const endpoint = yield* user.call("POST", `${manage}/webhook-endpoints`, hook)

@@ -130,7 +130,7 @@ describe("passkeys", () => {
             "another key's signature",
             (challenge) => ({ ...stranger.get({ challenge }, id), id: key.id, rawId: key.id })
           ],
-          ["a challenge of its own", () => key.get({ challenge: "AAAA" }, id)],
+          ["another challenge", () => key.get({ challenge: "AAAA" }, id)],
           [
             "a challenge of another expiry",
             (challenge) => {

@@ -150,7 +150,7 @@ describe("the stream of events", () => {
       }).pipe(Effect.scoped)
     )
 
-    it.effect("goes on where it was cut, by the id of the last event", () =>
+    it.effect("resumes where it was cut, by the id of the last event", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 10_000 })
         yield* cancel(user, [yield* create(user, "before")])

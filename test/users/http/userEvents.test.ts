@@ -201,7 +201,7 @@ describe("events of a user", () => {
         assert.deepStrictEqual(eventsIn(watching.state.text), eventsIn(own.state.text))
         assert.deepStrictEqual(eventsIn(foreign.state.text), [])
         assert.lengthOf(eventsIn(made.state.text), 1)
-        // A listener that was away goes on from a time
+        // A listener that was away resumes from a time
         const { created_at } = got().at(-1)
         const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
         const ids = () => eventsIn(later.state.text).map(({ data }) => data.id)

@@ -186,7 +186,7 @@ describe("test events", () => {
       })
     )
 
-    it.effect("500 a day and user, however often endpoints are made anew", () =>
+    it.effect("500 a day and user, however often endpoints are recreated", () =>
       Effect.gen(function* () {
         const { id } = yield* makeUser()
         const other = yield* makeUser()

@@ -280,7 +280,7 @@ const calls =
       }
     })
 
-/** A process settles what was drawn for a key and sizes its reservation anew. */
+/** A process settles what was drawn for a key and resizes its reservation. */
 const reserve =
   (n: number, process: string, needs: number, extra: number, share: number): Act =>
   (model) =>

@@ -17,7 +17,7 @@ const right = { isRight: true, isOutdated: false }
 const wrong = { isRight: false, isOutdated: false }
 
 describe("passwords", () => {
-  it.effect("are Argon2id with a salt of their own, whatever the keyboard composes", () =>
+  it.effect("are Argon2id with unique salts, whatever the keyboard composes", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords
       const [one, two] = [yield* passwords.hash("pässword"), yield* passwords.hash("pässword")]

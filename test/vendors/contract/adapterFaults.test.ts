@@ -281,7 +281,7 @@ const openAiSubmits: ReadonlyArray<Row> = [
   ["404 of a model", open(404, "invalid_request_error", "model_not_found"), "GONE"],
   ["404 of a route", open(404, "invalid_request_error", null, {}, "Invalid URL"), "GONE"],
   [
-    "400 of a model, in words alone",
+    "400 of a model, in text alone",
     open(
       400,
       "invalid_request_error",
@@ -303,7 +303,7 @@ const openAiSubmits: ReadonlyArray<Row> = [
     "CONTENT"
   ],
   [
-    "400 of the safety system, in words alone",
+    "400 of the safety system, in text alone",
     open(400, "invalid_request_error", null, {}, "Your request was rejected by our safety system."),
     "CONTENT"
   ],
@@ -417,7 +417,7 @@ const replicateJobs: ReadonlyArray<JobRow> = [
   ["failed for its content", prediction("failed", { error: "NSFW content detected" }), "CONTENT"],
   // A client chooses the URL that the message quotes, and an operator fault refuses creates of everybody
   [
-    "failed in words that quote the client",
+    "failed with text that quotes the client",
     prediction("failed", { error: "404 Not Found for url: https://a.test/billing.png" }),
     "FAILED"
   ],

@@ -7,7 +7,7 @@ import { base64, png } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-/** The example of docs/catalog.md, and a video model with sizes of its own. */
+/** The example of docs/catalog.md, and a video model with its own sizes. */
 const example = JSON.parse(
   /```json\n([\s\S]*?)```/u.exec(readFileSync("docs/catalog.md", "utf8"))?.[1] ?? ""
 )

@@ -56,7 +56,7 @@ describe("regions of DashScope", () => {
     assert.strictEqual(modelIdAt(beijing, "wan2.5-t2v-preview"), "wan2.5-t2v-preview")
   })
 
-  it("have every built-in model in Beijing and Singapore, and none of them in Virginia", () => {
+  it("have every built-in model in Beijing and Singapore, and none in Virginia", () => {
     const models = builtInEntries
       .filter(({ adapter }) => adapter.startsWith("dashscope"))
       .map(({ upstreamModel }) => upstreamModel)

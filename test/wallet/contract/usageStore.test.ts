@@ -191,7 +191,7 @@ describeStores("usage", (database) => {
       })
     )
 
-    it.effect("keeps hours for 35 days, and does not make older ones anew", () =>
+    it.effect("keeps hours for 35 days, and does not rebuild older ones", () =>
       Effect.gen(function* () {
         const user = yield* used
         const usage = yield* UsageReport
@@ -237,7 +237,7 @@ describeStores("usage", (database) => {
       })
     )
 
-    it.effect("is made anew from tasks and receipts, whatever stands there", () =>
+    it.effect("is rebuilt from tasks and receipts, whatever it contained", () =>
       Effect.gen(function* () {
         const user = yield* used
         const usage = yield* UsageReport

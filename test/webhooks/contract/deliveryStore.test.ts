@@ -72,7 +72,7 @@ describeMigratedStores("deliveries and their log", (database) => {
       )
       const [taken] = yield* claim("other", later(20))
       assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
-      // The paused one continues and reports a failure of its own attempt
+      // The paused one continues and reports a failure of its attempt
       yield* store.record([
         {
           claimed: paused!,

@@ -170,7 +170,7 @@ describe("webhook.failing", () => {
       yield* eventually(since, (at) => at !== null)
       yield* aDayPasses
       yield* told(2)
-      // A changed endpoint begins anew
+      // A changed endpoint starts again
       yield* user.call("PATCH", `${endpoints}/${failing.id}`, { enabled: true })
       assert.isNull(yield* since)
       const own = (yield* sentTo(broken)).map((request) => eventOf(request).type)

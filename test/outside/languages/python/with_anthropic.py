@@ -14,7 +14,7 @@ assert client.messages.create(**asked).content[0].text == text
 with client.messages.stream(**asked) as stream:
     assert "".join(stream.text_stream) == text
 
-# A tool, until the answer is in words
+# A tool, until the answer is text
 schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 tools = [{"name": "weather", "input_schema": schema}]
 messages = [{"role": "user", "content": question}]

@@ -17,7 +17,7 @@ for chunk in model.stream("Where to?"):
 assert streamed.content == text, streamed
 
 
-# A tool, until the answer is in words
+# A tool, until the answer is text
 @tool
 def weather(city: str) -> str:
     """The weather of a city"""

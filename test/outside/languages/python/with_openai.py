@@ -17,7 +17,7 @@ assert whole.choices[0].message.content == text, whole
 chunks = client.chat.completions.create(model=model, messages=asked, stream=True)
 assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text
 
-# A tool, until the answer is in words
+# A tool, until the answer is text
 schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
 messages = [{"role": "user", "content": question}]

@@ -23,7 +23,7 @@ for kind in (model, OpenAIResponsesModel("gpt-4o", provider=provider(key))):
 with_stream = Agent(model).run_stream_sync("Where to?")
 assert "".join(with_stream.stream_text(delta=True)) == text
 
-# An agent that calls a tool until the answer is in words
+# An agent that calls a tool until the answer is text
 agent = Agent(model)
 cities: list[str] = []
 

@@ -56,7 +56,7 @@ func main() {
 	check(stream.Err() == nil, stream.Err())
 	check(textOf(&streamed) == text, streamed.RawJSON())
 
-	// A tool, until the answer is in words
+	// A tool, until the answer is text
 	weather := anthropic.ToolParam{
 		Name: "weather",
 		InputSchema: anthropic.ToolInputSchemaParam{

@@ -74,7 +74,7 @@ func main() {
 	check(stream.Err() == nil, stream.Err())
 	check(streamed.Choices[0].Message.Content == text, streamed.Choices)
 
-	// A tool, until the answer is in words
+	// A tool, until the answer is text
 	schema := map[string]any{
 		"type":       "object",
 		"properties": map[string]any{"city": map[string]any{"type": "string"}},

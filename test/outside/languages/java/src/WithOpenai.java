@@ -86,7 +86,7 @@ public class WithOpenai {
         World.check(trip.choices().get(0).message().content().orElseThrow().city != null, trip);
     }
 
-    /** A tool, until the answer is in words. */
+    /** A tool, until the answer is text. */
     static void tools() {
         var params = asked("Where to? [[sim:tool=Weather]]").addTool(Weather.class);
         var called = client.chat().completions().create(params.build()).choices().get(0).message();
