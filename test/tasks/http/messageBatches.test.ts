@@ -273,6 +273,48 @@ describe("batches of messages, in the sandbox", () => {
       })
     )
 
+    it.effect("take a webhook of their own, which belongs to the idempotency hash", () =>
+      Effect.gen(function* () {
+        const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data.length
+        const url = "https://127.0.0.1:1/batches"
+        const webhook = { url, events: ["task.created"] }
+        const body = (more: object) => JSON.stringify({ requests: [message("a")], ...more })
+        const headers = { "idempotency-key": "with a webhook" }
+        const created = yield* post(body({ webhook }), headers)
+        assert.strictEqual(created.status, 200)
+        const task = taskIdOf(created.json.id)
+        const { data } = (yield* read(`/manage/v1/webhook-deliveries?task_id=${task}`)).json
+        assert.deepStrictEqual(
+          data.map(({ type, webhook_url }: Record<string, string>) => [type, webhook_url]),
+          [["task.created", url]]
+        )
+        const again = yield* post(body({ webhook }), headers)
+        assert.strictEqual(again.json.id, created.json.id)
+        for (const other of [{}, { webhook: { url } }]) {
+          const refused = yield* post(body(other), headers)
+          assert.deepStrictEqual([refused.status, refused.json.code], [422, 2008])
+        }
+        const faults: ReadonlyArray<readonly [object, number, string]> = [
+          [{ url: "http://127.0.0.1/" }, 2011, "#/webhook/url"],
+          [{ url, secret: "mine" }, 2001, "#/webhook/secret"],
+          [{}, 2001, "#/webhook/url"],
+          [{ url, events: ["response.completed"] }, 2001, "#/webhook/events/0"]
+        ]
+        for (const [wrong, code, pointer] of faults) {
+          const { json, status } = yield* post(body({ webhook: wrong }))
+          assert.deepStrictEqual(
+            [status, json.code, json.errors[0].pointer],
+            [400, code, pointer],
+            JSON.stringify(wrong)
+          )
+        }
+        const broken = yield* post(body({}).replace("{", '{"webhook":{"url" "x"},'))
+        assert.deepStrictEqual([broken.status, broken.json.code], [400, 2002])
+        assert.lengthOf((yield* read("/v1/files?limit=100&purpose=batch")).json.data, files + 1)
+        yield* ended(yield* client, created.json.id)
+      })
+    )
+
     it.effect("take the key where older clients send it", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
