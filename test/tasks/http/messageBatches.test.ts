@@ -3,6 +3,8 @@ import type { MessageBatch } from "@anthropic-ai/sdk/resources/messages/batches"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { request as httpRequest } from "node:http"
+import { text } from "node:stream/consumers"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
 import { adminToken, readResult } from "../../support/gateway.ts"
@@ -440,6 +442,65 @@ class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
 interface Sent {
   readonly requests: ReadonlyArray<{ readonly custom_id: string; readonly params: object }>
 }
+
+const mebibyte = 1024 * 1024
+
+/** Announces a body of this length, and sends none of it before the response. */
+const announce = (bytes: number) =>
+  Effect.flatMap(Running, ({ key, url }) =>
+    promised(
+      () =>
+        new Promise<{ readonly status: number | undefined; readonly code: number }>(
+          (resolve, reject) => {
+            const headers = {
+              authorization: `Bearer ${key}`,
+              "content-type": "application/json",
+              "content-length": String(bytes)
+            }
+            const path = `${url}/v1/messages/batches`
+            const request = httpRequest(path, { method: "POST", headers }, (response) => {
+              text(response).then((body) => {
+                resolve({ status: response.statusCode, code: JSON.parse(body).code })
+                request.destroy()
+              }, reject)
+            })
+            request.on("error", reject)
+            request.flushHeaders()
+          }
+        )
+    )
+  )
+
+describe("the limit of batches of messages", () => {
+  layer(
+    runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }),
+    seconds
+  )((it) => {
+    it.effect("is 256 MiB, whatever that of other bodies is", () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const anthropic = yield* client
+        const long = message("a".repeat(64), { system: "x".repeat(200_000) })
+        const created = yield* create(anthropic, [long])
+        const files = (yield* read("/v1/files?limit=100")).json.data
+        assert.isAbove(files[0].bytes, 200_000)
+        yield* ended(anthropic, created.id)
+        const before = (yield* read("/v1/files?limit=100")).json.data.length
+        const refused = yield* announce(256 * mebibyte + 1)
+        assert.deepStrictEqual(refused, { status: 413, code: 2004 })
+        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
+        const { status } = yield* promised(() =>
+          fetch(`${url}/v1/chat/completions`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+            body: " ".repeat(65_537)
+          })
+        )
+        assert.strictEqual(status, 413)
+      })
+    )
+  })
+})
 
 describe("a batch of messages whose vendor errs in its results", () => {
   layer(
