@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { GivenWebhook } from "../catalog/bodies/Attachments.ts"
 import { FileId } from "../domain/Ids.ts"
 import { Metadata } from "../domain/task/Metadata.ts"
 import { InferenceKey } from "./Access.ts"
@@ -89,7 +90,8 @@ export const NewBatch = Schema.Struct({
   input_file_id: FileId,
   endpoint: BatchEndpoint,
   completion_window: Schema.Literal("24h"),
-  metadata: Schema.optionalKey(Schema.NullOr(Schema.Unknown))
+  metadata: Schema.optionalKey(Schema.NullOr(Schema.Unknown)),
+  webhook: Schema.optionalKey(Schema.NullOr(Schema.Unknown))
 })
 
 const BatchId = Schema.String.check(Schema.isPattern(/^batch_[0-9a-f]{32}$/u))
@@ -105,7 +107,8 @@ export const createBatch = HttpApiEndpoint.post("createBatch", "/v1/batches", {
   },
   payload: Schema.Struct({
     ...NewBatch.fields,
-    metadata: Schema.optionalKey(Schema.NullOr(Metadata))
+    metadata: Schema.optionalKey(Schema.NullOr(Metadata)),
+    webhook: Schema.optionalKey(Schema.NullOr(GivenWebhook))
   }),
   success: withHeaders(BatchObject, [
     "X-Service-Cost",

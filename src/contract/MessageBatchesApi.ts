@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { GivenWebhook } from "../catalog/bodies/Attachments.ts"
 import { InferenceKey } from "./Access.ts"
 import { documented } from "./Documented.ts"
 import { requestHeaders, withHeaders } from "./Headers.ts"
@@ -50,7 +51,8 @@ const NewMessageBatch = Schema.Struct({
       custom_id: Schema.String.check(Schema.isPattern(customIdPattern)),
       params: open
     })
-  )
+  ),
+  webhook: Schema.optionalKey(GivenWebhook)
 })
 
 const BatchId = Schema.String.check(Schema.isPattern(/^msgbatch_[0-9a-f]{32}$/u))

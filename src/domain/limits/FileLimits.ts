@@ -7,6 +7,9 @@ export const fileBytesMax = 256 * 1024 * 1024
 /** The most models that the requests of one message batch may name. */
 export const batchModelsMax = 20
 
+/** The maximum size of the webhook in the body of a message batch. */
+export const batchWebhookBytesMax = 16 * 1024
+
 /** The size of everything in a form except the file: fields, headers, boundaries. */
 export const uploadFieldsBytesMax = 64 * 1024
 

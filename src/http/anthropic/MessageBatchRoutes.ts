@@ -28,6 +28,7 @@ import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
 import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
+import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { withClientKey } from "../server/access/ClientKeys.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
@@ -38,6 +39,7 @@ import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { pathOf } from "../server/problems/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
+import { readAttachments } from "../tasks/Attachments.ts"
 import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
 import { makeBatchHeaders, makeBatchOrder } from "../tasks/VendorBatchOrder.ts"
 import { bodyOf, messageBatchOf, restOf } from "./MessageBatchObject.ts"
@@ -104,6 +106,7 @@ const makeCreate = Effect.gen(function* () {
   const order = yield* makeBatchOrder
   const show = yield* makeShow
   const store = yield* makeStoreRequests
+  const checkUrl = yield* makeUrlCheck
   const { creates } = yield* Admission
   const { serviceName } = yield* AppConfig
   const createdHeaders = makeCreatedHeaders(headerOf(serviceName))
@@ -113,7 +116,7 @@ const makeCreate = Effect.gen(function* () {
 
   const accept = Effect.fnUntraced(function* (
     principal: Effect.Success<ReturnType<typeof admitCreate>>["principal"],
-    { digest, file }: Effect.Success<ReturnType<typeof store>>
+    { digest, file, webhook }: Effect.Success<ReturnType<typeof store>>
   ) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const key = request.headers["idempotency-key"]
@@ -125,18 +128,21 @@ const makeCreate = Effect.gen(function* () {
     }
     const beta = yield* readBeta(request.headers["anthropic-beta"])
     const sandbox = batches.isSandbox(vendor)
-    const priced = order({
-      accept: accepting,
-      vendor,
-      endpoint,
-      file,
-      shape,
-      metadata: null,
-      more: ({ longestId }) => ({
-        ...(longestId <= markedIdMax ? { marked: true } : {}),
-        ...(beta === undefined ? {} : { beta })
-      }),
-      sandbox
+    const priced = Effect.gen(function* () {
+      const attached = yield* readAttachments({ webhook }, checkUrl)
+      return yield* order({
+        accept: accepting,
+        vendor,
+        endpoint,
+        file,
+        shape,
+        attached,
+        more: ({ longestId }) => ({
+          ...(longestId <= markedIdMax ? { marked: true } : {}),
+          ...(beta === undefined ? {} : { beta })
+        }),
+        sandbox
+      })
     })
     return yield* counted(creates, principal.userId, batches.create(accepting, sandbox, priced))
   })

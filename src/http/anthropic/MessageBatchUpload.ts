@@ -1,10 +1,11 @@
-import { Effect, Stream } from "effect"
+import { Effect, Result, Stream } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { createHash } from "node:crypto"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import type { UserId } from "../../domain/Ids.ts"
+import { documentOf } from "../../domain/json/JsonDocument.ts"
 import { fileBytesMax, uploadsAtOnce } from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
@@ -15,8 +16,10 @@ import { RequestSplitter } from "./RequestSplitter.ts"
 /** The requests of a create, stored as a JSONL file of the user. */
 export interface StoredRequests {
   readonly file: FileRow
-  /** A hash of the requests, which identifies a repeated create. */
+  /** A hash of the requests and the webhook, which identifies a repeated create. */
   readonly digest: string
+  /** The webhook of the batch, not checked yet; `null` without one. */
+  readonly webhook: unknown
 }
 
 /** Stores the requests as they arrive, so that they are never in memory as a whole. */
@@ -52,13 +55,21 @@ export const makeStoreRequests = Effect.gen(function* () {
       }),
       Stream.filter(({ length }) => length > 0)
     )
+    let webhook: unknown = null
     const described = Effect.suspend(() => {
       const fault = splitter.end()
       if (fault !== undefined) return refused(fault)
-      return lines === 0 ? refused(noRequests) : Effect.succeed({ filename: "requests.jsonl" })
+      if (lines === 0) return refused(noRequests)
+      if (splitter.webhook !== undefined) {
+        const document = documentOf(splitter.webhook)
+        if (Result.isFailure(document)) return refused(document.failure)
+        webhook = document.success.value
+        hash.update(splitter.webhook)
+      }
+      return Effect.succeed({ filename: "requests.jsonl" })
     })
     const file = yield* files.upload(userId, bytes, described).pipe(cutOffOnError(request))
-    return { file, digest: hash.digest("hex") }
+    return { file, digest: hash.digest("hex"), webhook }
   })
 
   return (userId: UserId) =>

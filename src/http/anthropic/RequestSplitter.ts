@@ -1,4 +1,4 @@
-import { batchLinesMax } from "../../domain/limits/FileLimits.ts"
+import { batchLinesMax, batchWebhookBytesMax } from "../../domain/limits/FileLimits.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 
 const quote = 0x22
@@ -10,7 +10,7 @@ const byteOrderMark = [0xef, 0xbb, 0xbf]
 const opening = new Set([0x7b, 0x5b])
 const closing = new Set([0x7d, 0x5d])
 
-/** The maximum size of a member's name and the whitespace before its value. The body has only one member. */
+/** The maximum size of a member's name and the whitespace before its value. */
 const nameBytesMax = 200
 
 const keepsLines = Buffer.from([lineFeed])
@@ -18,12 +18,12 @@ const keepsLines = Buffer.from([lineFeed])
 type Fault = string | FieldFault
 
 /**
- * Parses `{"requests": [{…}, …]}` incrementally and returns each request unchanged as one line. It only finds where
- * requests begin and end; whether they are valid JSON is checked when the lines are read.
+ * Parses `{"requests": [{…}, …], "webhook": {…}}` incrementally and returns each request unchanged as one line. It only
+ * finds where requests and the webhook begin and end; whether they are valid JSON is checked when they are read.
  * docs/reference/vendor-batches.md#anthropics-form
  */
 export class RequestSplitter {
-  #state: "before" | "name" | "colon" | "list" | "item" | "next" | "rest" | "after" = "before"
+  #state: "before" | "name" | "colon" | "value" | "item" | "next" | "rest" | "after" = "before"
   #requests = 0
   /** Whether a comma precedes the next request. */
   #isComma = false
@@ -38,6 +38,15 @@ export class RequestSplitter {
   #name: Array<Buffer> = []
   #nameBytes = 0
   #isNameOpen = false
+  /** The member whose value is read. */
+  #member: "requests" | "webhook" = "requests"
+  #hasRequests = false
+  #webhook: Buffer | undefined
+
+  /** The webhook as it is written, once the body has ended. */
+  get webhook(): Buffer | undefined {
+    return this.#webhook
+  }
 
   /**
    * The complete lines so far, without the last line's end, or the fault that makes this an invalid list of requests.
@@ -49,11 +58,15 @@ export class RequestSplitter {
       if (this.#state === "item") {
         const end = this.#readItem(bytes, at)
         if (this.#isBroken) return notJson
-        parts.push(oneLine(bytes.subarray(at, end)))
-        if (this.#depth === 0) {
-          parts.push(keepsLines)
-          this.#state = "next"
+        const part = bytes.subarray(at, end)
+        if (this.#member === "webhook") {
+          const fault = this.#keepWebhook(part)
+          if (fault !== undefined) return fault
+        } else {
+          parts.push(oneLine(part))
+          if (this.#depth === 0) parts.push(keepsLines)
         }
+        if (this.#depth === 0) this.#state = this.#member === "webhook" ? "rest" : "next"
         at = end
         continue
       }
@@ -70,7 +83,12 @@ export class RequestSplitter {
     return this.#isEmpty ? "The body is empty" : "The body is not valid JSON: it ends too early"
   }
 
-  /** Reads to the byte after the request, or to the end of the chunk. */
+  #keepWebhook(part: Buffer): Fault | undefined {
+    this.#webhook = Buffer.concat([this.#webhook ?? Buffer.alloc(0), part])
+    return this.#webhook.length > batchWebhookBytesMax ? webhookTooLarge : undefined
+  }
+
+  /** Reads to the byte after the request or the webhook, or to the end of the chunk. */
   #readItem(bytes: Buffer, from: number): number {
     let at = from
     while (at < bytes.length) {
@@ -132,30 +150,44 @@ export class RequestSplitter {
         this.#state = "name"
         return at + 1
       case "name":
-        if (char === "}") return required
+        if (char === "}") return this.#isComma ? notJson : required
         if (byte !== quote) return notJson
         this.#isNameOpen = true
         return at + 1
       case "colon":
         if (char !== ":") return notJson
-        this.#state = "list"
+        this.#state = "value"
         return at + 1
-      case "list":
-        if (char !== "[") return { pointer: "#/requests", detail: "Expected an array" }
-        this.#state = "next"
-        return at + 1
+      case "value":
+        return this.#beginValue(char, at)
       case "next":
         return this.#readNext(char, at)
       case "rest":
-        // A second member is unknown, whatever its name is
-        if (char === ",") return unknownMember
+        if (char === ",") {
+          this.#isComma = true
+          this.#state = "name"
+          return at + 1
+        }
         if (char !== "}") return notJson
+        if (!this.#hasRequests) return required
         this.#state = "after"
         return at + 1
       case "item":
       case "after":
         return notJson
     }
+  }
+
+  #beginValue(char: string, at: number): number | Fault {
+    if (this.#member === "webhook") {
+      if (char !== "{") return { pointer: "#/webhook", detail: "Expected an object" }
+      this.#state = "item"
+      return at
+    }
+    if (char !== "[") return { pointer: "#/requests", detail: "Expected an array" }
+    this.#hasRequests = true
+    this.#state = "next"
+    return at + 1
   }
 
   #readNext(char: string, at: number): number | Fault {
@@ -189,8 +221,15 @@ export class RequestSplitter {
     this.#nameBytes += part.length
     if (this.#nameBytes > nameBytesMax) return unknownMember
     if (end < 0) return bytes.length
+    const name = Buffer.concat(this.#name).toString("utf8")
+    this.#name = []
+    this.#nameBytes = 0
     this.#isNameOpen = false
-    if (Buffer.concat(this.#name).toString("utf8") !== "requests") return unknownMember
+    this.#isComma = false
+    if (name !== "requests" && name !== "webhook") return unknownMember
+    const isRepeated = name === "requests" ? this.#hasRequests : this.#webhook !== undefined
+    if (isRepeated) return { pointer: `#/${name}`, detail: "Expected only once" }
+    this.#member = name
     this.#state = "colon"
     return end + 1
   }
@@ -200,7 +239,11 @@ const notJson = "The body is not valid JSON"
 const required: Fault = { pointer: "#/requests", detail: "Required" }
 const unknownMember: Fault = {
   pointer: "#",
-  detail: "Expected one member, requests: an array of requests"
+  detail: "Expected the members requests, an array of requests, and optionally webhook"
+}
+const webhookTooLarge: Fault = {
+  pointer: "#/webhook",
+  detail: `Expected at most ${batchWebhookBytesMax} bytes`
 }
 
 /** The whitespace between the values of a request may contain line breaks, which this removes. */

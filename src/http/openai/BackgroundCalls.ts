@@ -1,6 +1,5 @@
 import { NodeStream } from "@effect/platform-node"
-import { Effect, Option, Result, Schema, Stream } from "effect"
-import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
+import { Effect, Result, Schema, Stream } from "effect"
 import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { referenceTo } from "../../catalog/media/Media.ts"
@@ -10,7 +9,7 @@ import { withoutMember } from "../../domain/json/JsonBytes.ts"
 import { documentOf, valueWithTexts } from "../../domain/json/JsonDocument.ts"
 import { LongText } from "../../domain/json/LongText.ts"
 import { responseSettingsBytesMax } from "../../domain/limits/Limits.ts"
-import { invalid, problem } from "../../domain/Problem.ts"
+import { problem } from "../../domain/Problem.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import { inSlices } from "../../domain/Slices.ts"
 import type { BackgroundCall, ResponseCalls } from "../../passthrough/PassthroughCall.ts"
@@ -19,11 +18,12 @@ import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
 import { allowsModel } from "../../users/ApiKeys.ts"
-import { makeUrlCheck, urlRefused } from "../../webhooks/WebhookUrl.ts"
+import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 import { eventBytes, eventStreamHeaders } from "../server/EventStream.ts"
 import { headerText } from "../server/HeaderText.ts"
 import { idempotencyKeyOf } from "../server/IdempotencyKey.ts"
+import { readAttachments } from "../tasks/Attachments.ts"
 import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
 import { makeResponseEvents } from "./ResponseEvents.ts"
 import { responseOf, shownOf } from "./ResponseObject.ts"
@@ -100,12 +100,7 @@ const orderOf = Effect.fnUntraced(function* (
   const { previous, principal, to } = call
   const name = plan.model ?? model.model
   const value = yield* readRequest(call.body)
-  const { faults, metadata, webhook } = splitAttachments(attachedIn(value))
-  const refused = webhook === null ? Option.none<string>() : yield* checkUrl(webhook.url)
-  const urlFaults = Option.toArray(refused).map((detail) => ({ pointer: "#/webhook/url", detail }))
-  const all = [...faults, ...settingsFaults(value)]
-  if (all.length > 0) return yield* invalid([...all, ...urlFaults])
-  for (const fault of urlFaults) return yield* urlRefused(fault)
+  const { metadata, webhook } = yield* readAttachments(value, checkUrl, settingsFaults(value))
   const bytes = webhook === null ? call.body : withoutMember(call.body, "webhook")
   const entry: TaskModel = {
     vendor: to.route.vendor,
@@ -151,12 +146,6 @@ const orderOf = Effect.fnUntraced(function* (
     ending: plan.ending
   }
   return { body, order }
-})
-
-/** Treats `null` as absent, because clients send it for members that they leave out. */
-const attachedIn = ({ metadata, webhook }: Readonly<Record<string, unknown>>): object => ({
-  ...(metadata == null ? {} : { metadata }),
-  ...(webhook == null ? {} : { webhook })
 })
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))

@@ -2,7 +2,6 @@ import { Effect, Option, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
-import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
 import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { cancelBatch, createBatch, getBatch, NewBatch } from "../../contract/BatchesApi.ts"
@@ -15,6 +14,7 @@ import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
 import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
+import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
 import { readJsonBody } from "../server/bodies/JsonBody.ts"
@@ -23,6 +23,7 @@ import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
+import { readAttachments } from "../tasks/Attachments.ts"
 import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
 import { makeBatchHeaders, makeBatchOrder } from "../tasks/VendorBatchOrder.ts"
 import type { BatchOrder } from "../tasks/VendorBatchOrder.ts"
@@ -97,16 +98,15 @@ const makeCreate = Effect.gen(function* () {
 const makeOrder = Effect.gen(function* () {
   const files = yield* Files
   const order = yield* makeBatchOrder
+  const checkUrl = yield* makeUrlCheck
 
   return Effect.fnUntraced(function* (
     accept: BatchOrder["accept"],
-    { endpoint, input_file_id: fileId, metadata: given }: typeof NewBatch.Type,
+    given: typeof NewBatch.Type,
     sandbox: boolean
   ) {
-    const { faults, metadata } = splitAttachments(
-      (given ?? null) === null ? {} : { metadata: given }
-    )
-    if (faults.length > 0) return yield* invalid(faults)
+    const { endpoint, input_file_id: fileId } = given
+    const attached = yield* readAttachments(given, checkUrl)
     const file = yield* inputOf(files, accept.principal.userId, fileId)
     const shape = {
       body: "body",
@@ -116,7 +116,7 @@ const makeOrder = Effect.gen(function* () {
       // OpenAI allows one model per batch
       modelsMax: 1
     } as const
-    return yield* order({ accept, vendor, endpoint, file, shape, metadata, sandbox })
+    return yield* order({ accept, vendor, endpoint, file, shape, attached, sandbox })
   })
 })
 

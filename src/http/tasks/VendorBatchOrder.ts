@@ -1,6 +1,7 @@
 import { Duration, Effect, Option } from "effect"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
+import type { Attachments } from "../../catalog/bodies/Attachments.ts"
 import type { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { batchModel } from "../../catalog/CatalogContent.ts"
@@ -11,7 +12,6 @@ import * as Credits from "../../domain/Credits.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import { batchDeadlineHours, plansAtOnce } from "../../domain/limits/FileLimits.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
-import type { Metadata } from "../../domain/task/Metadata.ts"
 import { isTerminal } from "../../domain/task/Task.ts"
 import { planBatch } from "../../passthrough/batches/BatchPlan.ts"
 import type { BatchShape, PlannedBatch } from "../../passthrough/batches/BatchPlan.ts"
@@ -30,7 +30,7 @@ export interface BatchOrder {
   readonly endpoint: string
   readonly file: Pick<FileRow, "id" | "bytes">
   readonly shape: Omit<BatchShape, "catalog" | "route" | "nowMillis">
-  readonly metadata: Metadata | null
+  readonly attached: Attachments
   /** What else to store with the batch. */
   readonly more?: (planned: PlannedBatch) => Pick<BatchBody, "marked" | "beta">
   readonly sandbox: boolean
@@ -43,7 +43,7 @@ export const makeBatchOrder = Effect.gen(function* () {
   const places = new FairShares(plansAtOnce)
 
   return Effect.fnUntraced(function* (order: BatchOrder) {
-    const { accept, endpoint, file, metadata, more, sandbox, vendor } = order
+    const { accept, attached, endpoint, file, more, sandbox, vendor } = order
     const { principal } = accept
     const { upstream } = catalog.current()
     const found = upstream.match(vendor, "POST", endpoint)
@@ -82,8 +82,7 @@ export const makeBatchOrder = Effect.gen(function* () {
       priced: {
         body: { ...stored, ...more?.(planned) },
         media: [],
-        metadata,
-        webhook: null,
+        ...attached,
         models: [{ entry: entry.value, amount: hold }],
         leftOut: [],
         most: hold

@@ -65,7 +65,8 @@ const picture = async (it: ConsolePage) => {
   await looks(it)
   await cancel.click()
   await page.getByText("Cancelled", { exact: true }).waitFor()
-  assert.isTrue(await runAgain.isEnabled())
+  // Waits until it may be clicked
+  await runAgain.click({ trial: true })
 }
 
 /** An answer that was lost may have bought: the same run is sent again under the same key. */
@@ -298,6 +299,27 @@ const endpoints = async (it: ConsolePage) => {
   return { first, second }
 }
 
+const failingForLong = /^No attempt has succeeded for a day/u
+
+/** An endpoint that began to fail a day ago has its own warning, other than one that has just begun. */
+const failingForADay = async (it: ConsolePage) => {
+  const { page } = it
+  assert.strictEqual(await page.getByText(failingForLong).count(), 0)
+  const path = /\/manage\/v1\/webhook-endpoints(?:\?|$)/u
+  await page.route(path, async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    const failing_since = new Date(Date.now() - 86_400_000).toISOString()
+    for (const { health } of json.data) Object.assign(health, { failing_since })
+    await route.fulfill({ response, json })
+  })
+  await goTo(it, "Home")
+  await goTo(it, "Webhooks")
+  await page.getByText(failingForLong).waitFor()
+  await looks(it)
+  await page.unroute(path)
+}
+
 /** A failed delivery: why, and sent again, one, all that match, and all since. */
 const deliveries = async (it: ConsolePage) => {
   const { page } = it
@@ -316,6 +338,7 @@ const deliveries = async (it: ConsolePage) => {
   await failing.getByText("1", { exact: true }).waitFor()
   await goTo(it, "Webhooks")
   await page.getByText(/^Failing: HTTP 500/u).waitFor()
+  await failingForADay(it)
   // Its attempt is not its last: the delivery waits for the next one
   const day = page.getByRole("slider", { name: "Last 24 hours: 1 waiting", exact: true })
   await day.focus()

@@ -1,8 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RequestSplitter } from "../../../src/http/anthropic/RequestSplitter.ts"
 
+interface Read {
+  readonly fault: unknown
+  readonly text?: string
+  readonly webhook?: string
+}
+
 /** Reads a body in pieces of this length: the lines, or what is wrong. */
-const read = (body: string, length: number) => {
+const read = (body: string, length: number): Read => {
   const splitter = new RequestSplitter()
   const bytes = Buffer.from(body)
   const found: Array<Uint8Array> = []
@@ -11,7 +17,12 @@ const read = (body: string, length: number) => {
     if (!Buffer.isBuffer(pushed)) return { fault: pushed }
     found.push(pushed)
   }
-  return { fault: splitter.end(), text: Buffer.concat(found).toString() }
+  const { webhook } = splitter
+  return {
+    fault: splitter.end(),
+    text: Buffer.concat(found).toString(),
+    ...(webhook === undefined ? {} : { webhook: webhook.toString() })
+  }
 }
 
 const requests = [
@@ -26,6 +37,32 @@ describe("a body with requests", () => {
     const body = ` {\n"requests" : [ ${requests.map((it) => JSON.stringify(it)).join(" ,\n")} ] } \n`
     for (let length = 1; length <= body.length; length += 1) {
       assert.deepStrictEqual(read(body, length), { fault: undefined, text: lines })
+    }
+  })
+
+  it("may have a webhook before its requests or after them", () => {
+    const webhook = '{ "url": "https://example.com/\\"}", "events": ["task.failed"] }'
+    const list = JSON.stringify(requests)
+    const text = requests.map((it) => `${JSON.stringify(it)}\n`).join("")
+    for (const body of [
+      `{"webhook" : ${webhook}, "requests":${list}}`,
+      `{"requests":${list} , "webhook":${webhook} }`
+    ]) {
+      for (let length = 1; length <= body.length; length += 1) {
+        assert.deepStrictEqual(read(body, length), { fault: undefined, text, webhook })
+      }
+    }
+  })
+
+  it("has a webhook of at most 16 KiB", () => {
+    const body = (bytes: number) =>
+      `{"webhook":{"url":"${"x".repeat(bytes - 10)}"},"requests":[{}]}`
+    for (const length of [1, 1000, 65_536]) {
+      assert.isUndefined(read(body(16_384), length).fault)
+      assert.deepStrictEqual(read(body(16_385), length).fault, {
+        pointer: "#/webhook",
+        detail: "Expected at most 16384 bytes"
+      })
     }
   })
 
@@ -68,6 +105,14 @@ describe("a body with requests", () => {
     '{"requests":[{}]}}',
     '{"requests":[{}],"requests":[{}]}',
     '{"other":[{}]}',
+    '{"webhook":{}}',
+    '{"webhook":{},"requests":[{}],"webhook":{}}',
+    '{"webhook":{}"requests":[{}]}',
+    '{"webhook":{},,"requests":[{}]}',
+    '{"requests":[{}],}',
+    '{"webhook":[],"requests":[{}]}',
+    '{"webhook":"x","requests":[{}]}',
+    '{"requests":[{}],"webhook":{',
     `{"${"x".repeat(300)}":[{}]}`,
     '{"requests":[{"a":"b\nc"}]}'
   ])("refuses %s", (body) => {

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const world = worlds().find(({ name }) => name === "the sandbox")!
 const env = { ...process.env, GATEWAY_URL: world.url, GATEWAY_API_KEY: world.key }
-const python = join(outside, "languages/node_modules/.python/bin/python")
+const python = join(outside, "languages/python/node_modules/.python/bin/python")
 
 const fence = /^```(sh|ts|py) (\S+)\n([\s\S]*?)^```$/gmu
 
@@ -52,8 +52,11 @@ const samples = samplesOf("docs/clients.md")
 
 /** docs/clients.md */
 describe("the samples of the clients", () => {
-  it("are ten", () => {
+  it("are ten, of at most three lines each", () => {
     assert.lengthOf(samples, 10)
+    for (const { code, name } of samples) {
+      assert.isAtMost(code.trim().split("\n").length, 3, name)
+    }
   })
 
   for (const { code, language, name } of samples) {

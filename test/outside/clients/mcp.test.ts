@@ -2,14 +2,12 @@ import {
   Client as NextClient,
   StreamableHTTPClientTransport as NextTransport
 } from "@modelcontextprotocol/client"
-import {
-  createTaskSessionFromClient,
-  resultFromTaskOutcome
-} from "@modelcontextprotocol/ext-tasks/client"
+import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { assert, describe, expect, it } from "vitest"
+import { connectTasks, taskSession } from "../support/mcpTasks.ts"
 import { newKey, worlds } from "../support/worlds.ts"
 
 const shared = worlds().find(({ name }) => name === "the sandbox")!
@@ -136,50 +134,12 @@ describe.each(clients)("$name", ({ connect, name, version }) => {
   })
 })
 
-const version = "2026-07-28"
-
-/** A request as it stands, which the client itself would not send: it takes no tasks as results yet. */
-const dispatch = async (request: unknown, options?: { readonly signal?: AbortSignal }) => {
-  const { method, params } = request as {
-    readonly method: string
-    readonly params?: { readonly name?: string; readonly taskId?: string }
-  }
-  const response = await fetch(url, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${world.key}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-protocol-version": version,
-      "mcp-method": method,
-      "mcp-name": params?.taskId ?? params?.name ?? ""
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: crypto.randomUUID(), ...(request as object) }),
-    ...(options?.signal === undefined ? {} : { signal: options.signal })
-  })
-  const { error, result } = (await response.json()) as { error?: unknown; result?: unknown }
-  return (error === undefined ? { kind: "result", result } : { kind: "error", error }) as never
-}
-
 /** docs/reference/mcp.md#tasks */
 describe("client 2.x with the official package of the tasks extension", () => {
   it("calls a tool whose result is a task, and cancels another", async () => {
-    const capabilities = { extensions: { "io.modelcontextprotocol/tasks": {} } }
-    const client = new NextClient(info, {
-      capabilities,
-      versionNegotiation: { mode: { pin: version } }
-    })
-    await client.connect(new NextTransport(url, { requestInit: requestInitOf(world.key) }))
+    const client = await connectTasks(world)
     assert.property(client.getServerCapabilities()?.extensions, "io.modelcontextprotocol/tasks")
-    const session = createTaskSessionFromClient(client as never, {
-      endpointId: "gateway",
-      rawDispatch: dispatch,
-      v2RequestFraming: {
-        protocolVersion: version,
-        clientInfo: info,
-        clientCapabilities: capabilities
-      }
-    })
+    const session = taskSession(client, world)
     const call = (prompt: string) =>
       session.callTool("create_task", { model: "text-to-image-max", input: { prompt } })
     const { outcome } = await (await call("A lighthouse, as a task of MCP")).settle()

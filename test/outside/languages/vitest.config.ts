@@ -5,7 +5,8 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, ".."),
-    include: ["languages/*.test.ts"],
+    // One sample of the page needs Python's clients
+    include: ["languages/*.test.ts", "clients/clientsPage.test.ts"],
     globalSetup: ["support/globalSetup.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,

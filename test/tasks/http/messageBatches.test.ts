@@ -3,6 +3,8 @@ import type { MessageBatch } from "@anthropic-ai/sdk/resources/messages/batches"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { request as httpRequest } from "node:http"
+import { text } from "node:stream/consumers"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
 import { adminToken, readResult } from "../../support/gateway.ts"
@@ -273,6 +275,48 @@ describe("batches of messages, in the sandbox", () => {
       })
     )
 
+    it.effect("take a webhook of their own, which belongs to the idempotency hash", () =>
+      Effect.gen(function* () {
+        const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data.length
+        const url = "https://127.0.0.1:1/batches"
+        const webhook = { url, events: ["task.created"] }
+        const body = (more: object) => JSON.stringify({ requests: [message("a")], ...more })
+        const headers = { "idempotency-key": "with a webhook" }
+        const created = yield* post(body({ webhook }), headers)
+        assert.strictEqual(created.status, 200)
+        const task = taskIdOf(created.json.id)
+        const { data } = (yield* read(`/manage/v1/webhook-deliveries?task_id=${task}`)).json
+        assert.deepStrictEqual(
+          data.map(({ type, webhook_url }: Record<string, string>) => [type, webhook_url]),
+          [["task.created", url]]
+        )
+        const again = yield* post(body({ webhook }), headers)
+        assert.strictEqual(again.json.id, created.json.id)
+        for (const other of [{}, { webhook: { url } }]) {
+          const refused = yield* post(body(other), headers)
+          assert.deepStrictEqual([refused.status, refused.json.code], [422, 2008])
+        }
+        const faults: ReadonlyArray<readonly [object, number, string]> = [
+          [{ url: "http://127.0.0.1/" }, 2011, "#/webhook/url"],
+          [{ url, secret: "mine" }, 2001, "#/webhook/secret"],
+          [{}, 2001, "#/webhook/url"],
+          [{ url, events: ["response.completed"] }, 2001, "#/webhook/events/0"]
+        ]
+        for (const [wrong, code, pointer] of faults) {
+          const { json, status } = yield* post(body({ webhook: wrong }))
+          assert.deepStrictEqual(
+            [status, json.code, json.errors[0].pointer],
+            [400, code, pointer],
+            JSON.stringify(wrong)
+          )
+        }
+        const broken = yield* post(body({}).replace("{", '{"webhook":{"url" "x"},'))
+        assert.deepStrictEqual([broken.status, broken.json.code], [400, 2002])
+        assert.lengthOf((yield* read("/v1/files?limit=100&purpose=batch")).json.data, files + 1)
+        yield* ended(yield* client, created.json.id)
+      })
+    )
+
     it.effect("take the key where older clients send it", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
@@ -398,6 +442,65 @@ class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
 interface Sent {
   readonly requests: ReadonlyArray<{ readonly custom_id: string; readonly params: object }>
 }
+
+const mebibyte = 1024 * 1024
+
+/** Announces a body of this length, and sends none of it before the response. */
+const announce = (bytes: number) =>
+  Effect.flatMap(Running, ({ key, url }) =>
+    promised(
+      () =>
+        new Promise<{ readonly status: number | undefined; readonly code: number }>(
+          (resolve, reject) => {
+            const headers = {
+              authorization: `Bearer ${key}`,
+              "content-type": "application/json",
+              "content-length": String(bytes)
+            }
+            const path = `${url}/v1/messages/batches`
+            const request = httpRequest(path, { method: "POST", headers }, (response) => {
+              text(response).then((body) => {
+                resolve({ status: response.statusCode, code: JSON.parse(body).code })
+                request.destroy()
+              }, reject)
+            })
+            request.on("error", reject)
+            request.flushHeaders()
+          }
+        )
+    )
+  )
+
+describe("the limit of batches of messages", () => {
+  layer(
+    runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }),
+    seconds
+  )((it) => {
+    it.effect("is 256 MiB, whatever that of other bodies is", () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const anthropic = yield* client
+        const long = message("a".repeat(64), { system: "x".repeat(200_000) })
+        const created = yield* create(anthropic, [long])
+        const files = (yield* read("/v1/files?limit=100")).json.data
+        assert.isAbove(files[0].bytes, 200_000)
+        yield* ended(anthropic, created.id)
+        const before = (yield* read("/v1/files?limit=100")).json.data.length
+        const refused = yield* announce(256 * mebibyte + 1)
+        assert.deepStrictEqual(refused, { status: 413, code: 2004 })
+        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
+        const { status } = yield* promised(() =>
+          fetch(`${url}/v1/chat/completions`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+            body: " ".repeat(65_537)
+          })
+        )
+        assert.strictEqual(status, 413)
+      })
+    )
+  })
+})
 
 describe("a batch of messages whose vendor errs in its results", () => {
   layer(

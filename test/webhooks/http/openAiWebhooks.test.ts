@@ -58,8 +58,8 @@ const respond = Effect.fnUntraced(function* (user: User, input: string, more = {
   return created.json.id as string
 })
 
-/** Creates a batch of one request. Returns its id. */
-const order = Effect.fnUntraced(function* (user: User) {
+/** Creates a batch of one request. */
+const order = Effect.fnUntraced(function* (user: User, more = {}) {
   const http = yield* GatewayHttp
   const line = {
     custom_id: "a",
@@ -73,14 +73,19 @@ const order = Effect.fnUntraced(function* (user: User) {
   const headers = { authorization: `Bearer ${user.key}` }
   const uploaded = yield* http.fetch("/v1/files", { method: "POST", headers, body })
   const file = yield* Effect.promise(() => readResult(uploaded))
-  const created = yield* user.call("POST", "/v1/batches", {
+  return yield* user.call("POST", "/v1/batches", {
     input_file_id: file.json.id,
     endpoint: "/v1/chat/completions",
-    completion_window: "24h"
+    completion_window: "24h",
+    ...more
   })
-  assert.strictEqual(created.status, 200, created.text)
-  return created.json.id as string
 })
+
+const ordered = (user: User, more = {}) =>
+  Effect.map(order(user, more), ({ json, status, text }) => {
+    assert.strictEqual(status, 200, text)
+    return json.id as string
+  })
 
 const endpointOf = (user: User, url: string, events: ReadonlyArray<string>, format = "openai") =>
   Effect.map(user.call("POST", endpoints, { url, events, format }), ({ json, status, text }) => {
@@ -136,7 +141,7 @@ for (const store of ["embedded", "postgres"] as const) {
           const user = yield* makeUser()
           const url = "https://127.0.0.1/batches"
           const { secret } = yield* endpointOf(user, url, ["batch.completed", "batch.cancelled"])
-          const [done, cancelled] = [yield* order(user), yield* order(user)]
+          const [done, cancelled] = [yield* ordered(user), yield* ordered(user)]
           yield* user.call("POST", `/v1/batches/${cancelled}/cancel`)
           const http = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${done}`))
           yield* eventually(http, ({ json }) => json.status === "completed")
@@ -153,6 +158,33 @@ for (const store of ["embedded", "postgres"] as const) {
               [cancelled, "batch.cancelled"]
             ])
           )
+        })
+      )
+
+      it.effect("a batch takes a webhook of its own", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
+          const url = "https://127.0.0.1/own?batch"
+          const webhook = { url, format: "openai", events: ["batch.completed", "task.created"] }
+          const id = yield* ordered(user, { webhook, metadata: { order: "1" } })
+          yield* ordered(user, { webhook: null })
+          const read = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${id}`))
+          const done = yield* eventually(read, ({ json }) => json.status === "completed")
+          assert.notProperty(done.json, "webhook")
+          yield* advance("2 seconds")
+          const [first, second, ...others] = yield* sentTo(url, 2)
+          assert.deepStrictEqual(others, [])
+          assert.strictEqual(bodyOf(first!).type, "task.created")
+          const event = yield* unwrap(second!, secret)
+          assert.deepInclude(event, { type: "batch.completed", data: { id } })
+          const wrong = yield* order(user, { webhook: { url, events: ["batch.completed"] } })
+          assert.deepStrictEqual(wrong.json.errors, [
+            { pointer: "#/webhook/events/0", detail: "batch.completed needs the format openai" }
+          ])
+          const refused = yield* order(user, { webhook: { url: "http://127.0.0.1/" } })
+          assert.strictEqual(refused.json.code, 2011, refused.text)
+          assert.strictEqual(refused.json.errors[0].pointer, "#/webhook/url")
         })
       )
 

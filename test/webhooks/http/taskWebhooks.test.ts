@@ -151,6 +151,23 @@ for (const store of ["embedded", "postgres"] as const) {
         })
       )
 
+      it.effect("does not count among the five endpoints, nor do they refuse it", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const hook = (n: number) => ({ url: `https://127.0.0.1:${9000 + n}/hook` })
+          for (const n of [1, 2]) yield* create(user, { webhook: hook(n) })
+          const events = ["task.failed"]
+          const statuses = yield* Effect.forEach([1, 2, 3, 4, 5, 6], (n) =>
+            Effect.map(
+              user.call("POST", "/manage/v1/webhook-endpoints", { ...hook(n), events }),
+              ({ status }) => status
+            )
+          )
+          assert.deepStrictEqual(statuses, [201, 201, 201, 201, 201, 409])
+          yield* create(user, { webhook: hook(3) })
+        })
+      )
+
       it.effect("lists its faults with those of the body; an unwanted URL alone is 2011", () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
