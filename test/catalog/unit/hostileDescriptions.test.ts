@@ -140,7 +140,7 @@ describe("a hostile body", () => {
         const faults = yield* faultsIn(withBody(closed({ f: field })))
         assert.deepStrictEqual(
           faults.map(({ detail, pointer }) => [pointer, detail]),
-          [[`#/mediaModels/0/body/properties/f${place}`, words]]
+          [[`#/mediaModels/0/body/properties/f${place}`, `${words} (line 1)`]]
         )
       }
       const open = { type: "object", properties: { a: text }, additionalProperties: true }
