@@ -276,7 +276,7 @@ export const extentOf = (root: unknown): Extent => {
     else if (typeof value === "string" && value.length > textUnitsMax) {
       mediaCharacters += value.length
     } else if (typeof value === "string") characters += value.length
-    else if (typeof value === "object" && value !== null) {
+    else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
       for (const member of Object.values(value)) left.push(member)
     }
   }
