@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, FileSystem, Option, Schema } from "effect"
+import { Array as Arr, Effect, FileSystem, Option, Result, Schema } from "effect"
 import { FieldFault } from "../domain/Problem.ts"
 import { builtInProviders } from "../domain/Provider.ts"
 import type { Dialect } from "../domain/Provider.ts"
@@ -11,6 +11,7 @@ import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
 import { jobFaults, mediaFaults } from "./jobs/JobFaults.ts"
 import { mediaModelOf } from "./jobs/MediaModel.ts"
+import { linesOf } from "./JsonLines.ts"
 import { unitsFor } from "./ModelPrice.ts"
 import { builtInRoutes, dialectRoute, dialectRoutes } from "./OpenRoutes.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
@@ -250,20 +251,42 @@ const dialectPaths = (dialect: Dialect): string =>
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 const decodeFile = Schema.decodeUnknownEffect(CatalogFile, bodyParseOptions)
 
-const decoded = Effect.fnUntraced(function* (path: string) {
-  const fail = (errors: Arr.NonEmptyReadonlyArray<FieldFault>) =>
-    new CatalogError({ file: path, errors })
+const textOf = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
-  const text = yield* files
-    .readFileString(path)
-    .pipe(
-      Effect.mapError((error) =>
-        fail([{ pointer: "#", detail: `Cannot be read (${error.reason._tag})` }])
-      )
-    )
-  const value = yield* Effect.mapError(decodeJson(text), () =>
-    fail([{ pointer: "#", detail: "Expected valid JSON" }])
+  return yield* Effect.mapError(files.readFileString(path), ({ reason }) => {
+    const detail = `Cannot be read (${reason._tag})`
+    return new CatalogError({ file: path, errors: [{ pointer: "#", detail }] })
+  })
+})
+
+/** The line where a text is no longer JSON, as the message of the parser says it, or else the last one. */
+const syntaxLine = (text: string): number => {
+  const parsed = Result.try((): unknown => JSON.parse(text))
+  const [, line] = Result.isFailure(parsed)
+    ? (/\(line (\d+) column \d+\)$/u.exec(String(parsed.failure)) ?? [])
+    : []
+  return line === undefined ? text.trimEnd().split("\n").length : Number(line)
+}
+
+/** The faults with their lines in the file. */
+const located = (text: string, errors: Arr.NonEmptyReadonlyArray<FieldFault>) => {
+  const lines = linesOf(
+    text,
+    errors.map(({ pointer }) => pointer)
   )
+  return Arr.map(errors, ({ detail, pointer }, index) => ({
+    pointer,
+    detail: `${detail} (line ${lines[index] ?? 1})`
+  }))
+}
+
+const decoded = Effect.fnUntraced(function* (path: string, text: string) {
+  const fail = (errors: Arr.NonEmptyReadonlyArray<FieldFault>) =>
+    new CatalogError({ file: path, errors: located(text, errors) })
+  const value = yield* Effect.mapError(decodeJson(text), () => {
+    const detail = `Expected valid JSON (line ${syntaxLine(text)})`
+    return new CatalogError({ file: path, errors: [{ pointer: "#", detail }] })
+  })
   const deep = tooDeep(value)
   if (deep !== undefined) {
     const detail = `Expected at most ${depthMax} levels`
@@ -296,18 +319,21 @@ const shownKeysMax = 8
 
 /** The entry of a vendor in a file, or of a shipped vendor that it opens, in the form that a file has. */
 export const vendorOf = (path: string, name: string) =>
-  Effect.map(decoded(path), (file) =>
-    Option.map(
-      Option.fromUndefinedOr(vendorsIn(file).find((it) => it.name === name)),
-      Schema.encodeSync(Vendor)
+  textOf(path).pipe(
+    Effect.flatMap((text) => decoded(path, text)),
+    Effect.map((file) =>
+      Option.map(
+        Option.fromUndefinedOr(vendorsIn(file).find((it) => it.name === name)),
+        Schema.encodeSync(Vendor)
+      )
     )
   )
 
 export const readFile = Effect.fn("CatalogSource.readFile")(function* (path: string) {
-  const fail = (errors: Arr.NonEmptyReadonlyArray<FieldFault>) =>
-    new CatalogError({ file: path, errors })
-  const file = yield* decoded(path)
+  const text = yield* textOf(path)
+  const file = yield* decoded(path, text)
   const content = contentOf(file)
   const faults = faultsIn(file, content)
-  return Arr.isReadonlyArrayNonEmpty(faults) ? yield* fail(capFaults(faults)) : hashed(content)
+  if (!Arr.isReadonlyArrayNonEmpty(faults)) return hashed(content)
+  return yield* new CatalogError({ file: path, errors: located(text, capFaults(faults)) })
 })

@@ -5,13 +5,17 @@ import { metadataJsonSchema } from "../../domain/task/Metadata.ts"
 import { webhookJsonSchema } from "../../domain/task/TaskWebhook.ts"
 import { storableFault } from "../bodies/Fields.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "../FieldFaults.ts"
-import { schemaFaults } from "./SchemaFaults.ts"
+import { extentOf } from "./Expression.ts"
+import { countSchemas, schemaFaults } from "./SchemaFaults.ts"
 import type { SchemaIssue } from "./SchemaFaults.ts"
 
 /** A decoded body of a described model, with the defaults of its schema. */
 export type DescribedBody = Readonly<Record<string, unknown>>
 
 const charactersMax = 64 * 1024
+
+/** A body is checked in at most as many steps as its schema has schemas, times the values of the body. */
+const checksMax = 400_000
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -100,6 +104,7 @@ export type BodySchema = typeof BodySchema.Type
 interface Prepared {
   readonly decode: (input: unknown) => Result.Result<unknown, Schema.SchemaError>
   readonly defaults: ReadonlyArray<readonly [string, unknown]>
+  readonly valuesMax: number
 }
 
 const prepared = new WeakMap<BodySchema, Prepared>()
@@ -110,6 +115,7 @@ const prepare = (schema: BodySchema): Prepared => {
   if (known !== undefined) return known
   const properties = isObject(schema["properties"]) ? schema["properties"] : {}
   const made = {
+    valuesMax: Math.floor(checksMax / countSchemas(schema)),
     decode: Schema.decodeUnknownResult(imported(schema), bodyParseOptions),
     defaults: Object.entries(properties).flatMap(([name, property]) =>
       isObject(property) && "default" in property ? [[name, property["default"]] as const] : []
@@ -139,7 +145,10 @@ export const decodeDescribed = (
   schema: BodySchema,
   input: unknown
 ): Result.Result<DescribedBody, Arr.NonEmptyReadonlyArray<FieldFault>> => {
-  const { decode, defaults } = prepare(schema)
+  const { decode, defaults, valuesMax } = prepare(schema)
+  if (extentOf(input).values > valuesMax) {
+    return Result.fail([{ pointer: "#", detail: `Expected at most ${valuesMax} values` }])
+  }
   const decoded = decode(input)
   if (Result.isFailure(decoded)) return Result.fail(faultsOf(decoded.failure.issue))
   const faults = storableFaults(decoded.success, [])

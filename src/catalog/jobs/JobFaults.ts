@@ -40,10 +40,25 @@ const submitFaultsAt = (
   return [
     ...pathFaults(own.path, ["model"], [...at, "path"]),
     ...placeFaults([...at, "results"], own.results),
+    ...fileFaults([...at, "form"], own.form),
     ...faults.flatMap(([isFault, name, detail]): ReadonlyArray<Fault> =>
       isFault ? [[[...at, name], detail]] : []
     )
   ]
+}
+
+/** A part of a form that repeats a file would multiply the size of a request. */
+const fileFaults = (
+  at: ReadonlyArray<PropertyKey>,
+  form: Submit["form"] = {}
+): ReadonlyArray<Fault> => {
+  const files = Object.entries(form).flatMap(([name, template]) => {
+    const text = JSON.stringify(template)
+    return text.startsWith('{"$file"') ? [{ name, text }] : []
+  })
+  return files
+    .filter(({ text }, index) => files.findIndex((it) => it.text === text) !== index)
+    .map(({ name }): Fault => [[...at, name], "Another part of the form has this file"])
 }
 
 const noneOfVendor = "Required here, because the vendor's submit has none"

@@ -160,6 +160,10 @@ const below = (schema: Keywords): ReadonlyArray<readonly [SchemaIssue["path"], u
   })
 ]
 
+/** The number of schemas in a schema without faults, including itself. */
+export const countSchemas = (schema: unknown): number =>
+  isObject(schema) ? below(schema).reduce((sum, [, part]) => sum + countSchemas(part), 1) : 1
+
 /** The faults of a schema's keywords, each with its place. Work and depth are bounded. */
 export const schemaFaults = (root: Readonly<Record<string, Schema.Json>>) => {
   const faults: Array<SchemaIssue> = []

@@ -1,6 +1,14 @@
 import { Result, Schema } from "effect"
 import { bodyItemsMax } from "../../domain/limits/Limits.ts"
-import { evaluate, expressionFault } from "./Expression.ts"
+import {
+  evaluate,
+  expressionFault,
+  extentOf,
+  Medium,
+  stepsMax,
+  stepsOf,
+  tooManySteps
+} from "./Expression.ts"
 import { JsonPath, select } from "./JsonPath.ts"
 
 /**
@@ -100,59 +108,99 @@ const jsonOf = (value: unknown): unknown => {
     return number
   }
   if (Array.isArray(value)) return value.map(jsonOf)
-  return value === null || ["string", "number", "boolean"].includes(typeof value) ? value : nothing
+  const isPlain = value === null || ["string", "number", "boolean"].includes(typeof value)
+  return isPlain || value instanceof Medium ? value : nothing
 }
 
 class TemplateFault extends Error {}
 
-const computed = (text: unknown, scope: TemplateScope): unknown => {
-  const found = evaluate(String(text), "value", { ...scope })
+/** What is left of the work and the size of one request. */
+interface Budget {
+  steps: number
+  characters: number
+}
+
+/** A request may repeat what is in its body so many times, and have so many characters beside it. */
+const copiesMax = 4
+const ownCharactersMax = 1_000_000
+
+const budgetFor = (scope: TemplateScope): Budget => {
+  const { characters, mediaCharacters } = extentOf(scope)
+  return {
+    steps: stepsMax,
+    characters: copiesMax * (characters + mediaCharacters) + ownCharactersMax
+  }
+}
+
+const spend = (budget: Budget, steps: number, characters: number): void => {
+  budget.steps -= steps
+  budget.characters -= characters
+  if (budget.steps < 0) throw new TemplateFault(tooManySteps)
+  if (budget.characters < 0) throw new TemplateFault("It repeats too much of the body")
+}
+
+/** A value that is written as it is. */
+const copied = (value: unknown, budget: Budget): unknown => {
+  const { characters, mediaCharacters, values } = extentOf(value)
+  spend(budget, values, characters + mediaCharacters)
+  return value
+}
+
+const computed = (text: unknown, scope: TemplateScope, budget: Budget): unknown => {
+  const expression = String(text)
+  spend(budget, stepsOf(expression, "value", { ...scope }), 0)
+  const found = evaluate(expression, "value", { ...scope })
   if (Result.isFailure(found)) throw new TemplateFault(found.failure)
   return found.success
 }
 
 const renderObject = (
   value: Readonly<Record<string, Schema.Json>>,
-  scope: TemplateScope
+  scope: TemplateScope,
+  budget: Budget
 ): unknown => {
   if ("$" in value) {
     const found = select(String(value["$"]), scope)
-    return found.length === 0 || found[0] === undefined ? nothing : found[0]
+    return found[0] === undefined ? nothing : copied(found[0], budget)
   }
-  if ("$cel" in value) return jsonOf(computed(value["$cel"], scope))
+  if ("$cel" in value) return copied(jsonOf(computed(value["$cel"], scope, budget)), budget)
   if ("$if" in value) {
-    const branch = computed(value["$if"], scope) === true ? value["$then"] : value["$else"]
-    return branch === undefined ? nothing : renderAny(branch, scope)
+    const isThen = computed(value["$if"], scope, budget) === true
+    const branch = isThen ? value["$then"] : value["$else"]
+    return branch === undefined ? nothing : renderAny(branch, scope, budget)
   }
   if ("$each" in value) {
     const found = select(String(value["$each"]), scope)
     return found
       .slice(0, bodyItemsMax)
-      .map((item) => renderAny(value["$as"] ?? null, { ...scope, item }))
+      .map((item) => renderAny(value["$as"] ?? null, { ...scope, item }, budget))
       .filter((item) => item !== nothing)
   }
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
-      const rendered = renderAny(member, scope)
+      const rendered = renderAny(member, scope, budget)
       return rendered === nothing ? [] : [[name, rendered]]
     })
   )
 }
 
-const renderAny = (template: Schema.Json, scope: TemplateScope): unknown => {
+const renderAny = (template: Schema.Json, scope: TemplateScope, budget: Budget): unknown => {
   if (Array.isArray(template)) {
-    return template.map((item) => renderAny(item, scope)).filter((item) => item !== nothing)
+    spend(budget, 1, 0)
+    return template.map((item) => renderAny(item, scope, budget)).filter((item) => item !== nothing)
   }
-  return isObject(template) ? renderObject(template, scope) : template
+  if (!isObject(template)) return copied(template, budget)
+  spend(budget, 1, 0)
+  return renderObject(template, scope, budget)
 }
 
-/** The value of a template; `undefined` if it has none. Fails if one of its expressions fails. */
+/** The value of a template; `undefined` if it has none. Fails if an expression fails, or if it is too much work. */
 export const render = (
   template: Template,
   scope: TemplateScope
 ): Result.Result<unknown, string> => {
   try {
-    const value = renderAny(template, scope)
+    const value = renderAny(template, scope, budgetFor(scope))
     return Result.succeed(value === nothing ? undefined : value)
   } catch (error) {
     if (error instanceof TemplateFault) return Result.fail(error.message)

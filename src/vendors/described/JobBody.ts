@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
+import { Medium } from "../../catalog/jobs/Expression.ts"
 import type { Described } from "../../catalog/jobs/JobModel.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { keysOf } from "../../catalog/jobs/JsonPath.ts"
@@ -62,12 +63,16 @@ export const withMedia = Effect.fnUntraced(function* (
   inline: MediumText = dataUri
 ) {
   const scope = plainScope(request)
-  const at = yield* mediaTexts(request, textOf(described, inline))
+  const texts = yield* mediaTexts(request, textOf(described, inline))
+  const at = (path: ReadonlyArray<PropertyKey>) => {
+    const text = texts(pointerOf(path))
+    return text === undefined ? undefined : new Medium(text)
+  }
   const fields = Object.entries(Object(scope.body)).map(([field, value]): [string, unknown] => [
     field,
     Array.isArray(value)
-      ? value.map((item: unknown, index) => at(pointerOf([field, index])) ?? item)
-      : (at(pointerOf([field])) ?? value)
+      ? value.map((item: unknown, index) => at([field, index]) ?? item)
+      : (at([field]) ?? value)
   ])
   return { ...scope, body: Object.fromEntries(fields) }
 })
@@ -97,23 +102,24 @@ const formOf = Effect.fnUntraced(function* (
   form: NonNullable<JobProtocol["submit"]["form"]>,
   request: SubmitRequest
 ) {
+  const texts = Object.entries(form).filter(([, template]) => fileAt(template) === undefined)
+  const values = new Map(
+    Object.entries(Object(yield* rendered(Object.fromEntries(texts), plainScope(request))))
+  )
   const fields: Array<readonly [string, string | FormFile]> = []
-  const scope = plainScope(request)
   for (const [name, template] of Object.entries(form)) {
     const path = fileAt(template)
-    if (path !== undefined) {
-      const medium = mediumAt(request, path)
-      if (medium === undefined) continue
-      const { bytes, mime } = medium
-      fields.push([
-        name,
-        { name: `file.${mime.split("/")[1] ?? "bin"}`, mime, bytes: yield* bytes }
-      ])
+    if (path === undefined) {
+      const value = values.get(name)
+      if (value === undefined || value === null) continue
+      fields.push([name, typeof value === "object" ? JSON.stringify(value) : String(value)])
       continue
     }
-    const value = yield* rendered(template, scope)
-    if (value === undefined || value === null) continue
-    fields.push([name, typeof value === "object" ? JSON.stringify(value) : String(value)])
+    const medium = mediumAt(request, path)
+    if (medium === undefined) continue
+    const { bytes, mime } = medium
+    const file = { name: `file.${mime.split("/")[1] ?? "bin"}`, mime, bytes: yield* bytes }
+    fields.push([name, file])
   }
   return { raw: yield* multipart(fields) }
 })

@@ -103,7 +103,7 @@ describe("CATALOG_FILE", () => {
         yield* startWith({ remove: ["nothing"] }).pipe(
           Effect.map((text) => text.replace(/one of .*, got/u, "one of …, got"))
         ),
-        `CATALOG_FILE FILE: #/remove/0: Expected one of …, got "nothing". ${remedy}`
+        `CATALOG_FILE FILE: #/remove/0: Expected one of …, got "nothing" (line 1). ${remedy}`
       )
       assert.match(
         yield* startWith({
@@ -111,7 +111,7 @@ describe("CATALOG_FILE", () => {
         }),
         /^CATALOG_FILE FILE: #\/change\/text-to-image-max\/price.*Correct the file/
       )
-      assert.match(yield* startWith("{"), /^CATALOG_FILE FILE: #: .*Correct the file/)
+      assert.match(yield* startWith("{"), /^CATALOG_FILE FILE: #: .*\(line 1\)\. Correct the file/)
       assert.match(
         yield* startWith({ add: [{ label: "image-edit", model: "image-edit" }] }),
         /Two models have the path \/vendors\/alibaba\/v1\/image-edit\/generation/

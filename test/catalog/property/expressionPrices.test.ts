@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
+import { decodeDescribed } from "../../../src/catalog/jobs/DescribedBody.ts"
 import { capturedBy, chargeHeld, quote } from "../../../src/catalog/Price.ts"
 import type { PriceRule } from "../../../src/catalog/Price.ts"
+import { shippedJobVendors } from "../../../src/catalog/ShippedVendors.ts"
 
 /** docs/vendors-as-files.md#prices */
 describe("a price by expression", () => {
@@ -32,6 +34,41 @@ describe("a price by expression", () => {
         assert.isTrue(charged >= 0n && charged <= held, `${charged} of ${held}`)
       })
     )
+  })
+
+  it("so it is for the shipped models, whatever their vendors report as their figures", () => {
+    const priced = [...shippedJobVendors.values()].flatMap(({ jobs, name }) => {
+      const figures = [...Object.keys(jobs!.usage ?? {}), ...Object.keys(jobs!.submit.handle ?? {})]
+      return jobs!.models.map(({ body: schema, model, price }) => {
+        const given = { prompt: "p", image: "https://example.com/a.png" }
+        const body = Object.fromEntries(
+          Object.entries(given).filter(([field]) => Object(schema["required"]).includes(field))
+        )
+        return {
+          body: Result.getOrThrow(decodeDescribed(schema, body)),
+          figures,
+          model,
+          name,
+          price
+        }
+      })
+    })
+    const figure = fc.oneof(
+      fc.integer({ min: -10, max: 1_000_000_000 }),
+      fc.double({ noNaN: true }),
+      fc.bigInt({ min: 0n, max: 10n ** 18n }).map(String),
+      fc.string()
+    )
+    for (const { body, figures, model, name, price } of priced) {
+      const held = Result.getOrThrow(quote({ price }, body))
+      const reported = fc.dictionary(fc.constantFrom("none", ...figures), figure)
+      fc.assert(
+        fc.property(reported, fc.integer({ min: 1, max: 10 }), (usage, results) => {
+          const captured = capturedBy(price, held, { body, usage, results }) ?? held
+          assert.isTrue(captured >= 0n && captured <= held, `${name}/${model}: ${captured}`)
+        })
+      )
+    }
   })
 
   it("the hold is exact: the decimal times the rate, rounded up once", () => {

@@ -21,7 +21,9 @@ const flux = { model: "fal/flux-dev" }
 const faultsOf = (aliases: ReadonlyArray<object>, more: object = {}) =>
   Effect.map(Effect.flip(read({ add, aliases, ...more })), (error) =>
     error._tag === "CatalogError"
-      ? error.errors.map(({ detail, pointer }) => `${pointer}: ${detail}`)
+      ? error.errors.map(
+          ({ detail, pointer }) => `${pointer}: ${detail.replace(/ \(line 1\)$/u, "")}`
+        )
       : []
   )
 

@@ -6,6 +6,9 @@ import { join } from "node:path"
 import { readFile } from "../../../src/catalog/CatalogSource.ts"
 import { decodeDescribed } from "../../../src/catalog/jobs/DescribedBody.ts"
 import type { BodySchema } from "../../../src/catalog/jobs/DescribedBody.ts"
+import { evaluate, Medium } from "../../../src/catalog/jobs/Expression.ts"
+import { render } from "../../../src/catalog/jobs/Template.ts"
+import type { Template } from "../../../src/catalog/jobs/Template.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedKinds } from "../../support/upstreams/describedKinds.ts"
 
@@ -137,7 +140,7 @@ describe("a hostile body", () => {
         const faults = yield* faultsIn(withBody(closed({ f: field })))
         assert.deepStrictEqual(
           faults.map(({ detail, pointer }) => [pointer, detail]),
-          [[`#/mediaModels/0/body/properties/f${place}`, words]]
+          [[`#/mediaModels/0/body/properties/f${place}`, `${words} (line 1)`]]
         )
       }
       const open = { type: "object", properties: { a: text }, additionalProperties: true }
@@ -237,6 +240,25 @@ describe("a hostile body", () => {
   })
 })
 
+describe("a body with very many values", () => {
+  it("is refused by a schema with many alternatives, instead of being checked against each", () => {
+    const alternatives = Array.from({ length: 64 }, (_, at) => ({
+      type: "object",
+      properties: { a: { const: at } }
+    }))
+    const body = closed({
+      f: { type: "array", items: { type: "array", items: { oneOf: alternatives } } }
+    })
+    const of = (count: number) =>
+      decodeDescribed(body, { f: [Array.from({ length: count }, () => ({ a: 1 }))] })
+    assert.isTrue(Result.isSuccess(of(1000)))
+    assert.deepStrictEqual(
+      of(20_000),
+      Result.fail([{ pointer: "#", detail: "Expected at most 3030 values" }])
+    )
+  })
+})
+
 describe("a hostile protocol", () => {
   it.effect("has each fault at its place", () =>
     Effect.gen(function* () {
@@ -248,6 +270,9 @@ describe("a hostile protocol", () => {
       yield* at("/failures/0/when", fail({ when: 'message.matches("(a+)+$")' }))
       yield* at("/failures/0/when", fail({ when: `${"(".repeat(900)}true${")".repeat(900)}` }))
       yield* at("/failures/0/when", fail({ when: `${"!".repeat(1900)}true` }))
+      // A search for a long text can take quadratic time
+      yield* at("/failures/0/when", fail({ when: "message.contains(code)" }))
+      yield* at("/failures/0/when", fail({ when: `message.contains("${"a".repeat(201)}")` }))
       yield* at("/poll/path", { poll: { path: "/v1/../x" } })
       yield* at("/poll/path", { poll: { path: "/v1/{other}" } })
       yield* at("/state/at", { state: { ...jobs!.state, at: "$..state" } })
@@ -258,6 +283,9 @@ describe("a hostile protocol", () => {
       yield* at("/submit/json/a/%24cel", { submit: { ...submit, json: { a: { $cel: "1 +" } } } })
       yield* at("/submit/json/a/%24", { submit: { ...submit, json: { a: { $: "body" } } } })
       yield* at("/submit/json/a", { submit: { ...submit, json: { a: { $: "$.body", b: 1 } } } })
+      const file = { $file: "$.body.image" }
+      const { json: _json, ...others } = submit
+      yield* at("/submit/form/b", { submit: { ...others, form: { a: file, b: file } } })
       yield* at("/callbacks/proof/secret/at", {
         callbacks: {
           parameter: "hook",
@@ -282,4 +310,85 @@ describe("a hostile protocol", () => {
       ])
     })
   )
+})
+
+describe("the work for a request", () => {
+  const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+  const isMade = (template: Template, body: object) =>
+    Result.isSuccess(render(template, { body, model: "m", task: "t" }))
+  const each = (levels: number): Template =>
+    levels === 0 ? 1 : { $each: "$.body.a[*]", $as: each(levels - 1) }
+
+  it("is bounded for lists of lists", () => {
+    assert.isTrue(isMade(each(2), { a: numbers(100) }))
+    assert.isFalse(isMade(each(4), { a: numbers(100) }))
+    assert.isFalse(isMade(each(8), { a: numbers(100) }))
+  })
+
+  it("is bounded for the expressions of a list, which all read the body", () => {
+    const template: Template = { $each: "$.body.a[*]", $as: { $cel: "item + 1" } }
+    assert.isTrue(isMade(template, { a: numbers(100), b: { c: numbers(1000) } }))
+    assert.isFalse(isMade(template, { a: numbers(100), b: { c: numbers(100_000) } }))
+  })
+
+  it("is bounded for an expression that joins lists or texts", () => {
+    const joined = (body: object) =>
+      Result.isSuccess(evaluate(`size(${Array(40).fill("body.a").join(" + ")})`, "value", { body }))
+    assert.isTrue(joined({ a: numbers(100) }))
+    assert.isFalse(joined({ a: numbers(10_000) }))
+    assert.isTrue(joined({ a: "x".repeat(100_000) }))
+    assert.isFalse(joined({ a: Array(100).fill("x".repeat(100_000)) }))
+  })
+
+  it("is bounded for copies of what the body has", () => {
+    const copies = (count: number): Template =>
+      Array.from({ length: count }, () => ({ $: "$.body.image" }))
+    const image = new Medium("x".repeat(10_000_000))
+    assert.isTrue(isMade(copies(4), { image }))
+    assert.isFalse(isMade(copies(5), { image }))
+    const computed: Template = Array.from({ length: 5 }, () => ({ $cel: "'a' + body.image" }))
+    assert.isFalse(isMade(computed, { image }))
+  })
+
+  it("is not done for a vendor's response with very many values, which then fulfils no condition", () => {
+    const scope = (count: number) => ({
+      status: 400,
+      code: "",
+      message: "",
+      response: numbers(count)
+    })
+    const found = (count: number) =>
+      evaluate("status == 400 && code == ''", "condition", scope(count))
+    assert.deepStrictEqual(found(1000), Result.succeed(true))
+    assert.isTrue(Result.isFailure(found(1_000_000)))
+    const deep: unknown = JSON.parse(nested(100_000, "[", "]"))
+    assert.isTrue(Result.isFailure(evaluate("status == 400", "condition", { response: deep })))
+  })
+})
+
+describe("a medium in an expression", () => {
+  const value = (text: string, image: unknown) =>
+    JSON.stringify(Result.getOrUndefined(evaluate(text, "value", { body: { image } })))
+
+  it("has a beginning and an end, and text may precede it", () => {
+    const image = new Medium("/9j/4AAQ==")
+    assert.strictEqual(value('has(body.image) && body.image.startsWith("/9j/")', image), "true")
+    assert.strictEqual(value('body.image.endsWith("==")', image), "true")
+    assert.strictEqual(
+      value('"data:image/jpeg;base64," + body.image', image),
+      '"data:image/jpeg;base64,/9j/4AAQ=="'
+    )
+  })
+
+  it("is not read as a whole, whether it is small or large", () => {
+    for (const image of [new Medium("abc"), "x".repeat(10_000_000)]) {
+      for (const text of [
+        "size(body.image)",
+        'body.image.contains("a")',
+        "body.image + body.image"
+      ]) {
+        assert.isUndefined(value(text, image), text)
+      }
+    }
+  })
 })

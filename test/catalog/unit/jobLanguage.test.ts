@@ -85,6 +85,8 @@ describe("an expression of a description", () => {
     for (const text of [
       "body.missing * 2",
       "body.n * 9223372036854775807",
+      "timesUp(body.n, 9223372036854775807)",
+      "divideUp(-9223372036854775807 - 1, -1)",
       "body.s * 2",
       "divideUp(1, body.zero)",
       "body.half * 2"

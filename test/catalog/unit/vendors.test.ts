@@ -173,6 +173,7 @@ describe("a vendor of a catalog file", () => {
     ["an unknown difference", { usage: { streams: "never" } }, "/usage/streams"],
     ["the name of a built-in provider", { name: "gemini" }, "/name"],
     ["the name of a built-in vendor", { name: "google" }, "/name"],
+    ["the name of the variable of the command", { name: "gateway" }, "/name"],
     ["a name that is no prefix of a variable", { name: "Acme_1" }, "/name"]
   ] as const) {
     it.effect(`with ${what} is a fault at its place`, () =>
