@@ -202,7 +202,8 @@ export interface Queues {
 
 export interface DeletedUser {
   readonly id: string
-  readonly deleted: true
+  /** Always true */
+  readonly deleted: boolean
   readonly deleted_at: string
   readonly erased_at: string | null
 }

@@ -65,7 +65,7 @@ describe.each(Object.entries(environments))("%s", (folder, programs) => {
       async (_, program) => {
         const env = {
           GATEWAY_URL: url,
-          GATEWAY_KEY: key,
+          GATEWAY_API_KEY: key,
           ANSWER: text,
           WORLD: world,
           ...(verifiers.has(program)

@@ -18,7 +18,7 @@ import litellm  # noqa: E402
 
 print(f"litellm {version('litellm')}")
 url = f"{os.environ['GATEWAY_URL']}/v1"
-key = os.environ["GATEWAY_KEY"]
+key = os.environ["GATEWAY_API_KEY"]
 text = os.environ["ANSWER"]
 asked = [{"role": "user", "content": "Where to?"}]
 to = {"api_key": key, "api_base": url, "num_retries": 0}
