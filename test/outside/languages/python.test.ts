@@ -12,6 +12,7 @@ const environments: Readonly<Record<string, Readonly<Record<string, string>>>> =
   python: {
     openai: "with_openai.py",
     anthropic: "with_anthropic.py",
+    cohere: "with_cohere.py",
     "google-genai": "with_google.py",
     "langchain-openai": "with_langchain.py",
     "pydantic-ai-slim": "with_pydantic_ai.py",

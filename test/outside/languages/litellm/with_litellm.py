@@ -40,6 +40,15 @@ assert claude.choices[0].message.content == text, claude
 made = litellm.embedding(model="openai/text-embedding-3-small", input=["a", "b"], **to)
 assert len(made.data) == 2, made
 
+# Reranking, in Jina's shape and in Cohere's
+ranked = {"query": "Which is the capital?", "documents": ["A recipe", "The capital is Paris"]}
+for model, base in [
+    ("jina_ai/jina-reranker-v3", f"{url}/rerank"),
+    ("cohere/rerank-v3.5", f"{os.environ['GATEWAY_URL']}/vendors/cohere"),
+]:
+    found = litellm.rerank(model=model, top_n=1, api_key=key, api_base=base, **ranked)
+    assert [it["index"] for it in found.results] == [1], found
+
 # An error is the sentence of the problem
 try:
     litellm.completion(model="openai/gpt-4o", messages=asked, api_key="sk-wrong", api_base=url)
