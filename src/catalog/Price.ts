@@ -10,6 +10,7 @@ import { videoShortSeconds } from "../domain/limits/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 import type { DescribedBody } from "./jobs/DescribedBody.ts"
 import { evaluate, Expression } from "./jobs/Expression.ts"
+import { toolTokenKinds, toolTokensName } from "./ToolUses.ts"
 import type { ToolUses } from "./ToolUses.ts"
 
 /** A price, never negative. */
@@ -75,11 +76,26 @@ const tokenRates = {
   imageOutput: Schema.optionalKey(Amount)
 }
 
-/** The price per use of a tool, per container that it ran in, or once per call that used it. */
+/**
+ * The price per use of a tool, per container that it ran in, or once per call that used it. With `tokens`, `amount` is
+ * the most that a use can cost: it is held, and charged only if the vendor reports no tokens of the tool.
+ */
 export const ToolPrice = Schema.Struct({
   per: Schema.Literals(["use", "container", "call"]),
-  amount: Amount
+  amount: Amount,
+  /** Credits per million tokens of the tool's own model. */
+  tokens: Schema.optionalKey(
+    Schema.Struct({
+      input: Amount,
+      cached_input: Amount,
+      image_input: Amount,
+      cached_image_input: Amount,
+      output: Amount
+    })
+  )
 })
+
+type ToolTokenRates = NonNullable<(typeof ToolPrice.Type)["tokens"]>
 
 const toolName = Schema.String.check(
   Schema.isPattern(/^[a-z][a-z_]{0,63}$/u, { expected: "the name of a tool, such as web_search" })
@@ -332,10 +348,21 @@ export const toolPriceOf = ({ tools = {} }: TokenPrice, name: string) => {
 const toolCost = (price: TokenPrice, uses: ToolUses | undefined): bigint => {
   if (uses === undefined) return 0n
   return Object.entries(uses).reduce((sum, [name, count]) => {
-    const { amount = zero, per } = toolPriceOf(price, name) ?? {}
+    const { amount = zero, per, tokens } = toolPriceOf(price, name) ?? {}
+    if (tokens !== undefined && Object.hasOwn(uses, toolTokensName(name, "output"))) {
+      return sum + toolTokensCost(name, tokens, uses)
+    }
     return sum + amount * BigInt(per === "call" ? Math.min(1, count) : count)
   }, 0n)
 }
+
+const toolTokensCost = (name: string, rates: ToolTokenRates, uses: ToolUses): bigint =>
+  roundedUp(
+    toolTokenKinds.reduce(
+      (sum, kind) => sum + forTokens(rates[kind], uses[toolTokensName(name, kind)] ?? 0),
+      0n
+    )
+  )
 
 /**
  * The part of a hold that is settled when `produced` of the `requested` results exist, rounded up to a micro-credit.

@@ -45,22 +45,47 @@ const batchShares: { readonly [vendor: string]: TokenPrice["batch"] } = {
 type Tools = NonNullable<TokenPrice["tools"]>
 
 /**
- * A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 dollars at Google since Gemini 3. An OpenAI
- * container with 1 GB costs 3 cents.
+ * GPT Image 2 to 2.6 cost 5 dollars per million text tokens, 8 per million image tokens (a quarter if cached) and 30
+ * per million output tokens. The largest picture has 23,719 output tokens, and 300 for partial pictures: 73 cents. The
+ * rest of the dollar that is held is for 33,000 image tokens of input.
+ */
+const imageGeneration: Tools[string] = {
+  per: "use",
+  amount: mills(1000n),
+  tokens: {
+    input: mills(5_000n),
+    cached_input: mills(1_250n),
+    image_input: mills(8_000n),
+    cached_image_input: mills(2_000n),
+    output: mills(30_000n)
+  }
+}
+
+/**
+ * A thousand searches cost 10 dollars at OpenAI and Anthropic, and 14 dollars at Google since Gemini 3, also in Google
+ * Maps. A thousand searches of OpenAI's files cost 2.50 dollars. An OpenAI container with 1 GB costs 3 cents.
  */
 const toolPrices: { readonly [vendor: string]: Tools } = {
   openai: {
     web_search: { per: "use", amount: mills(10n) },
+    file_search: { per: "use", amount: make(microPerCredit / 4n) },
+    image_generation: imageGeneration,
     code_interpreter: { per: "container", amount: mills(30n) }
   },
   anthropic: { web_search: { per: "use", amount: mills(10n) } },
-  google: { google_search: { per: "use", amount: mills(14n) } }
+  google: {
+    google_search: { per: "use", amount: mills(14n) },
+    google_maps: { per: "use", amount: mills(14n) }
+  }
 }
 
-/** Up to Gemini 2.5, a thousand prompts with searches cost 35 dollars. */
+/** Up to Gemini 2.5, a thousand prompts with searches cost 35 dollars, and 25 dollars with Google Maps. */
 const toolPricesOf = (vendor: string, model: string): Tools | undefined =>
   model.startsWith("gemini-2.")
-    ? { google_search: { per: "call", amount: mills(35n) } }
+    ? {
+        google_search: { per: "call", amount: mills(35n) },
+        google_maps: { per: "call", amount: mills(25n) }
+      }
     : toolPrices[vendor]
 
 const chat =

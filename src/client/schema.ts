@@ -202,7 +202,8 @@ export interface Queues {
 
 export interface DeletedUser {
   readonly id: string
-  readonly deleted: true
+  /** Always true */
+  readonly deleted: boolean
   readonly deleted_at: string
   readonly erased_at: string | null
 }
@@ -372,7 +373,7 @@ export interface TokenPrice {
   readonly image_output: string
   readonly batch: string | null
   readonly long: { readonly above: number; readonly input: string; readonly output: string; readonly cached_input: string; readonly cache_write: string; readonly cache_write_long: string; readonly reasoning: string; readonly audio_input: string; readonly image_output: string } | null
-  readonly tools: Readonly<Record<string, { readonly per: "use" | "container" | "call"; readonly amount: string }>>
+  readonly tools: Readonly<Record<string, { readonly per: "use" | "container" | "call"; readonly amount: string; readonly tokens?: { readonly input: string; readonly cached_input: string; readonly image_input: string; readonly cached_image_input: string; readonly output: string } }>>
 }
 
 export interface TokenModel {

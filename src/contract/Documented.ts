@@ -5,6 +5,8 @@ type Json = Record<string, unknown>
 interface Words {
   readonly summary: string
   readonly description?: string
+  /** Whether a vendor's own errors pass. The document removes this mark from the operation. */
+  readonly isRelayed?: boolean
   /** An example of the body. */
   readonly example?: unknown
   /** Descriptions and examples of responses, by status. */
@@ -24,7 +26,13 @@ const withExample = (content: unknown, example: unknown) => {
 }
 
 /** Adds to an endpoint's OpenAPI operation what its schemas do not contain: texts and examples. */
-export const documented = ({ description, example, responses = {}, summary }: Words) =>
+export const documented = ({
+  description,
+  example,
+  isRelayed = false,
+  responses = {},
+  summary
+}: Words) =>
   OpenApi.annotations({
     summary,
     ...(description === undefined ? {} : { description }),
@@ -37,6 +45,7 @@ export const documented = ({ description, example, responses = {}, summary }: Wo
       const body = asRecord(operation["requestBody"])
       return {
         ...operation,
+        ...(isRelayed ? { isRelayed } : {}),
         ...("requestBody" in operation
           ? { requestBody: { ...body, ...withExample(body["content"], example) } }
           : {}),

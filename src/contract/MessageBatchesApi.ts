@@ -59,7 +59,11 @@ const BatchId = Schema.String.check(Schema.isPattern(/^msgbatch_[0-9a-f]{32}$/u)
 const params = {
   message_batch_id: BatchId.annotate({ description: "The id that create returned" })
 }
-const query = { beta: Schema.optionalKey(Schema.Literal("true")) }
+const query = {
+  beta: Schema.optionalKey(
+    Schema.String.annotate({ description: "Sent by Anthropic's clients; has no effect" })
+  )
+}
 const reads = [401, 403, 404, 405, 429, 500, 503]
 const success = withHeaders(MessageBatch, ["X-Service-Cost"])
 const theBatch = { 200: { description: "The batch" } }

@@ -155,6 +155,7 @@ const endpointOf = (route: OpenRoute, path: string, name: string) => {
     documented({
       summary: `${method} ${route.path.replace(/^\/v\d\w*/u, "")} of ${vendor}`,
       description: `As ${vendor} has it: body, response and errors are the vendor's own. ${paid(route)}`,
+      isRelayed: true,
       example: isPost ? (knownOf(route)?.example ?? {}) : undefined,
       responses: { 200: { description: "The vendor's own response" } }
     })

@@ -35,7 +35,7 @@ const traced = (clock: Clock.Clock, provider: Provider, plan: CallPlan) =>
     const model = metered._tag === "Tokens" ? metered.model.model : (plan.model ?? "")
     const labels = {
       "gen_ai.operation.name": operation,
-      "gen_ai.provider.name": provider === "gemini" ? "gcp.gemini" : provider,
+      "gen_ai.provider.name": providerNames.get(provider) ?? provider,
       "gen_ai.request.model": model
     }
     const span = yield* Effect.makeSpan(`${operation} ${model}`.trim(), {
@@ -54,6 +54,15 @@ const traced = (clock: Clock.Clock, provider: Provider, plan: CallPlan) =>
       span.end(clock.currentTimeNanosUnsafe(), error === undefined ? Exit.void : Exit.fail(error))
     }
   })
+
+/** The names that the conventions prescribe, where they are not the gateway's. */
+const providerNames: ReadonlyMap<Provider, string> = new Map([
+  ["gemini", "gcp.gemini"],
+  ["azure-openai", "azure.ai.openai"],
+  ["mistral", "mistral_ai"],
+  ["moonshot", "moonshot_ai"],
+  ["xai", "x_ai"]
+])
 
 const operations: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": "chat",
@@ -95,6 +104,7 @@ const describe = (span: Tracer.Span, end: CallEnd): void => {
     "gen_ai.usage.cache_read.input_tokens": numberOf(usage?.["cachedInputTokens"]),
     "gen_ai.usage.cache_creation.input_tokens": numberOf(usage?.["cacheWriteTokens"]),
     "gen_ai.usage.reasoning.output_tokens": numberOf(usage?.["reasoningTokens"]),
+    "gen_ai.request.stream": firstTokenMillis === undefined ? undefined : true,
     "gen_ai.response.time_to_first_chunk":
       firstTokenMillis === undefined ? undefined : firstTokenMillis / 1000,
     "http.response.status_code": status ?? undefined,

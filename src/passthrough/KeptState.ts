@@ -56,6 +56,9 @@ const namesKept = (bytes: Buffer): boolean =>
 
 const stateOfResponse = (body: unknown): KeptState => {
   if (at(body, "prompt", "id") !== undefined) return { _tag: "Elsewhere", pointer: "#/prompt" }
+  const tools = at(body, "tools")
+  const store = Array.isArray(tools) ? tools.findIndex(readsStore) : -1
+  if (store >= 0) return { _tag: "Elsewhere", pointer: `#/tools/${store}` }
   const input = at(body, "input")
   const index = Array.isArray(input) ? input.findIndex(isKept) : -1
   if (index >= 0) return names(`#/input/${index}`)
@@ -63,6 +66,9 @@ const stateOfResponse = (body: unknown): KeptState => {
   const isEncrypted = Array.isArray(include) && include.includes("reasoning.encrypted_content")
   return at(body, "store") === false && !isEncrypted ? nothing : makes
 }
+
+/** Vector stores are created at the vendor. */
+const readsStore = (tool: unknown): boolean => at(tool, "type") === "file_search"
 
 /** Whether the item is read from data stored in the account, or needs a key of its organization. */
 const isKept = (item: unknown): boolean => {

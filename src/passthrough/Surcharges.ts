@@ -91,10 +91,34 @@ const toolFaults = (body: unknown, price: TokenPrice): ReadonlyArray<FieldFault>
       const detail = `The vendor charges for each use of ${name.slice(0, 64)}, which has no price here: leave it out of tools`
       return [{ pointer, detail }]
     }
-    return hasOrdinaryContainer(tool)
-      ? []
-      : [{ pointer: `${pointer}/container`, detail: ordinaryContainer }]
+    return unpricedSettingsOf(name, tool).map(([member, detail]) => ({
+      pointer: `${pointer}/${member}`,
+      detail
+    }))
   })
+
+type UnpricedSetting = readonly [member: string, detail: string]
+
+/** Settings of a tool that cost more than its price. */
+const unpricedSettingsOf = (name: string, tool: unknown): ReadonlyArray<UnpricedSetting> => {
+  const images = name === "image_generation" ? imageSettings : []
+  const settings = images.flatMap(
+    ([member, isPriced, expected]): ReadonlyArray<UnpricedSetting> => {
+      const value = at(tool, member) ?? undefined
+      return value === undefined || isPriced.test(String(value))
+        ? []
+        : [[member, `Expected ${expected}: any other has no price`]]
+    }
+  )
+  return hasOrdinaryContainer(tool) ? settings : [...settings, ["container", ordinaryContainer]]
+}
+
+/** The models that share one price, and what makes a picture of at most the tokens for which a call is held. */
+const imageSettings = [
+  ["model", /^gpt-image-2(?:[.-]|$)/u, "gpt-image-2 or newer"],
+  ["quality", /^(?:auto|low|medium|high)$/u, "auto, low, medium or high"],
+  ["output_format", /^(?:png|jpeg|webp)$/u, "png, jpeg or webp"]
+] as const
 
 const ordinaryContainer = 'Expected {"type": "auto"} with a memory of 1g: any other has no price'
 

@@ -74,6 +74,8 @@ const responseOf = (
   answer: Answer | undefined
 ): UpstreamResponse => {
   const parsed = parseRequest(request, answer)
+  const odd = lists.find((name) => isOdd(at(parsed.body, name)))
+  if (odd !== undefined) return badRequest(dialect, `'${odd}' must be a list of objects`)
   switch (dialect) {
     case "anthropic":
       return anthropic(request, parsed)
@@ -83,6 +85,16 @@ const responseOf = (
       return openAi(request, parsed)
   }
 }
+
+/** The lists of objects in requests. */
+const lists = ["messages", "contents", "requests"]
+
+const isOdd = (list: unknown): boolean =>
+  list !== undefined &&
+  !(
+    Array.isArray(list) &&
+    list.every((it) => typeof it === "object" && it !== null && !Array.isArray(it))
+  )
 
 /** Simulates a call that is not streamed, from its path and body. */
 export const simulateCall = (

@@ -45,6 +45,27 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     .map(([method, operation]) => ({ path, method, operation }))
 )
 
+describe("the errors of an operation", () => {
+  const statusesOf = (id: string) =>
+    Object.entries(
+      operations.find(({ operation }) => operation.operationId === id)?.operation.responses ?? {}
+    ).map(([status, { $ref }]) => $ref?.split("/").at(-1) ?? status)
+
+  it.each(["getPasskeyCreation", "getPasskeySignIn", "createPasskey", "changePassword"])(
+    "%s has 404, because a request may have no session",
+    (id) => assert.include(statusesOf(id), "Problem404")
+  )
+
+  it.each(["createChatCompletion", "createTranscription", "post_anthropic_v1_messages"])(
+    "%s may be the vendor's own",
+    (id) => assert.includeMembers(statusesOf(id), ["200", "Relayed400", "Relayed429"])
+  )
+
+  it("of the gateway's own are problems", () => {
+    assert.includeMembers(statusesOf("createImage"), ["Problem400", "Problem402"])
+  })
+})
+
 describe("schema/", () => {
   it.effect("openapi.json and events/*.json are the output of `npm run schema`", () =>
     Effect.map(schemaFiles, (files) => {
@@ -136,7 +157,11 @@ describe("openapi.json", () => {
       )
       for (const [status, response] of Object.entries(operation.responses)) {
         if (Number(status) >= 400) {
-          assert.strictEqual(response.$ref, `#/components/responses/Problem${status}`, name)
+          assert.match(
+            response.$ref ?? "",
+            new RegExp(`^#/components/responses/(?:Problem|Relayed)${status}$`, "u"),
+            name
+          )
         }
       }
       assert.containsAllKeys(operation.responses, isOpen ? ["500"] : ["401", "403", "500"], name)

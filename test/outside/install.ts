@@ -86,13 +86,13 @@ const buildGo = (cwd: string) => {
 const unreachable = /could not be resolved|could not transfer|unknown host|non-resolvable/iu
 
 /**
- * Programs of Java. Without a JDK, Maven or its repository they are left out, which is printed; a program that does
+ * Programs of Java and the client that openapi-generator makes for one of them. Without a JDK, Maven or its repository they are left out, which is printed; a program that does
  * not compile is a failure.
  */
 const buildJava = (cwd: string) => {
   const made = join(cwd, "node_modules", ".java")
   const sources = globSync("src/*.java", { cwd }).toSorted()
-  const files = [join(cwd, "pom.xml"), ...sources.map((name) => join(cwd, name))]
+  const files = [join(cwd, "pom.xml"), ...sources.map((name) => join(cwd, name)), document]
   once(files, join(made, ".installed"), () => {
     rmSync(made, { recursive: true, force: true })
     const words = ["--batch-mode", "--quiet", "compile"]

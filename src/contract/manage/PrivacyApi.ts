@@ -6,7 +6,7 @@ import { manageErrors as error } from "../ManageErrors.ts"
 
 export const DeletedUser = Schema.Struct({
   id: UserId,
-  deleted: Schema.Literal(true),
+  deleted: Schema.Boolean.annotate({ description: "Always true" }),
   deleted_at: Timestamp,
   /** When the personal data were erased everywhere; `null` while the erasure continues. */
   erased_at: Schema.NullOr(Timestamp)

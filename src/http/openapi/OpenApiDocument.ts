@@ -66,7 +66,7 @@ const complete = (compiled: unknown): Json => {
         }
       },
       headers: headerComponents(),
-      responses: problemResponses(),
+      responses: errorResponses(paths),
       schemas: mapped(schemas, (schema, name) => (open.has(name) ? opened(schema) : schema))
     }
   }
@@ -114,13 +114,27 @@ const shown = (operation: Json, method: string, path: string): Json => {
     const told = picked(asRecord(responses), (status) => status.endsWith("XX"))
     return { ...rest, parameters: asList(parameters).map(parameterOf), responses: told }
   }
-  const common = isManaged(path) ? managed(operation, method, path) : operation
+  const { isRelayed, ...declared } = operation
+  const common = isManaged(path) ? managed(declared, method, path) : declared
   return {
     ...common,
     parameters: asList(common["parameters"]).map(parameterOf),
-    responses: mapped(common["responses"], responseOf)
+    responses: mapped(common["responses"], (response, status) =>
+      responseOf(response, status, isRelayed === true ? "Relayed" : "Problem")
+    )
   }
 }
+
+/** Operations that are 404 without a session, or at an address without passkeys. */
+const operationsOfSessions = new Set([
+  "getSession",
+  "signOut",
+  "changePassword",
+  "signIn",
+  "getPasskeySignIn",
+  "getPasskeyCreation",
+  "createPasskey"
+])
 
 /** Operations without authentication. */
 const openOperations = new Set(["signIn", "getService"])
@@ -132,8 +146,7 @@ const managed = (operation: Json, method: string, path: string): Json => {
   const name = String(operation["operationId"]).split(".").at(-1) ?? ""
   const hasBody = operation["requestBody"] !== undefined
   const problems = [400, 401, 403, 405, 409, 429, 431, 500, 503].concat(
-    // 404 for an unknown id, or a request without a session
-    path.includes("{") || name === "getSession" || name === "signOut" ? 404 : [],
+    path.includes("{") || operationsOfSessions.has(name) ? 404 : [],
     hasBody ? [408, 413, 415] : [],
     // 422 for an idempotency key that was used with another request
     hasBody || method === "post" ? 422 : []
@@ -223,8 +236,8 @@ const headerNames = new Map(
   Object.keys(responseHeaders).map((name) => [name.toLowerCase(), name] as const)
 )
 
-const responseOf = (response: unknown, status: string): Json => {
-  if (Number(status) >= 400) return { $ref: `#/components/responses/Problem${status}` }
+const responseOf = (response: unknown, status: string, error: "Problem" | "Relayed"): Json => {
+  if (Number(status) >= 400) return { $ref: `#/components/responses/${error}${status}` }
   const { headers, ...it } = asRecord(response)
   const own = Object.keys(asRecord(headers)).map((name) => headerNames.get(name) ?? name)
   return {
@@ -280,6 +293,26 @@ const problemResponses = (): Json => {
         }
       ]
     })
+  )
+}
+
+/** The errors that operations refer to; where a vendor's own errors pass, a response may be one of them. */
+const errorResponses = (paths: Json): Json => {
+  const problems = problemResponses()
+  const relayed = Object.entries(problems).map(([name, problem]) => {
+    const { content, description, ...rest } = asRecord(problem)
+    return [
+      name.replace("Problem", "Relayed"),
+      {
+        ...rest,
+        description: `${String(description)}; or the vendor's own error`,
+        content: { ...asRecord(content), "application/json": { schema: {} } }
+      }
+    ] as const
+  })
+  const used = JSON.stringify(responsesIn(paths))
+  return picked({ ...problems, ...Object.fromEntries(relayed) }, (name) =>
+    used.includes(`#/components/responses/${name}"`)
   )
 }
 

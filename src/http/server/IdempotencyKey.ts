@@ -39,11 +39,19 @@ export const idempotencyKeyOf = (
   value: unknown
 ): Effect.Effect<Option.Option<IdempotencyKey>, Problem> => {
   if (key === undefined) return Effect.succeedNone
-  if (key.length === 0 || key.length > idempotencyKeyCharactersMax) {
-    const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
-    return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
+  return Effect.andThen(
+    refuseLongKey(key),
+    Effect.map(requestHashOf(target, value), (hash) => Option.some({ key, ...hash }))
+  )
+}
+
+/** Refuses an `Idempotency-Key` of another length, also where it has no effect. */
+export const refuseLongKey = (key: string | undefined): Effect.Effect<void, Problem> => {
+  if (key === undefined || (key.length > 0 && key.length <= idempotencyKeyCharactersMax)) {
+    return Effect.void
   }
-  return Effect.map(requestHashOf(target, value), (hash) => Option.some({ key, ...hash }))
+  const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
+  return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
 }
 
 /**

@@ -23,6 +23,7 @@ import { readJsonBody } from "../server/bodies/JsonBody.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
+import { refuseLongKey } from "../server/IdempotencyKey.ts"
 import { maxCostHeader } from "../server/MaxCost.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
@@ -132,6 +133,8 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
 })
 
 const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: ModelPath) {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  yield* refuseLongKey(headers["idempotency-key"])
   const { value } = yield* readJsonBody
   const { alias, amount, ending } = yield* router.quote(path, value)
   const quote = { amount: Credits.format(amount), currency: "credits" as const }

@@ -15,7 +15,7 @@ describe.each(isMade ? worlds() : [])("from Go at $name", ({ key, name, text, ur
     "%s",
     { timeout: 120_000 },
     (program) => {
-      const env = { GATEWAY_URL: url, GATEWAY_KEY: key, ANSWER: text, WORLD: name }
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ANSWER: text, WORLD: name }
       const { status, stderr, stdout } = spawnSync(join(made, program), { env, encoding: "utf8" })
       console.log(stdout)
       assert.strictEqual(status, 0, stderr)

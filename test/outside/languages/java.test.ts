@@ -11,11 +11,11 @@ const isMade = existsSync(join(made, ".installed"))
 if (!isMade) console.log("Skipped: Java's clients, which cannot be made here")
 
 describe.each(isMade ? worlds() : [])("from Java at $name", ({ key, name, text, url }) => {
-  it.each(["WithOpenai"])("%s", { timeout: 300_000 }, (program) => {
+  it.each(["WithOpenai", "WithGenerated"])("%s", { timeout: 300_000 }, (program) => {
     const env = {
       PATH: process.env["PATH"],
       GATEWAY_URL: url,
-      GATEWAY_KEY: key,
+      GATEWAY_API_KEY: key,
       ANSWER: text,
       WORLD: name
     }

@@ -12,6 +12,7 @@ const environments: Readonly<Record<string, Readonly<Record<string, string>>>> =
   python: {
     openai: "with_openai.py",
     anthropic: "with_anthropic.py",
+    cohere: "with_cohere.py",
     "google-genai": "with_google.py",
     "langchain-openai": "with_langchain.py",
     "pydantic-ai-slim": "with_pydantic_ai.py",
@@ -65,7 +66,7 @@ describe.each(Object.entries(environments))("%s", (folder, programs) => {
       async (_, program) => {
         const env = {
           GATEWAY_URL: url,
-          GATEWAY_KEY: key,
+          GATEWAY_API_KEY: key,
           ANSWER: text,
           WORLD: world,
           ...(verifiers.has(program)

@@ -22,7 +22,18 @@ beforeAll(async () => {
   })
   upstream = await mockOpenAi()
   gateway = await startGateway(
-    { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: upstream.origin },
+    {
+      OPENAI_API_KEY: "sk-vendor",
+      OPENAI_BASE_URL: upstream.origin,
+      GEMINI_API_KEY: "key-vendor",
+      GEMINI_BASE_URL: upstream.origin,
+      ...Object.fromEntries(
+        ["MISTRAL", "MOONSHOT", "XAI", "DEEPSEEK"].flatMap((vendor) => [
+          [`${vendor}_API_KEY`, "sk-vendor"],
+          [`${vendor}_BASE_URL`, `${upstream.origin}/v1`]
+        ])
+      )
+    },
     1000n,
     tracer
   )
@@ -51,10 +62,10 @@ const secret = "a prompt that nobody else may read"
 const chat = { model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: secret }] }
 
 /** The span of the newest call, when it has ended. */
-const spanOf = async (body: object) => {
-  await (await gateway.post("/v1/chat/completions", body)).text()
+const spanOf = async (body: object, path = "/v1/chat/completions") => {
+  await (await gateway.post(path, body)).text()
   await gateway.settled()
-  const span = spans.findLast(({ name }) => name === "chat gpt-4o")
+  const span = spans.findLast(({ attributes }) => attributes.has("gen_ai.operation.name"))
   assert(span !== undefined && span.status._tag === "Ended")
   return { span, exit: span.status.exit._tag }
 }
@@ -65,7 +76,9 @@ describe("the span of a call", () => {
     const [call] = await gateway.calls()
     const values = Object.fromEntries(span.attributes)
     assert.equal(exit, "Success")
+    assert.equal(span.name, "chat gpt-4o")
     assert.equal(span.kind, "client")
+    assert.isFalse(span.attributes.has("gen_ai.request.stream"))
     assert.equal(values["gen_ai.operation.name"], "chat")
     assert.equal(values["gen_ai.provider.name"], "openai")
     assert.equal(values["gen_ai.request.model"], "gpt-4o")
@@ -75,8 +88,26 @@ describe("the span of a call", () => {
 
   it("ends with its stream, and has the time to the first chunk", async () => {
     const { span } = await spanOf({ ...chat, stream: true })
+    assert.isTrue(span.attributes.get("gen_ai.request.stream"))
     assert.isNumber(span.attributes.get("gen_ai.response.time_to_first_chunk"))
     assert.isNumber(span.attributes.get("gen_ai.usage.output_tokens"))
+  })
+
+  it.each([
+    ["mistral/mistral-large-latest", "mistral_ai"],
+    ["moonshot/kimi-k2.6", "moonshot_ai"],
+    ["xai/grok-4.3", "x_ai"],
+    ["deepseek/deepseek-chat", "deepseek"]
+  ])("%s is a model of %s", async (model, provider) => {
+    const { span } = await spanOf({ ...chat, model })
+    assert.equal(span.attributes.get("gen_ai.provider.name"), provider)
+  })
+
+  it("Google's models are those of gcp.gemini", async () => {
+    const path = "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent"
+    const { span } = await spanOf({ contents: [] }, path)
+    assert.equal(span.attributes.get("gen_ai.provider.name"), "gcp.gemini")
+    assert.equal(span.attributes.get("gen_ai.operation.name"), "generate_content")
   })
 
   it("a refusal of the vendor is its error", async () => {

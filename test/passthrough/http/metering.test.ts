@@ -130,7 +130,7 @@ describe("metering", () => {
           tools: [
             { type: "function", name: "f" },
             { type: "web_search_preview" },
-            { type: "file_search" }
+            { type: "shell" }
           ]
         },
         ["#/service_tier", "#/tools/1", "#/tools/2"]
@@ -142,7 +142,7 @@ describe("metering", () => {
       ],
       [
         "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
-        { contents: [], tools: [{ functionDeclarations: [] }, { googleMaps: {} }] },
+        { contents: [], tools: [{ functionDeclarations: [] }, { retrieval: {} }] },
         ["#/tools/1"]
       ]
     ]

@@ -61,6 +61,12 @@ const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
     { _tag: "Nothing" }
   ],
   [
+    "a vector store",
+    responses,
+    { input: "Hi", tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }], store: false },
+    { _tag: "Elsewhere", pointer: "#/tools/0" }
+  ],
+  [
     "a prompt of the dashboard",
     responses,
     { input: "Hi", prompt: { id: "pmpt_1" } },

@@ -389,6 +389,16 @@ describe("every route in the sandbox", () => {
     })
   })
 
+  it.each([
+    ["/vendors/openai/v1/chat/completions", { model: "gpt-4o", messages: [1] }],
+    ["/vendors/anthropic/v1/messages", { ...message, messages: "Hi" }],
+    ["/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", { contents: [[]] }]
+  ])("refuses messages at %s that are no objects", async (path, body) => {
+    const answer = await gateway.post(path, body)
+    assert.equal(answer.status, 400)
+    assert.match(await answer.text(), /'(?:messages|contents)' must be a list of objects/u)
+  })
+
   it("never sees what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`

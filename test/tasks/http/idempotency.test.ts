@@ -158,9 +158,11 @@ describe("Idempotency-Key", () => {
           202
         )
         for (const key of ["", "x".repeat(256)]) {
-          const refused = yield* user.call("POST", path, body, keyed(key))
-          assert.strictEqual(refused.json.code, 2001)
-          assert.strictEqual(refused.json.errors[0].pointer, "#/headers/idempotency-key")
+          for (const url of [path, `${path}?dry_run=true`]) {
+            const refused = yield* user.call("POST", url, body, keyed(key))
+            assert.strictEqual(refused.json.code, 2001, url)
+            assert.strictEqual(refused.json.errors[0].pointer, "#/headers/idempotency-key")
+          }
         }
       })
     )

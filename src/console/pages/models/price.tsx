@@ -28,6 +28,18 @@ const tokenRates = [
 const ratesOfTokens = (price: Readonly<Record<(typeof tokenRates)[number], string>>) =>
   tokenRates.map((it) => ({ name: words.rates[it], amount: price[it], unit: words.perMillion }))
 
+type ToolPrice = Schemas["TokenPrice"]["tools"][string]
+
+/** With rates for its tokens, the amount is only what a use holds. */
+const ratesOfTool = (name: string, { amount, per, tokens }: ToolPrice): ReadonlyArray<Rate> =>
+  tokens === undefined
+    ? [{ name: words.tool(name, per), amount }]
+    : Object.entries(tokens).map(([kind, rate]) => ({
+        name: words.toolTokens(name, kind),
+        amount: rate,
+        unit: words.perMillion
+      }))
+
 /** All rates of a model, the ordinary ones first. */
 export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
   if (price.per === "million_tokens") {
@@ -41,10 +53,7 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
             amount,
             unit
           }))),
-      ...Object.entries(price.tools).map(([name, { amount, per }]) => ({
-        name: words.tool(name, per),
-        amount
-      }))
+      ...Object.entries(price.tools).flatMap(([name, tool]) => ratesOfTool(name, tool))
     ]
   }
   // Its amount depends on the request; the playground shows it

@@ -39,6 +39,7 @@ export const modelTexts = {
     image_output: "Image output"
   },
   tool: (name: string, per: "use" | "container" | "call") => `Tool ${name}, per ${per}`,
+  toolTokens: (name: string, kind: string) => `Tool ${name}, ${kind.replaceAll("_", " ")}`,
   longRate: (name: string, above: number) =>
     `${name}, prompts above ${above.toLocaleString("en")} tokens`,
   availability: "Availability",

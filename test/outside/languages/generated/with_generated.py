@@ -11,7 +11,7 @@ from importlib.metadata import version
 
 print(f"openapi-python-client {version('openapi-python-client')}")
 url = os.environ["GATEWAY_URL"]
-key = os.environ["GATEWAY_KEY"]
+key = os.environ["GATEWAY_API_KEY"]
 is_sandbox = os.environ["WORLD"] == "the sandbox"
 
 with tempfile.TemporaryDirectory() as folder:

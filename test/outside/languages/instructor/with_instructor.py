@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 print(f"instructor {version('instructor')}")
 url = f"{os.environ['GATEWAY_URL']}/v1"
-key = os.environ["GATEWAY_KEY"]
+key = os.environ["GATEWAY_API_KEY"]
 asked = [{"role": "user", "content": "Where to?"}]
 
 

@@ -18,7 +18,7 @@ import litellm  # noqa: E402
 
 print(f"litellm {version('litellm')}")
 url = f"{os.environ['GATEWAY_URL']}/v1"
-key = os.environ["GATEWAY_KEY"]
+key = os.environ["GATEWAY_API_KEY"]
 text = os.environ["ANSWER"]
 asked = [{"role": "user", "content": "Where to?"}]
 to = {"api_key": key, "api_base": url, "num_retries": 0}
@@ -39,6 +39,15 @@ claude = litellm.completion(
 assert claude.choices[0].message.content == text, claude
 made = litellm.embedding(model="openai/text-embedding-3-small", input=["a", "b"], **to)
 assert len(made.data) == 2, made
+
+# Reranking, in Jina's shape and in Cohere's
+ranked = {"query": "Which is the capital?", "documents": ["A recipe", "The capital is Paris"]}
+for model, base in [
+    ("jina_ai/jina-reranker-v3", f"{url}/rerank"),
+    ("cohere/rerank-v3.5", f"{os.environ['GATEWAY_URL']}/vendors/cohere"),
+]:
+    found = litellm.rerank(model=model, top_n=1, api_key=key, api_base=base, **ranked)
+    assert [it["index"] for it in found.results] == [1], found
 
 # An error is the sentence of the problem
 try:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pydantic import BaseModel
 
 url = os.environ["GATEWAY_URL"]
-key = os.environ["GATEWAY_KEY"]
+key = os.environ["GATEWAY_API_KEY"]
 text = os.environ["ANSWER"]
 is_sandbox = os.environ["WORLD"] == "the sandbox"
 

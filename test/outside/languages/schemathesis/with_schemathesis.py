@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as folder:
     with open(path, "w") as file:
         json.dump(document, file)
     tool = os.path.join(os.path.dirname(sys.executable), "schemathesis")
-    words = ["run", path, "--url", url, "-H", f"Authorization: Bearer {os.environ['GATEWAY_KEY']}"]
+    words = ["run", path, "--url", url, "-H", f"Authorization: Bearer {os.environ['GATEWAY_API_KEY']}"]
     # Examples of the document and the edges of each schema. Streams have no end; other vendors have the same routes
     words += ["--phases", "examples,coverage", "--max-examples", "3", "--request-timeout", "20"]
     words += ["--exclude-path-regex", "/(events|stream|mcp)|/vendors/(?!openai|alibaba)"]

@@ -37,7 +37,7 @@ func main() {
 	ctx := context.Background()
 	text := os.Getenv("ANSWER")
 	url := os.Getenv("GATEWAY_URL")
-	client := anthropic.NewClient(option.WithAPIKey(os.Getenv("GATEWAY_KEY")), option.WithBaseURL(url))
+	client := anthropic.NewClient(option.WithAPIKey(os.Getenv("GATEWAY_API_KEY")), option.WithBaseURL(url))
 	params := anthropic.MessageNewParams{
 		Model:     "claude-sonnet-5",
 		MaxTokens: 600,

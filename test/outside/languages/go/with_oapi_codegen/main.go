@@ -43,7 +43,7 @@ func main() {
 		}
 	}
 	ctx := context.Background()
-	client := clientOf(os.Getenv("GATEWAY_KEY"))
+	client := clientOf(os.Getenv("GATEWAY_API_KEY"))
 
 	// A wallet, and the problem that a stranger gets
 	wallet := must(client.GetWalletWithResponse(ctx, &made.GetWalletParams{}))

@@ -20,7 +20,7 @@ import (
 
 var (
 	url  = os.Getenv("GATEWAY_URL")
-	key  = os.Getenv("GATEWAY_KEY")
+	key  = os.Getenv("GATEWAY_API_KEY")
 	text = os.Getenv("ANSWER")
 	ctx  = context.Background()
 )

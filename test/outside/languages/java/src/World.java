@@ -3,7 +3,7 @@ import java.util.concurrent.Callable;
 /** What every program here needs: the gateway, its key, and the text of every answer. */
 final class World {
     static final String url = System.getenv("GATEWAY_URL");
-    static final String key = System.getenv("GATEWAY_KEY");
+    static final String key = System.getenv("GATEWAY_API_KEY");
     static final String text = System.getenv("ANSWER");
     static final boolean isSandbox = "the sandbox".equals(System.getenv("WORLD"));
 
