@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Field, SelectField, TextField } from "../../components/form/Field.tsx"
 import { Fold } from "../../components/form/Fold.tsx"
@@ -42,7 +42,7 @@ export default function BillsPage() {
         bill: await chosen.text(),
         ...(Object.keys(columns).length === 0 ? {} : { columns })
       }
-      setOutcome({ report: await dataOf(api.POST("/manage/v1/reconciliations", { body })) })
+      setOutcome({ report: await api.POST("/manage/v1/reconciliations", { body }) })
     } catch (cause) {
       setOutcome({ cause })
     }

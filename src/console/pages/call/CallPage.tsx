@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
@@ -20,9 +20,7 @@ const words = callTexts
 
 /** `/calls/:id`: the receipt of one call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
-  const call = useResource(id, () =>
-    dataOf(api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
-  )
+  const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
   const title = call.data === undefined ? texts.pages.call : callName(call.data)
   return (
     <>

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { BarChart } from "../../components/chart/BarChart.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
@@ -22,11 +22,9 @@ export const Charges = () => {
   const from = `${today.slice(0, 8)}01`
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
   const usage = useResource(`charges ${today}`, () =>
-    dataOf(
-      api.GET("/manage/v1/usage", {
-        params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
-      })
-    )
+    api.GET("/manage/v1/usage", {
+      params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
+    })
   )
   return (
     <Loaded of={usage}>

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -19,8 +19,8 @@ const words = operatorTexts.overview
 
 /** The service as it stands: what waits, what must hold, which account needs somebody. */
 export const OperatorHome = () => {
-  const queues = useResource("queues", () => dataOf(api.GET("/manage/v1/queues", {})))
-  const accounts = useResource("accounts", () => dataOf(api.GET("/manage/v1/accounts", {})))
+  const queues = useResource("queues", () => api.GET("/manage/v1/queues", {}))
+  const accounts = useResource("accounts", () => api.GET("/manage/v1/accounts", {}))
   usePoll(() => {
     queues.reload()
     accounts.reload()

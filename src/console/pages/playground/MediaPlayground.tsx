@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { api, dataOf, send } from "../../api/client.ts"
+import { api, send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
 import { ApiFailure, Offline } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -70,7 +70,7 @@ const useBody = (
   const [body, setBody] = useDraft<Body>(name, {}, withoutMedia)
   useEffect(() => {
     if (task === undefined || !isNew) return
-    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } })).then(
+    api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } }).then(
       ({ body: sent }) => isObject(sent) && setBody(withoutMedia(sent)),
       () => undefined
     )

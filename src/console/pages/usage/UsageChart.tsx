@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, readAll } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -41,9 +41,7 @@ export const UsageChart = ({ keyName, search, user }: Props) => {
   const query = chartQuery(search)
   const usage = useResource(JSON.stringify([user, query]), () =>
     readAll((cursor) =>
-      dataOf(
-        api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
-      )
+      api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
     )
   )
   return (

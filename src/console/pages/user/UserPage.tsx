@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
@@ -26,9 +26,9 @@ const latest = 10
 /** `/users/:id`: one user as the operator sees it. */
 export default function UserPage({ params: { id = "" } }: PageProps) {
   const params = { path: { id } }
-  const user = useResource(id, () => dataOf(api.GET("/manage/v1/users/{id}", { params })))
+  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params }))
   const wallet = useResource(`wallet ${id}`, () =>
-    dataOf(api.GET("/manage/v1/users/{id}/wallet", { params }))
+    api.GET("/manage/v1/users/{id}/wallet", { params })
   )
   return (
     <>
@@ -118,7 +118,7 @@ const Details = ({ user }: { readonly user: User }) => (
 /** What was done to the user and looked at, this page's own looks too. */
 const Latest = ({ user }: { readonly user: string }) => {
   const entries = useResource(`audit ${user}`, () =>
-    dataOf(api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } }))
+    api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } })
   )
   return (
     <Loaded of={entries}>

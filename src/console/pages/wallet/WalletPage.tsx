@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -50,16 +50,14 @@ export default function WalletPage() {
   const kind = kinds.find((it) => it === chosen)
   const search = { ...filterValues(names), ...(kind === undefined ? {} : { kind }) }
   const key = JSON.stringify([user, search])
-  const balance = useResource(user, () => dataOf(api.GET("/manage/v1/wallet", {})))
+  const balance = useResource(user, () => api.GET("/manage/v1/wallet", {}))
   const entries = usePages<Schemas["WalletEntry"]>(
     "ledger",
     key,
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/wallet/entries", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/wallet/entries", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ seq }) => String(seq)
   )
   const isBought = (service.value?.top_up_url ?? null) !== null
