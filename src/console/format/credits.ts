@@ -30,6 +30,10 @@ export const showCredits = (text: string): string => {
   return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/gu, ",")}.${fraction}`
 }
 
+/** What a call was charged; the API rounds it down, and most calls cost less than is shown. */
+export const showCharge = (text: string): string =>
+  parseCredits(text) === 0n ? "< 0.01" : showCredits(text)
+
 export const sumCredits = (texts: ReadonlyArray<string>): string =>
   textOfCredits(texts.reduce((sum, it) => sum + parseCredits(it), 0n))
 

@@ -130,6 +130,7 @@ const ledgerLeads = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Wallet")
   const charge = page.getByRole("row").filter({ hasText: "Charge" }).filter({ hasText: "−7.50" })
+  await charge.first().getByRole("link", { name: "A lighthouse at night" }).waitFor()
   await charge.first().getByRole("button").click()
   await page.getByText(/^Hold 7\.50/u).waitFor()
   await charge.first().getByRole("link").click()
@@ -284,6 +285,46 @@ const loadsWhatIsSeen = async (it: ConsolePage, kind: "images" | "videos") => {
   await others
 }
 
+/** While a page loads, its figures and chart have their places, and what is chosen stays. */
+const shapesStay = async (it: ConsolePage, to: string, waits: string) => {
+  const { context, page } = it
+  let answer = () => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await context.route(waits, async (route) => {
+    await answered
+    await route.continue()
+  })
+  await it.open(to)
+  const bones = page.locator(".loading .tile").first()
+  await bones.waitFor()
+  await page.locator(".loading > .chart").waitFor()
+  if (to === "/usage") await page.getByRole("group", { name: "Group by" }).waitFor()
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  const before = await bones.boundingBox()
+  answer()
+  const figure = page.locator("dl .tile").first()
+  await figure.waitFor()
+  const after = await figure.boundingBox()
+  assert.strictEqual(after?.y, before?.y)
+  assert.closeTo(after?.height ?? 0, before?.height ?? 0, 2)
+  await context.unroute(waits)
+}
+
+/** A page leads to what the documents say about it. */
+const documentsAreNear = async (it: ConsolePage) => {
+  const { context, page } = it
+  await it.open("/wallet")
+  await opened(it, "Wallet")
+  const opens = context.waitForEvent("page")
+  await page.getByRole("main").getByRole("link", { name: "Documentation" }).click()
+  const docs = await opens
+  await docs.getByRole("heading", { name: "Get wallet", exact: true }).first().waitFor()
+  await until(() => docs.evaluate<boolean>("scrollY > innerHeight"))
+  await docs.close()
+}
+
 describe("the console no longer", () => {
   layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     const post = (url: string, key: string, to: string, body: unknown) =>
@@ -351,6 +392,23 @@ describe("the console no longer", () => {
             yield* Effect.promise(() => loadsWhatIsSeen(screen, kind))
             assert.deepStrictEqual(screen.faults, [])
           }
+        }),
+      180_000
+    )
+
+    it.effect(
+      "moves its parts when they are loaded, or keeps its documents far away",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage()
+          yield* signInOnPage(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            await shapesStay(screen, "", "**/manage/v1/wallet")
+            await shapesStay(screen, "/usage", "**/manage/v1/usage?*")
+            await documentsAreNear(screen)
+          })
+          assert.deepStrictEqual(screen.faults, [])
         }),
       180_000
     )

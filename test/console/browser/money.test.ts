@@ -208,6 +208,8 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
   await call.waitFor()
   await page.getByRole("cell", { name: "Charged" }).waitFor()
+  // Less than the API's two decimals show
+  await page.getByRole("cell", { name: "< 0.01", exact: true }).waitFor()
   await looks(it)
   await call.click()
   await opened(it, "openai/gpt-5-mini")

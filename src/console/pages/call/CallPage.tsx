@@ -6,6 +6,7 @@ import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Ago, Credits, None, Time } from "../../components/Values.tsx"
+import { showCharge } from "../../format/credits.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
@@ -112,7 +113,11 @@ const Money = ({ call }: { readonly call: Call }) => (
         <Credits amount={call.held} />
       </Pair>
       <Pair name={taskTexts.captured}>
-        <Credits amount={call.cost} />
+        {call.outcome === "settled" ? (
+          <span class="number">{showCharge(call.cost)}</span>
+        ) : (
+          <Credits amount={call.cost} />
+        )}
       </Pair>
       {tokenNames.map((name) => {
         const count = countIn(call.usage, name)

@@ -2,7 +2,7 @@ import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { BarChart } from "../../components/chart/BarChart.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, showCredits, sumCredits } from "../../format/credits.ts"
 import { dayAfter, dayOf, daysBetween, showDay } from "../../format/days.ts"
@@ -27,7 +27,7 @@ export const Charges = () => {
     })
   )
   return (
-    <Loaded of={usage}>
+    <Loaded of={usage} bones={<LoadingRows tiles={3} hasChart hasRows={false} />}>
       {({ data }) => {
         const charged = new Map(data.map(({ amount, day }) => [day, amount]))
         const amounts = days.map((day) => charged.get(day) ?? "0.00")

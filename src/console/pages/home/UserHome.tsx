@@ -9,7 +9,7 @@ import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { TaskGallery } from "../../components/list/TaskGallery.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, showCredits } from "../../format/credits.ts"
 import { showDay } from "../../format/days.ts"
@@ -53,7 +53,9 @@ export const UserHome = () => {
           {words.newImage}
         </Link>
       </PageHeader>
-      <Loaded of={home}>{(it) => <HomeView home={it} />}</Loaded>
+      <Loaded of={home} bones={<LoadingRows tiles={5} hasChart />}>
+        {(it) => <HomeView home={it} />}
+      </Loaded>
     </>
   )
 }

@@ -20,6 +20,7 @@ import { filterTexts } from "../../texts/en/filters.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
 import { rowsOf } from "./ledger.ts"
 import { ledgerColumns } from "./ledgerColumns.tsx"
+import { useWork } from "./useWork.ts"
 import { WalletActions } from "./WalletActions.tsx"
 
 const words = walletTexts
@@ -60,6 +61,7 @@ export default function WalletPage() {
       }),
     ({ seq }) => String(seq)
   )
+  const work = useWork(entries.rows.find((it) => it.task_id !== null)?.task_id ?? undefined)
   const isBought = (service.value?.top_up_url ?? null) !== null
   const about = isBought ? words.about : `${words.about} ${words.askOperator}`
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
@@ -99,7 +101,7 @@ export default function WalletPage() {
       )}
       <PagedTable
         caption={words.caption}
-        columns={ledgerColumns({ open, onToggle: toggle })}
+        columns={ledgerColumns({ open, work, onToggle: toggle })}
         pages={{ ...entries, rows: rowsOf(entries.rows), update: () => false }}
         idOf={({ id }) => id}
         empty={
