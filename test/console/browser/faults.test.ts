@@ -314,15 +314,15 @@ const shapesStay = async (it: ConsolePage, to: string, waits: string) => {
 
 /** A page leads to what the documents say about it. */
 const documentsAreNear = async (it: ConsolePage) => {
-  const { context, page } = it
-  await it.open("/wallet")
-  await opened(it, "Wallet")
-  const opens = context.waitForEvent("page")
-  await page.getByRole("main").getByRole("link", { name: "Documentation" }).click()
-  const docs = await opens
-  await docs.getByRole("heading", { name: "Get wallet", exact: true }).first().waitFor()
-  await until(() => docs.evaluate<boolean>("scrollY > innerHeight"))
-  await docs.close()
+  for (const [to, title, section] of [
+    ["/wallet", "Wallet", "wallet"],
+    ["/webhooks/deliveries", "Deliveries", "webhook-deliveries"]
+  ] as const) {
+    await it.open(to)
+    await opened(it, title)
+    const link = it.page.getByRole("main").getByRole("link", { name: "Documentation" })
+    assert.match((await link.getAttribute("href")) ?? "", new RegExp(`/docs#tag/${section}$`, "u"))
+  }
 }
 
 describe("the console no longer", () => {

@@ -47,8 +47,8 @@ const billColumns = ({
           onClick={() => onShow(bill)}
         >
           {nameOf(bill.report)}
-        </button>{" "}
-        <span class="faint">{bill.file}</span>
+        </button>
+        <div class="second">{bill.file}</div>
       </>
     )
   },
