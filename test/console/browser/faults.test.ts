@@ -38,6 +38,25 @@ const runIsInSight = async (it: ConsolePage) => {
   assert.match(page.url(), /&task=[0-9a-f-]{36}$/u)
 }
 
+/** What is wrong with a field is said above the bar with Run, wherever the page was. */
+const errorsAreInSight = async (it: ConsolePage) => {
+  const { page } = it
+  await it.open(playground)
+  await page.getByLabel("Prompt (required)").fill("A lighthouse")
+  await page.getByText("Advanced").click()
+  await page.getByLabel("Seed", { exact: true }).fill("-5")
+  const error = page.locator(".field-error")
+  await error.waitFor()
+  await page.evaluate("scrollTo(0, 0)")
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  const bar = page.locator(".run-bar")
+  await bar.getByText("Correct the marked fields to see the price.").waitFor()
+  await until(async () => {
+    const [said, below] = [await error.boundingBox(), await bar.boundingBox()]
+    return said !== null && below !== null && said.y > 0 && said.y + said.height <= below.y
+  })
+}
+
 /** A reload keeps the prompt and the run; a link restores them in another tab. */
 const reloadKeeps = async (it: ConsolePage) => {
   const { context, page } = it
@@ -342,6 +361,7 @@ describe("the console no longer", () => {
           const screen = yield* consolePage({ width: 1440, height: 900 })
           yield* signInOnPage(screen, adminToken, userId)
           yield* Effect.promise(async () => {
+            await errorsAreInSight(screen)
             await runIsInSight(screen)
             const taskId = new URL(screen.page.url()).searchParams.get("task") ?? ""
             await reloadKeeps(screen)
