@@ -55,6 +55,9 @@ const errorsAreInSight = async (it: ConsolePage) => {
     const [said, below] = [await error.boundingBox(), await bar.boundingBox()]
     return said !== null && below !== null && said.y > 0 && said.y + said.height <= below.y
   })
+  // What is typed stays for the next visit
+  await page.getByLabel("Seed", { exact: true }).fill("")
+  await error.waitFor({ state: "detached" })
 }
 
 /** A reload keeps the prompt and the run; a link restores them in another tab. */

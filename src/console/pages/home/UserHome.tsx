@@ -11,7 +11,7 @@ import { TaskGallery } from "../../components/list/TaskGallery.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
-import { parseCredits, showCredits } from "../../format/credits.ts"
+import { isLow, parseCredits, showCredits } from "../../format/credits.ts"
 import { showDay } from "../../format/days.ts"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
@@ -132,7 +132,7 @@ const Figures = ({ home }: HomeProps) => {
       <Tile
         name={words.balance}
         to="/wallet"
-        isBad={balance.state === "ALERTED"}
+        isBad={isLow(balance)}
         note={
           runway === undefined
             ? words.held(showCredits(balance.held_balance))

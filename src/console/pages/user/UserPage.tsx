@@ -8,6 +8,7 @@ import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Credits, Time } from "../../components/Values.tsx"
+import { isLow } from "../../format/credits.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -72,7 +73,7 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
 
 const Money = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => (
   <Tiles>
-    <Tile name={walletTexts.available} isBad={wallet.state === "ALERTED"}>
+    <Tile name={walletTexts.available} isBad={isLow(wallet)}>
       <Credits amount={wallet.available_balance} />
     </Tile>
     <Tile name={walletTexts.settled}>

@@ -15,6 +15,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { BuyLink } from "../../components/shell/BuyLink.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
+import { isLow } from "../../format/credits.ts"
 import { viewedUser } from "../../router/location.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
@@ -115,10 +116,10 @@ export default function WalletPage() {
 }
 
 const Balance = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => {
-  const isLow = wallet.state === "ALERTED"
+  const isBelow = isLow(wallet)
   return (
     <Tiles>
-      <Tile name={words.available} note={words.availableHelp} isBad={isLow}>
+      <Tile name={words.available} note={words.availableHelp} isBad={isBelow}>
         <Credits amount={wallet.available_balance} />
       </Tile>
       <Tile name={words.settled} note={words.settledHelp}>
@@ -127,7 +128,7 @@ const Balance = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => {
       <Tile name={words.held} note={words.heldHelp}>
         <Credits amount={wallet.held_balance} />
       </Tile>
-      <Tile name={words.threshold} note={isLow ? words.alerted : words.normal} isBad={isLow}>
+      <Tile name={words.threshold} note={isBelow ? words.alerted : words.normal} isBad={isBelow}>
         <Credits amount={wallet.trigger_threshold} />
       </Tile>
     </Tiles>
