@@ -20,6 +20,8 @@ export interface Route {
   /** Where the navigation has it; none: it is opened from another page. */
   readonly group?: Group
   readonly icon?: IconName
+  /** The section of the API's documents that describes what it shows. */
+  readonly docs?: string
   /** The page, a chunk of its own. */
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }
@@ -40,12 +42,14 @@ export const routes: ReadonlyArray<Route> = [
     role: "operator",
     group: "operate",
     icon: "user",
+    docs: "users",
     load: () => import("./pages/users/UsersPage.tsx")
   },
   {
     path: "/users/:id",
     title: texts.pages.user,
     role: "operator",
+    docs: "users",
     load: () => import("./pages/user/UserPage.tsx")
   },
   {
@@ -54,6 +58,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "operator",
     group: "operate",
     icon: "server",
+    docs: "vendor-accounts",
     load: () => import("./pages/accounts/AccountsPage.tsx")
   },
   {
@@ -62,6 +67,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "operator",
     group: "operate",
     icon: "tag",
+    docs: "catalog",
     load: () => import("./pages/catalog/CatalogPage.tsx")
   },
   {
@@ -70,6 +76,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "operator",
     group: "operate",
     icon: "page",
+    docs: "reconciliations",
     load: () => import("./pages/bills/BillsPage.tsx")
   },
   {
@@ -78,6 +85,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     group: "build",
     icon: "spark",
+    docs: "models",
     load: () => import("./pages/playground/PlaygroundPage.tsx")
   },
   {
@@ -86,12 +94,14 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     group: "build",
     icon: "cube",
+    docs: "models",
     load: () => import("./pages/models/ModelsPage.tsx")
   },
   {
     path: "/models/:vendor/:model",
     title: texts.pages.model,
     role: "both",
+    docs: "models",
     load: () => import("./pages/model/ModelPage.tsx")
   },
   {
@@ -100,6 +110,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     group: "build",
     icon: "key",
+    docs: "api-keys",
     load: () => import("./pages/keys/KeysPage.tsx")
   },
   {
@@ -108,12 +119,14 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     group: "observe",
     icon: "list",
+    docs: "tasks",
     load: () => import("./pages/tasks/TasksPage.tsx")
   },
   {
     path: "/tasks/:id",
     title: texts.pages.task,
     role: "user",
+    docs: "tasks",
     load: () => import("./pages/task/TaskPage.tsx")
   },
   {
@@ -122,6 +135,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     group: "observe",
     icon: "pictures",
+    docs: "tasks",
     load: () => import("./pages/gallery/GalleryPage.tsx")
   },
   {
@@ -130,12 +144,14 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     group: "observe",
     icon: "arrows",
+    docs: "calls",
     load: () => import("./pages/calls/CallsPage.tsx")
   },
   {
     path: "/calls/:id",
     title: texts.pages.call,
     role: "user",
+    docs: "calls",
     load: () => import("./pages/call/CallPage.tsx")
   },
   {
@@ -144,6 +160,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     group: "observe",
     icon: "bars",
+    docs: "usage",
     load: () => import("./pages/usage/UsagePage.tsx")
   },
   {
@@ -152,24 +169,28 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     group: "observe",
     icon: "send",
+    docs: "webhook-endpoints",
     load: () => import("./pages/webhooks/WebhooksPage.tsx")
   },
   {
     path: "/webhooks/deliveries",
     title: texts.pages.deliveries,
     role: "user",
+    docs: "webhook-deliveries",
     load: () => import("./pages/deliveries/DeliveriesPage.tsx")
   },
   {
     path: "/webhooks/deliveries/:id",
     title: texts.pages.delivery,
     role: "user",
+    docs: "webhook-deliveries",
     load: () => import("./pages/delivery/DeliveryPage.tsx")
   },
   {
     path: "/webhooks/signature",
     title: texts.pages.signature,
     role: "user",
+    docs: "webhook-secret",
     load: () => import("./pages/signature/SignaturePage.tsx")
   },
   {
@@ -178,6 +199,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     group: "account",
     icon: "wallet",
+    docs: "wallet",
     load: () => import("./pages/wallet/WalletPage.tsx")
   },
   {
@@ -192,6 +214,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     group: "account",
     icon: "screen",
+    docs: "sessions",
     load: () => import("./pages/sessions/SessionsPage.tsx")
   },
   {
@@ -200,6 +223,7 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     group: "account",
     icon: "page",
+    docs: "audit",
     load: () => import("./pages/audit/AuditPage.tsx")
   }
 ]

@@ -106,13 +106,7 @@ const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: 
 /** Contains the hash of the sources from which a folder was built. No served file has this name. */
 const stampName = "inputs.sha256"
 
-const bundled = [
-  "esbuild",
-  "preact",
-  "@preact/signals",
-  "openapi-fetch",
-  "@fontsource-variable/geist"
-]
+const bundled = ["esbuild", "preact", "@preact/signals", "@fontsource-variable/geist"]
 
 /** The hash of everything that the build depends on. */
 const hashOfInputs = (): string => {

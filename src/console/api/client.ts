@@ -1,30 +1,56 @@
-import createClient from "openapi-fetch"
 import { viewedUser } from "../router/location.ts"
 import { texts } from "../texts/en.ts"
 import { basePath } from "./address.ts"
 import { failureOf, Offline } from "./problem.ts"
 import type { ApiFailure } from "./problem.ts"
 import { pathsOfUser } from "./schema.ts"
-import type { paths } from "./schema.ts"
+import type { Init, Method, PathOf, ResponseOf } from "./schema.ts"
 
-/** The client of the management API. Requests are authenticated by the session cookie alone. */
-export const api = createClient<paths>({ baseUrl: basePath, credentials: "same-origin" })
-
-const templates = pathsOfUser.map((path) => new RegExp(`${path.replaceAll(/\{\w+\}/gu, "[^/]+")}$`))
-
-api.use({
-  // Adds the user in the address as whom the operator views the console
-  onRequest: ({ request }) => {
+const call =
+  <M extends Method>(method: M) =>
+  async <P extends PathOf<M>>(template: P, init: Init<M, P>): Promise<ResponseOf<M, P>> => {
+    const { body, params = {} }: AnyInit = init
+    const { header, path = {}, query = {} } = params
+    const search = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) search.set(name, String(value))
+    }
     const user = viewedUser()
-    refuseChange(request.method, new URL(request.url).pathname)
-    if (user === undefined || request.method !== "GET") return undefined
-    const url = new URL(request.url)
-    if (url.searchParams.has("user_id")) return undefined
-    if (!templates.some((template) => template.test(url.pathname))) return undefined
-    url.searchParams.set("user_id", user)
-    return new Request(url, request)
+    const isOfUser = method === "GET" && pathsOfUser.includes(template)
+    // The user in the address, as whom the operator views the console
+    if (user !== undefined && isOfUser && !search.has("user_id")) search.set("user_id", user)
+    const filled = template.replaceAll(/\{(\w+)\}/gu, (_, name) =>
+      encodeURIComponent(path[name] ?? "")
+    )
+    const reply = await send<ResponseOf<M, P>>(
+      method,
+      search.size === 0 ? filled : `${filled}?${search}`,
+      body,
+      header
+    )
+    return reply.body
   }
-})
+
+/** Any `Init`, as requests are made of it. */
+interface AnyInit {
+  readonly params?: {
+    readonly path?: Readonly<Record<string, string>>
+    readonly query?: Readonly<Record<string, unknown>>
+    readonly header?: Readonly<Record<string, string>>
+  }
+  readonly body?: unknown
+}
+
+/**
+ * The client of the management API: the body of a successful response. Rejects with `ApiFailure` or `Offline`.
+ * Requests are authenticated by the session cookie alone.
+ */
+export const api = {
+  GET: call("GET"),
+  POST: call("POST"),
+  PATCH: call("PATCH"),
+  DELETE: call("DELETE")
+}
 
 class ViewOnly extends Error {}
 
@@ -48,20 +74,6 @@ const signedOutCodes = new Set([1001, 1006])
 const reportSignedOut = (failure: ApiFailure): ApiFailure => {
   if (failure.problem.status === 401 && signedOutCodes.has(failure.problem.code)) onSignedOut()
   return failure
-}
-
-interface Answer<T> {
-  readonly data?: T
-  readonly error?: unknown
-  readonly response: Response
-}
-
-/** The body of a successful response. Rejects with `ApiFailure` or `Offline`. */
-export const dataOf = async <T>(answer: Promise<Answer<T>>): Promise<T> => {
-  const { data, error, response } = await reached(answer)
-  if (!response.ok) throw reportSignedOut(failureOf(response, error))
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- without content there is none
-  return data as T
 }
 
 const reached = async <T>(answer: Promise<T>): Promise<T> => {

@@ -1,4 +1,4 @@
-import { api, dataOf } from "./client.ts"
+import { api } from "./client.ts"
 import type { Page } from "./pages.ts"
 import { useResource } from "./resource.ts"
 import type { Schemas } from "./schema.ts"
@@ -24,7 +24,7 @@ let models: Promise<ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]>> | u
 
 export const readModels = () => {
   models ??= readAll<Schemas["Model"] | Schemas["TokenModel"]>((cursor) =>
-    dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
+    api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } })
   ).catch((cause: unknown) => {
     models = undefined
     throw cause
@@ -51,7 +51,7 @@ export const useKeys = (user: string | undefined): ReadonlyMap<string, Schemas["
     user === undefined
       ? []
       : await readAll((cursor) =>
-          dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } }))
+          api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } })
         )
   )
   return new Map(keys.data?.map((key) => [key.id, key]))

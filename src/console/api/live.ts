@@ -2,7 +2,7 @@ import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { viewedUser } from "../router/location.ts"
 import { basePath } from "./address.ts"
-import { api, dataOf } from "./client.ts"
+import { api } from "./client.ts"
 import { isOnline, tellBack } from "./online.ts"
 import type { Schemas } from "./schema.ts"
 
@@ -31,7 +31,7 @@ const pollSeconds = 5
 const pollsBeforeRetry = 6
 
 const poll = async (): Promise<void> => {
-  const found = await dataOf(api.GET("/manage/v1/wallet", {})).catch(() => undefined)
+  const found = await api.GET("/manage/v1/wallet", {}).catch(() => undefined)
   if (found !== undefined) publish({ type: "wallet", data: found })
   publish({ type: "poll" })
 }

@@ -1,4 +1,4 @@
-import { api, dataOf } from "./client.ts"
+import { api } from "./client.ts"
 import { service, signIn } from "./session.ts"
 
 /** The user closed the browser's dialog, or the device has no matching passkey. */
@@ -20,7 +20,7 @@ export const answerOf = async (ask: Promise<Credential | null>) => {
 }
 
 export const signInWithPasskey = async (): Promise<void> => {
-  const options = await dataOf(api.GET("/manage/v1/session/passkey", {}))
+  const options = await api.GET("/manage/v1/session/passkey", {})
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
   const { id, rawId, response } = await answerOf(navigator.credentials.get({ publicKey }))
   if (!("signature" in response)) throw new NoPasskey("No passkey")

@@ -1,54 +1,33 @@
-import type { Operations, Schemas as ClientSchemas } from "../../client/schema.ts"
+import type { Operations } from "../../client/schema.ts"
 
 export { pathsOfUser } from "../../client/schema.ts"
-
-/** Converts types for openapi-fetch, which does not recognize `ReadonlyArray` as a list. */
-type Plain<T> =
-  T extends ReadonlyArray<infer Item>
-    ? Array<Plain<Item>>
-    : T extends object
-      ? { readonly [Key in keyof T]: Plain<T[Key]> }
-      : T
-
-export type Schemas = Plain<ClientSchemas>
+export type { Schemas } from "../../client/schema.ts"
 
 type Route = keyof Operations
-type PathOf<R> = R extends `${string} ${infer Path}` ? Path : never
-type MethodOf<Path extends string> = Route extends infer R
-  ? R extends `${infer Method} ${Path}`
-    ? Lowercase<Method>
+
+export type Method = Route extends `${infer M} ${string}` ? M : never
+/** The paths that have the method. */
+export type PathOf<M extends Method> = Route extends infer R
+  ? R extends `${M} ${infer Path}`
+    ? Path
     : never
   : never
 
-type Body<Operation> = Operation extends { readonly body: infer Of }
-  ? { requestBody: { content: { "application/json": Plain<Of> } } }
-  : Operation extends { readonly body?: infer Of }
-    ? { requestBody?: { content: { "application/json": Plain<NonNullable<Of>> } } }
-    : { requestBody?: never }
+type OperationOf<M extends Method, P extends PathOf<M>> = Operations[`${M} ${P}` & Route]
 
-interface Content<MediaType extends string, Of> {
-  headers: { [name: string]: unknown }
-  content: { [M in MediaType]: Of }
+type Part<Operation, Name extends string> = Pick<Operation, Extract<keyof Operation, Name>>
+type Params<Operation> = Part<Operation, "path" | "query"> & {
+  readonly header?: { readonly "Idempotency-Key"?: string }
 }
+
+/** What a request has. */
+export type Init<M extends Method, P extends PathOf<M>> = Part<OperationOf<M, P>, "body"> &
+  (Partial<Params<OperationOf<M, P>>> extends Params<OperationOf<M, P>>
+    ? { readonly params?: Params<OperationOf<M, P>> }
+    : { readonly params: Params<OperationOf<M, P>> })
 
 /** Excludes lists as files, which the console only links to. */
-type Json<Response> = Plain<Exclude<Response, string>>
-
-type Described<Operation extends { readonly response: unknown }> = Body<Operation> & {
-  parameters: Pick<Operation, Extract<keyof Operation, "path" | "query">> & {
-    header?: { "Idempotency-Key"?: string }
-  }
-  responses: {
-    200: Content<"application/json", Json<Operation["response"]>>
-    default: Content<"application/problem+json", Schemas["Problem"]>
-  }
-}
-
-/** The operations of the client in the form that openapi-fetch expects. */
-export type paths = {
-  [Path in PathOf<Route>]: {
-    [Method in MethodOf<Path>]: `${Uppercase<Method>} ${Path}` extends infer R extends Route
-      ? Described<Operations[R]>
-      : never
-  }
-}
+export type ResponseOf<M extends Method, P extends PathOf<M>> = Exclude<
+  OperationOf<M, P>["response"],
+  string
+>

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals"
 import { root, viewedUser } from "../router/location.ts"
-import { api, dataOf, whenSignedOut } from "./client.ts"
+import { api, whenSignedOut } from "./client.ts"
 import { forgetPages } from "./pages.ts"
 import type { Schemas } from "./schema.ts"
 
@@ -30,8 +30,8 @@ export const isOverAll = (): boolean =>
 /** Loads the session of the cookie. If it is refused, `session` becomes `null`. */
 export const loadSession = async (): Promise<void> => {
   const found = await Promise.all([
-    dataOf(api.GET("/manage/v1/service", {})),
-    dataOf(api.GET("/manage/v1/session", {})).catch((cause: unknown) => {
+    api.GET("/manage/v1/service", {}),
+    api.GET("/manage/v1/session", {}).catch((cause: unknown) => {
       if (session.value === null) return null
       throw cause
     })
@@ -56,7 +56,7 @@ export const credentialOf = (secret: string): Credential => {
 /** Exchanges a credential for the session cookie, which scripts cannot read. */
 export const signIn = async (body: Credential): Promise<void> => {
   const before = session.value
-  const now = await dataOf(api.POST("/manage/v1/session", { body }))
+  const now = await api.POST("/manage/v1/session", { body })
   const isAnother = isExpired.value && before?.user?.id !== now.user?.id
   forgetPages()
   isExpired.value = false
@@ -66,7 +66,7 @@ export const signIn = async (body: Credential): Promise<void> => {
 }
 
 export const signOut = async (): Promise<void> => {
-  await dataOf(api.DELETE("/manage/v1/session", {}))
+  await api.DELETE("/manage/v1/session", {})
   leave()
 }
 

@@ -1,5 +1,9 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
+import { basePath } from "../api/address.ts"
+import { location } from "../router/location.ts"
+import { matchPath } from "../router/match.ts"
+import { routes } from "../routes.ts"
 import { texts } from "../texts/en.ts"
 import { Icon } from "./Icon.tsx"
 import { Link } from "./Link.tsx"
@@ -35,12 +39,33 @@ export const PageHeader = ({ about, back, children, title }: Props) => {
             {back.name}
           </Link>
         )}
-        <h1 ref={heading} tabIndex={-1}>
-          {title}
-        </h1>
+        <div class="title">
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
+          <DocsLink />
+        </div>
         {about !== undefined && <p class="about">{about}</p>}
       </div>
       {children !== undefined && <div class="actions">{children}</div>}
     </header>
+  )
+}
+
+/** Leads to what the documents say about the page. */
+const DocsLink = () => {
+  const { path } = location.value
+  const docs = routes.find((it) => matchPath(it.path, path) !== undefined)?.docs
+  return docs === undefined ? null : (
+    <a
+      class="docs"
+      href={`${basePath}/docs#tag/${docs}`}
+      target="_blank"
+      rel="noreferrer"
+      title={texts.documents}
+      aria-label={texts.documents}
+    >
+      <Icon name="book" />
+    </a>
   )
 }

@@ -14,15 +14,32 @@ export const Loading = () => (
 
 const bones = ["a", "b", "c", "d", "e", "f"] as const
 
-/** A list that is loading, where its rows will be. */
-export const LoadingRows = () => (
+interface BonesProps {
+  /** How many figures stand above it. */
+  readonly tiles?: number
+  readonly hasChart?: boolean
+  readonly hasRows?: boolean
+}
+
+/** What is loading, where it will be: a list, or figures and a chart. */
+export const LoadingRows = ({ hasChart = false, hasRows = true, tiles = 0 }: BonesProps) => (
   <div class="loading" role="status">
     <span class="hidden">{texts.states.loading}</span>
-    <div class="bones" aria-hidden="true">
-      {bones.map((it) => (
-        <i key={it} />
-      ))}
-    </div>
+    {tiles > 0 && (
+      <div class="tiles">
+        {bones.slice(0, tiles).map((it) => (
+          <i key={it} class="tile" />
+        ))}
+      </div>
+    )}
+    {hasChart && <i class="chart" />}
+    {hasRows && (
+      <div class="bones">
+        {bones.map((it) => (
+          <i key={it} />
+        ))}
+      </div>
+    )}
   </div>
 )
 
@@ -104,13 +121,15 @@ interface LoadedProps<T> {
     readonly reload: () => void
   }
   readonly children: (data: T) => ComponentChildren
+  /** What stands in its place while it is loaded. */
+  readonly bones?: ComponentChildren
 }
 
 /** What was loaded, or its state. What is there stays when it cannot be loaded again. */
-export const Loaded = <T,>({ children, of }: LoadedProps<T>) => {
+export const Loaded = <T,>({ bones: own = <LoadingRows />, children, of }: LoadedProps<T>) => {
   const { cause, data, reload } = of
   if (data === undefined) {
-    return cause === undefined ? <Loading /> : <ProblemView cause={cause} onRetry={reload} />
+    return cause === undefined ? <>{own}</> : <ProblemView cause={cause} onRetry={reload} />
   }
   return (
     <>

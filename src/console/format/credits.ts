@@ -30,6 +30,25 @@ export const showCredits = (text: string): string => {
   return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/gu, ",")}.${fraction}`
 }
 
+/** What a call was charged; the API rounds it down, and most calls cost less than is shown. */
+export const showCharge = (text: string): string =>
+  parseCredits(text) === 0n ? "< 0.01" : showCredits(text)
+
+/** The threshold of whoever has set none. docs/reference/wallet.md */
+const thresholdByDefault = "1000.00"
+
+interface Alerting {
+  readonly state: "NORMAL" | "ALERTED"
+  readonly settled_balance: string
+  readonly trigger_threshold: string
+}
+
+/** Whether the balance is below the alert. The state says so only if a webhook was told. */
+export const isLow = ({ settled_balance, state, trigger_threshold }: Alerting): boolean =>
+  state === "ALERTED" ||
+  (trigger_threshold !== thresholdByDefault &&
+    parseCredits(settled_balance) < parseCredits(trigger_threshold))
+
 export const sumCredits = (texts: ReadonlyArray<string>): string =>
   textOfCredits(texts.reduce((sum, it) => sum + parseCredits(it), 0n))
 

@@ -38,6 +38,28 @@ const runIsInSight = async (it: ConsolePage) => {
   assert.match(page.url(), /&task=[0-9a-f-]{36}$/u)
 }
 
+/** What is wrong with a field is said above the bar with Run, wherever the page was. */
+const errorsAreInSight = async (it: ConsolePage) => {
+  const { page } = it
+  await it.open(playground)
+  await page.getByLabel("Prompt (required)").fill("A lighthouse")
+  await page.getByText("Advanced").click()
+  await page.getByLabel("Seed", { exact: true }).fill("-5")
+  const error = page.locator(".field-error")
+  await error.waitFor()
+  await page.evaluate("scrollTo(0, 0)")
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  const bar = page.locator(".run-bar")
+  await bar.getByText("Correct the marked fields to see the price.").waitFor()
+  await until(async () => {
+    const [said, below] = [await error.boundingBox(), await bar.boundingBox()]
+    return said !== null && below !== null && said.y > 0 && said.y + said.height <= below.y
+  })
+  // What is typed stays for the next visit
+  await page.getByLabel("Seed", { exact: true }).fill("")
+  await error.waitFor({ state: "detached" })
+}
+
 /** A reload keeps the prompt and the run; a link restores them in another tab. */
 const reloadKeeps = async (it: ConsolePage) => {
   const { context, page } = it
@@ -130,6 +152,7 @@ const ledgerLeads = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Wallet")
   const charge = page.getByRole("row").filter({ hasText: "Charge" }).filter({ hasText: "−7.50" })
+  await charge.first().getByRole("link", { name: "A lighthouse at night" }).waitFor()
   await charge.first().getByRole("button").click()
   await page.getByText(/^Hold 7\.50/u).waitFor()
   await charge.first().getByRole("link").click()
@@ -284,6 +307,46 @@ const loadsWhatIsSeen = async (it: ConsolePage, kind: "images" | "videos") => {
   await others
 }
 
+/** While a page loads, its figures and chart have their places, and what is chosen stays. */
+const shapesStay = async (it: ConsolePage, to: string, waits: string) => {
+  const { context, page } = it
+  let answer = () => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  await context.route(waits, async (route) => {
+    await answered
+    await route.continue()
+  })
+  await it.open(to)
+  const bones = page.locator(".loading .tile").first()
+  await bones.waitFor()
+  await page.locator(".loading > .chart").waitFor()
+  if (to === "/usage") await page.getByRole("group", { name: "Group by" }).waitFor()
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  const before = await bones.boundingBox()
+  answer()
+  const figure = page.locator("dl .tile").first()
+  await figure.waitFor()
+  const after = await figure.boundingBox()
+  assert.strictEqual(after?.y, before?.y)
+  assert.closeTo(after?.height ?? 0, before?.height ?? 0, 2)
+  await context.unroute(waits)
+}
+
+/** A page leads to what the documents say about it. */
+const documentsAreNear = async (it: ConsolePage) => {
+  for (const [to, title, section] of [
+    ["/wallet", "Wallet", "wallet"],
+    ["/webhooks/deliveries", "Deliveries", "webhook-deliveries"]
+  ] as const) {
+    await it.open(to)
+    await opened(it, title)
+    const link = it.page.getByRole("main").getByRole("link", { name: "Documentation" })
+    assert.match((await link.getAttribute("href")) ?? "", new RegExp(`/docs#tag/${section}$`, "u"))
+  }
+}
+
 describe("the console no longer", () => {
   layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     const post = (url: string, key: string, to: string, body: unknown) =>
@@ -301,6 +364,7 @@ describe("the console no longer", () => {
           const screen = yield* consolePage({ width: 1440, height: 900 })
           yield* signInOnPage(screen, adminToken, userId)
           yield* Effect.promise(async () => {
+            await errorsAreInSight(screen)
             await runIsInSight(screen)
             const taskId = new URL(screen.page.url()).searchParams.get("task") ?? ""
             await reloadKeeps(screen)
@@ -351,6 +415,23 @@ describe("the console no longer", () => {
             yield* Effect.promise(() => loadsWhatIsSeen(screen, kind))
             assert.deepStrictEqual(screen.faults, [])
           }
+        }),
+      180_000
+    )
+
+    it.effect(
+      "moves its parts when they are loaded, or keeps its documents far away",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage()
+          yield* signInOnPage(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            await shapesStay(screen, "", "**/manage/v1/wallet")
+            await shapesStay(screen, "/usage", "**/manage/v1/usage?*")
+            await documentsAreNear(screen)
+          })
+          assert.deepStrictEqual(screen.faults, [])
         }),
       180_000
     )

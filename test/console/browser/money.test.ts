@@ -131,6 +131,14 @@ const wallet = async (it: ConsolePage) => {
   await page.getByRole("dialog").getByLabel("Amount").fill("250")
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
   await page.getByText("250.00", { exact: true }).waitFor()
+  // Without a webhook, too, an alert that was set is one
+  await page.getByRole("button", { name: "Set alert" }).click()
+  await page.getByRole("dialog").getByLabel("Amount").fill("1000000")
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
+  await page.getByText("The balance is below this amount").waitFor()
+  await goTo(it, "Home")
+  await page.getByRole("link", { name: "Your balance is below the alert" }).click()
+  await opened(it, "Wallet")
   await page.getByText("Filters").click()
   await page.getByLabel("Kind").selectOption("capture")
   await page.getByRole("cell", { name: "Top-up" }).waitFor({ state: "detached" })
@@ -208,6 +216,8 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
   await call.waitFor()
   await page.getByRole("cell", { name: "Charged" }).waitFor()
+  // Less than the API's two decimals show
+  await page.getByRole("cell", { name: "< 0.01", exact: true }).waitFor()
   await looks(it)
   await call.click()
   await opened(it, "openai/gpt-5-mini")

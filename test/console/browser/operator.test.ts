@@ -196,6 +196,42 @@ const bills = async (it: ConsolePage) => {
   await table.getByRole("cell", { name: hostile("job") }).waitFor()
   await table.getByRole("cell", { name: "5.00" }).waitFor()
   await looks(it)
+  await severalBills(it)
+}
+
+/** Bills are added up, until one of them is removed; a file that is no bill is named. */
+const severalBills = async (it: ConsolePage) => {
+  const { page } = it
+  const fileOf = (name: string, csv: string) => ({
+    name,
+    mimeType: "text/csv",
+    buffer: Buffer.from(csv)
+  })
+  await page
+    .getByLabel("Bill", { exact: true })
+    .setInputFiles([
+      fileOf("october.csv", "id,model,date,amount\n,flux,2026-10-30,0.10\n"),
+      fileOf(`${hostile("no")}.csv`, "not a bill"),
+      fileOf("never.csv", "id,model,date,amount\n,flux,2026-10-30,9.00\n")
+    ])
+  await page.getByRole("button", { name: "Compare" }).click()
+  await page.getByText(`${hostile("no")}.csv was not compared:`).waitFor()
+  await page.getByRole("heading", { name: "2 bills together" }).waitFor()
+  const margin = page.locator(".tile.bad").filter({ hasText: "Margin" }).first()
+  // 7 credits of the bill before, and 10 of October
+  await margin.getByText("−17.00").waitFor()
+  const together = page.getByRole("table", { name: "2 bills together" })
+  await together.getByRole("row", { name: /october\.csv 10\.00 0\.00 −10\.00/u }).waitFor()
+  const course = page.getByRole("slider", { name: /^Charged, billed and margin/u })
+  assert.match((await course.first().getAttribute("aria-valuetext")) ?? "", /^Nov 22: −2\.00/u)
+  await course.first().press("Home")
+  assert.match((await course.first().getAttribute("aria-valuetext")) ?? "", /^Oct 30: −10\.00/u)
+  await looks(it)
+  await together.getByRole("button", { name: "Replicate, Nov 20 – 22, 2026" }).click()
+  await page.getByRole("heading", { name: "Replicate, Nov 20 – 22, 2026" }).waitFor()
+  await page.getByRole("button", { name: "Remove bill.csv" }).click()
+  await together.waitFor({ state: "detached" })
+  await page.getByRole("heading", { name: "Replicate, Oct 30, 2026" }).waitFor()
 }
 
 const catalog = async (it: ConsolePage) => {

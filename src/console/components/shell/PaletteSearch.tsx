@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import { isOverAll } from "../../api/session.ts"
@@ -41,9 +41,9 @@ const useUsers = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   const isAsked = isOperator && asked.length >= typedMin
   const users = useResource(isAsked ? asked : "", async () =>
     isAsked
-      ? dataOf(
-          api.GET("/manage/v1/users", { params: { query: { q: asked, limit: usersMax } } })
-        ).catch(() => undefined)
+      ? api
+          .GET("/manage/v1/users", { params: { query: { q: asked, limit: usersMax } } })
+          .catch(() => undefined)
       : undefined
   )
   if (!isAsked) return []

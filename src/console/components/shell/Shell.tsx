@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { followLive, liveState, wallet } from "../../api/live.ts"
 import { isOnline } from "../../api/online.ts"
 import { useResource } from "../../api/resource.ts"
@@ -181,9 +181,7 @@ const isWithin = (path: string, page: string): boolean =>
   path === page || (page !== "/" && path.startsWith(`${page}/`))
 
 const ViewingAs = ({ id }: { readonly id: string }) => {
-  const user = useResource(id, () =>
-    dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
-  )
+  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
   return (
     <p class="banner warning">
       {texts.viewingAs(user.data?.email ?? texts.viewingAsUser(id))}

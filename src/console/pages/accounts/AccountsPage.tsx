@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
@@ -21,7 +21,7 @@ const pathOf = ({ id }: Account) => ({ params: { path: { id } } })
 
 /** `/accounts`: the vendor accounts, taken out of work and put back. */
 export default function AccountsPage() {
-  const accounts = useResource("accounts", () => dataOf(api.GET("/manage/v1/accounts", {})))
+  const accounts = useResource("accounts", () => api.GET("/manage/v1/accounts", {}))
   usePoll(accounts.reload)
   const [drained, setDrained] = useState<Account | undefined>(undefined)
   const [outcome, setOutcome] = useState<Outcome>(undefined)
@@ -63,7 +63,7 @@ export default function AccountsPage() {
           action={words.drain}
           isDangerous
           onConfirm={async () => {
-            await dataOf(api.POST("/manage/v1/accounts/{id}/drain", pathOf(drained)))
+            await api.POST("/manage/v1/accounts/{id}/drain", pathOf(drained))
             accounts.reload()
           }}
           onClose={() => setDrained(undefined)}
@@ -75,7 +75,7 @@ export default function AccountsPage() {
 
 const resume = async (account: Account): Promise<Outcome> => {
   try {
-    await dataOf(api.POST("/manage/v1/accounts/{id}/resume", pathOf(account)))
+    await api.POST("/manage/v1/accounts/{id}/resume", pathOf(account))
     return undefined
   } catch (cause) {
     return { cause }
@@ -84,7 +84,7 @@ const resume = async (account: Account): Promise<Outcome> => {
 
 const check = async (account: Account): Promise<Outcome> => {
   try {
-    const found = await dataOf(api.POST("/manage/v1/accounts/{id}/check", pathOf(account)))
+    const found = await api.POST("/manage/v1/accounts/{id}/check", pathOf(account))
     if (found.ok) return { said: words.checkGood(account.id, found.duration_ms) }
     const status = found.http_status === null ? null : words.httpStatus(found.http_status)
     const what = [status, found.detail].filter((it) => it !== null).join(", ")

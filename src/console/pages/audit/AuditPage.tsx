@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import { session } from "../../api/session.ts"
@@ -47,11 +47,9 @@ export default function AuditPage() {
     "audit",
     JSON.stringify([viewed, search]),
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/audit-log", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/audit-log", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ id }) => id
   )
   const filters = filtersWith(pages.rows)

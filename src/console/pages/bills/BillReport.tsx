@@ -21,13 +21,17 @@ const words = billTexts
 
 const vendorNames: Readonly<Record<string, string>> = words.vendors
 
+/** The vendor and the days of a bill. */
+export const nameOf = ({ from, to, vendor }: Report): string =>
+  words.result(vendorNames[vendor] ?? vendor, showDays(from, to))
+
 /** What the comparison of a bill has found. */
 export const BillReport = ({ report }: { readonly report: Report }) => {
-  const { billed, bought_not_charged: uncharged, differences, from, lines, to } = report
+  const { billed, bought_not_charged: uncharged, differences, lines } = report
   const { charged_not_bought: unbilled, margin, matched } = report
   return (
     <>
-      <h2>{words.result(vendorNames[report.vendor] ?? report.vendor, showDays(from, to))}</h2>
+      <h2>{nameOf(report)}</h2>
       <Tiles>
         <Tile name={words.billed} note={words.lines(lines, matched)}>
           <Credits amount={billed} />
@@ -35,13 +39,7 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
         <Tile name={words.charged} note={words.chargedNote}>
           <Credits amount={margin.charged} />
         </Tile>
-        <Tile
-          name={words.margin}
-          note={shareOfMargin(margin)}
-          isBad={parseCredits(margin.margin) < 0n}
-        >
-          <Credits amount={margin.margin} />
-        </Tile>
+        <MarginTile of={margin} />
         <Tile
           name={words.uncharged}
           note={words.items(uncharged.count)}
@@ -53,7 +51,7 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
           <Credits amount={unbilled.charged} />
         </Tile>
       </Tiles>
-      <Days report={report} />
+      <MarginChart {...report} days={margin.days} />
       {differences.length + uncharged.count + unbilled.count === 0 && <p>{words.agrees}</p>}
       <Found title={words.models} help={words.modelsHelp} count={margin.models.length}>
         <Table
@@ -93,16 +91,28 @@ export const BillReport = ({ report }: { readonly report: Report }) => {
   )
 }
 
-/** A bill has at most so many days. */
-const daysMax = 62
+export const MarginTile = ({ of }: { readonly of: Margin }) => (
+  <Tile name={words.margin} note={shareOfMargin(of)} isBad={parseCredits(of.margin) < 0n}>
+    <Credits amount={of.margin} />
+  </Tile>
+)
+
+/** More days than these nobody reads; a bill has at most 62. */
+const daysMax = 186
 const noMargin = { billed: "0.00", charged: "0.00", margin: "0.00" }
 
-/** What was charged and billed for the work of each day, and what is left; a bill of one day has no course. */
-const Days = ({ report: { from, margin, to } }: { readonly report: Report }) => {
+interface MarginChartProps {
+  readonly from: string
+  readonly to: string
+  readonly days: Report["margin"]["days"]
+}
+
+/** What was charged and billed for the work of each day, and what is left; one day has no course. */
+export const MarginChart = ({ days: known, from, to }: MarginChartProps) => {
   const days = daysBetween(from, to, daysMax)
   if (days.length < 2) return null
-  const known = new Map(margin.days.map((it) => [it.day, it]))
-  const all = days.map((day) => known.get(day) ?? noMargin)
+  const marginOn = new Map(known.map((it) => [it.day, it]))
+  const all = days.map((day) => marginOn.get(day) ?? noMargin)
   const lines = [
     { name: words.charged, tone: 1, of: "charged" },
     { name: words.billed, tone: 3, of: "billed" },
@@ -161,18 +171,19 @@ const amountColumn = <Row,>(title: string, of: (row: Row) => string): Column<Row
 })
 
 interface Margin {
+  readonly billed: string
   readonly charged: string
   readonly margin: string
 }
 
 /** Of what was charged; without a charge there is none. */
-const shareOfMargin = ({ charged, margin }: Margin): string =>
+export const shareOfMargin = ({ charged, margin }: Margin): string =>
   parseCredits(charged) === 0n
     ? texts.none
     : words.percent((Number(margin) / Number(charged)) * 100)
 
-const marginColumns: ReadonlyArray<Column<Report["margin"]["models"][number]>> = [
-  { title: words.model, isPlain: true, cell: ({ model }) => model },
+/** What was billed and charged, and what is left. */
+export const sumColumns: ReadonlyArray<Column<Margin>> = [
   amountColumn(words.billed, ({ billed }) => billed),
   amountColumn(words.charged, ({ charged }) => charged),
   {
@@ -185,6 +196,11 @@ const marginColumns: ReadonlyArray<Column<Report["margin"]["models"][number]>> =
     )
   },
   { title: words.share, isNumber: true, cell: shareOfMargin }
+]
+
+const marginColumns: ReadonlyArray<Column<Report["margin"]["models"][number]>> = [
+  { title: words.model, isPlain: true, cell: ({ model }) => model },
+  ...sumColumns
 ]
 
 const differenceColumns: ReadonlyArray<Column<Difference>> = [

@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
-import type { Schemas } from "../../api/schema.ts"
+import { api } from "../../api/client.ts"
 import { Field, SelectField, TextField } from "../../components/form/Field.tsx"
 import { Fold } from "../../components/form/Fold.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { billTexts } from "../../texts/en/bills.ts"
+import { AllBills } from "./AllBills.tsx"
+import type { Bill } from "./AllBills.tsx"
 import { BillReport } from "./BillReport.tsx"
 
 const words = billTexts
@@ -16,36 +17,55 @@ type Vendor = (typeof vendors)[number]
 const columnNames = ["id", "model", "date", "amount"] as const
 type ColumnNames = { readonly [name in (typeof columnNames)[number]]?: string }
 
-type Outcome =
-  | { readonly report: Schemas["Reconciliation"] }
-  | { readonly cause: unknown }
-  | "reading"
-  | undefined
+type Outcome = { readonly cause: unknown; readonly name: string } | "reading" | undefined
+
+/** A file that is compared once more takes the place of its first comparison. */
+const isSame = (one: Bill, other: Bill): boolean =>
+  one.report.vendor === other.report.vendor && one.file === other.file
 
 /** The column names that were filled in. */
 const filled = (names: ColumnNames): ColumnNames =>
   Object.fromEntries(Object.entries(names).filter(([, name]) => name.trim() !== ""))
 
-/** `/bills`: a vendor's bill beside what was bought and charged. */
+/** `/bills`: vendors' bills beside what was bought and charged. */
 export default function BillsPage() {
   const [vendor, setVendor] = useState<Vendor>("openai")
-  const [file, setFile] = useState<File | undefined>(undefined)
+  const [files, setFiles] = useState<ReadonlyArray<File>>([])
   const [names, setNames] = useState<ColumnNames>({})
   const [isMissing, setMissing] = useState(false)
   const [outcome, setOutcome] = useState<Outcome>(undefined)
-  const compare = async (chosen: File) => {
-    setOutcome("reading")
-    try {
-      const columns = filled(names)
-      const body = {
-        vendor,
-        bill: await chosen.text(),
-        ...(Object.keys(columns).length === 0 ? {} : { columns })
-      }
-      setOutcome({ report: await dataOf(api.POST("/manage/v1/reconciliations", { body })) })
-    } catch (cause) {
-      setOutcome({ cause })
+  const [bills, setBills] = useState<ReadonlyArray<Bill>>([])
+  const [shown, setShown] = useState<Bill | undefined>(undefined)
+  const read = async (file: File) => {
+    const columns = filled(names)
+    const body = {
+      vendor,
+      bill: await file.text(),
+      ...(Object.keys(columns).length === 0 ? {} : { columns })
     }
+    const report = await api.POST("/manage/v1/reconciliations", { body })
+    const bill = { file: file.name, report }
+    setBills((all) => [...all.filter((it) => !isSame(it, bill)), bill])
+    setShown(bill)
+  }
+  const remove = (bill: Bill) => {
+    const rest = bills.filter((it) => it !== bill)
+    setBills(rest)
+    if (shown === bill) setShown(rest.at(-1))
+  }
+  const compare = async () => {
+    setOutcome("reading")
+    for (const file of files) {
+      try {
+        // One after the other: each is up to a few MB of the gateway's memory
+        // oxlint-disable-next-line no-await-in-loop
+        await read(file)
+      } catch (cause) {
+        setOutcome({ cause, name: file.name })
+        return
+      }
+    }
+    setOutcome(undefined)
   }
   return (
     <>
@@ -55,8 +75,8 @@ export default function BillsPage() {
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
-          setMissing(file === undefined)
-          if (file !== undefined) void compare(file)
+          setMissing(files.length === 0)
+          if (files.length > 0) void compare()
         }}
       >
         <SelectField
@@ -68,14 +88,15 @@ export default function BillsPage() {
         <Field
           label={words.file}
           help={words.fileHelp}
-          error={isMissing && file === undefined ? words.noFile : undefined}
+          error={isMissing && files.length === 0 ? words.noFile : undefined}
         >
           {(attributes) => (
             <input
               {...attributes}
               type="file"
               accept=".csv,text/csv"
-              onChange={({ currentTarget }) => setFile(currentTarget.files?.[0])}
+              multiple
+              onChange={({ currentTarget }) => setFiles([...(currentTarget.files ?? [])])}
             />
           )}
         </Field>
@@ -94,12 +115,16 @@ export default function BillsPage() {
           {outcome === "reading" ? words.reading : words.compare}
         </button>
       </form>
-      <div role="status">
-        {typeof outcome === "object" && "report" in outcome && (
-          <BillReport report={outcome.report} />
-        )}
-      </div>
-      {typeof outcome === "object" && "cause" in outcome && <ProblemView cause={outcome.cause} />}
+      {typeof outcome === "object" && (
+        <>
+          {files.length > 1 && <p>{words.failed(outcome.name)}</p>}
+          <ProblemView cause={outcome.cause} />
+        </>
+      )}
+      {bills.length > 1 && (
+        <AllBills bills={bills} shown={shown} onShow={setShown} onRemove={remove} />
+      )}
+      <div role="status">{shown !== undefined && <BillReport report={shown.report} />}</div>
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { ApiFailure } from "../../api/problem.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -15,12 +15,12 @@ type Content = Schemas["CallContent"]
 /** What the call sent and received, if that was kept. */
 export const CallContent = ({ call }: { readonly call: Call }) => {
   const content = useResource(call.id, () =>
-    dataOf(api.GET("/manage/v1/calls/{id}/content", { params: { path: { id: call.id } } })).catch(
-      (cause: unknown) => {
+    api
+      .GET("/manage/v1/calls/{id}/content", { params: { path: { id: call.id } } })
+      .catch((cause: unknown) => {
         if (cause instanceof ApiFailure && cause.problem.status === 404) return null
         throw cause
-      }
-    )
+      })
   )
   return (
     <Loaded of={content}>{(it) => (it === null ? <NotKept /> : <Texts content={it} />)}</Loaded>

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from "preact"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Ago, Credits, None, Time } from "../../components/Values.tsx"
+import { showCharge } from "../../format/credits.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
@@ -20,9 +21,7 @@ const words = callTexts
 
 /** `/calls/:id`: the receipt of one call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
-  const call = useResource(id, () =>
-    dataOf(api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
-  )
+  const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
   const title = call.data === undefined ? texts.pages.call : callName(call.data)
   return (
     <>
@@ -114,7 +113,11 @@ const Money = ({ call }: { readonly call: Call }) => (
         <Credits amount={call.held} />
       </Pair>
       <Pair name={taskTexts.captured}>
-        <Credits amount={call.cost} />
+        {call.outcome === "settled" ? (
+          <span class="number">{showCharge(call.cost)}</span>
+        ) : (
+          <Credits amount={call.cost} />
+        )}
       </Pair>
       {tokenNames.map((name) => {
         const count = countIn(call.usage, name)

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -71,11 +71,9 @@ const OwnCalls = () => {
     "calls",
     JSON.stringify([user, search]),
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/calls", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/calls", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ id }) => id
   )
   useLive((event) => {

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
 import { viewedUser } from "../../router/location.ts"
@@ -7,7 +7,7 @@ import { contentTexts as words } from "../../texts/en/contents.ts"
 
 /** Whether requests and responses of the user's calls are kept. */
 export const useKeepsCalls = () =>
-  useResource(viewedUser() ?? "", () => dataOf(api.GET("/manage/v1/settings")))
+  useResource(viewedUser() ?? "", () => api.GET("/manage/v1/settings", {}))
 
 interface Props {
   readonly isKept: boolean
@@ -19,7 +19,7 @@ export const KeepCalls = ({ isKept, onChanged }: Props) => {
   const [isAsking, setAsking] = useState(false)
   const change = async () => {
     const body = { keep_calls: !isKept }
-    onChanged((await dataOf(api.PATCH("/manage/v1/settings", { body }))).keep_calls)
+    onChanged((await api.PATCH("/manage/v1/settings", { body })).keep_calls)
   }
   if (viewedUser() !== undefined) return null
   return (

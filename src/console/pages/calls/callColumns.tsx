@@ -1,7 +1,7 @@
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Ago, Credits, Duration, None } from "../../components/Values.tsx"
-import { parseCredits } from "../../format/credits.ts"
+import { Ago, Duration, None } from "../../components/Values.tsx"
+import { showCharge } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { callTexts } from "../../texts/en/calls.ts"
@@ -55,8 +55,7 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
   {
     title: texts.tasks.cost,
     isNumber: true,
-    // A call that was refused costs nothing: a figure would hide those that cost little
-    cell: ({ cost }) => (parseCredits(cost) === 0n ? <None /> : <Credits amount={cost} />)
+    cell: ({ cost, outcome }) => (outcome === "settled" ? showCharge(cost) : <None />)
   },
   {
     title: words.begun,

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
@@ -24,17 +24,15 @@ const filters: ReadonlyArray<Filter> = [
 ]
 
 const reload = (isDryRun: boolean) =>
-  dataOf(
-    api.POST("/manage/v1/catalog/reload", {
-      params: isDryRun ? { query: { dry_run: "true" } } : {}
-    })
-  )
+  api.POST("/manage/v1/catalog/reload", {
+    params: isDryRun ? { query: { dry_run: "true" } } : {}
+  })
 
 /** `/catalog`: what is sold, what the file would change, and the prices of any day. */
 export default function CatalogPage() {
   const { at, q = "" } = filterValues(["at", "q"])
   const catalog = useResource(at ?? "", () =>
-    dataOf(api.GET("/manage/v1/catalog", { params: { query: at === undefined ? {} : { at } } }))
+    api.GET("/manage/v1/catalog", { params: { query: at === undefined ? {} : { at } } })
   )
   const [state, setState] = useState<State>(undefined)
   const [isAsked, setAsked] = useState(false)

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, readAll } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -65,7 +65,7 @@ const searchInAddress = (): Search => {
 const useEndpoints = (user: string): ReadonlyMap<string, string> => {
   const { data } = useResource(`endpoints ${user}`, () =>
     readAll((cursor) =>
-      dataOf(api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } }))
+      api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } })
     )
   )
   return new Map(data?.map(({ id, url }) => [id, url]))
@@ -81,11 +81,9 @@ export default function DeliveriesPage() {
     "deliveries",
     key,
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/webhook-deliveries", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/webhook-deliveries", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ id }) => id
   )
   const [fresh, setFresh] = useState<{ key: string; ids: ReadonlySet<string> }>({
@@ -104,7 +102,7 @@ export default function DeliveriesPage() {
   const resend = async (delivery: Delivery) => {
     try {
       const params = { path: { id: delivery.id } }
-      await dataOf(api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params }))
+      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params })
       pages.update({ ...delivery, status: "pending" })
       setFailure(undefined)
     } catch (cause) {

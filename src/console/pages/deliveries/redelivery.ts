@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
 import type { EventType } from "../webhooks/endpointForm.ts"
 
@@ -33,8 +33,9 @@ export const redeliverAll = async (
   before = 0
 ): Promise<number> => {
   const body = { filter, ...(cursor === undefined ? {} : { cursor }) }
-  const { next_cursor: next, redelivered } = await dataOf(
-    api.POST("/manage/v1/webhook-deliveries/redeliver", { body })
+  const { next_cursor: next, redelivered } = await api.POST(
+    "/manage/v1/webhook-deliveries/redeliver",
+    { body }
   )
   const count = before + redelivered
   return next === null ? count : redeliverAll(filter, next, count)

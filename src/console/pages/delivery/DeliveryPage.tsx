@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -24,15 +24,13 @@ const words = webhookTexts.delivery
 
 /** An endpoint that was deleted is in no list any more, nor is the webhook of a task. */
 const readDelivery = async (id: string) => {
-  const delivery = await dataOf(
-    api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
-  )
+  const delivery = await api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
   if (delivery.webhook_url !== null) return { delivery, url: delivery.webhook_url }
-  const endpoint = await dataOf(
-    api.GET("/manage/v1/webhook-endpoints/{id}", {
+  const endpoint = await api
+    .GET("/manage/v1/webhook-endpoints/{id}", {
       params: { path: { id: delivery.endpoint_id } }
     })
-  ).catch(() => undefined)
+    .catch(() => undefined)
   return { delivery, url: endpoint?.url }
 }
 
@@ -48,9 +46,7 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   })
   const redeliver = async () => {
     try {
-      await dataOf(
-        api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params: { path: { id } } })
-      )
+      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params: { path: { id } } })
       setAgain({ isDone: true })
       found.reload()
     } catch (cause) {

@@ -1,5 +1,5 @@
 import { isShown } from "../../api/address.ts"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useFresh } from "../../api/fresh.ts"
 import { pageAfter, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
@@ -70,7 +70,7 @@ export default function GalleryPage() {
         since,
         ...pageAfter(pageSize, cursor)
       }
-      return withPreview(await dataOf(api.GET("/manage/v1/tasks", { params: { query } })))
+      return withPreview(await api.GET("/manage/v1/tasks", { params: { query } }))
     },
     ({ id }) => id
   )

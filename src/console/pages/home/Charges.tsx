@@ -1,8 +1,8 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { BarChart } from "../../components/chart/BarChart.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, showCredits, sumCredits } from "../../format/credits.ts"
 import { dayAfter, dayOf, daysBetween, showDay } from "../../format/days.ts"
@@ -22,14 +22,12 @@ export const Charges = () => {
   const from = `${today.slice(0, 8)}01`
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
   const usage = useResource(`charges ${today}`, () =>
-    dataOf(
-      api.GET("/manage/v1/usage", {
-        params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
-      })
-    )
+    api.GET("/manage/v1/usage", {
+      params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
+    })
   )
   return (
-    <Loaded of={usage}>
+    <Loaded of={usage} bones={<LoadingRows tiles={3} hasChart hasRows={false} />}>
       {({ data }) => {
         const charged = new Map(data.map(({ amount, day }) => [day, amount]))
         const amounts = days.map((day) => charged.get(day) ?? "0.00")

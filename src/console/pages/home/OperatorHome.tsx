@@ -1,13 +1,13 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
+import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Time } from "../../components/Values.tsx"
+import { None, Time } from "../../components/Values.tsx"
 import { showDuration } from "../../format/time.ts"
 import { homeTexts } from "../../texts/en/home.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -19,8 +19,8 @@ const words = operatorTexts.overview
 
 /** The service as it stands: what waits, what must hold, which account needs somebody. */
 export const OperatorHome = () => {
-  const queues = useResource("queues", () => dataOf(api.GET("/manage/v1/queues", {})))
-  const accounts = useResource("accounts", () => dataOf(api.GET("/manage/v1/accounts", {})))
+  const queues = useResource("queues", () => api.GET("/manage/v1/queues", {}))
+  const accounts = useResource("accounts", () => api.GET("/manage/v1/accounts", {}))
   usePoll(() => {
     queues.reload()
     accounts.reload()
@@ -101,27 +101,62 @@ const Troubles = ({ accounts, queues }: TroublesProps) => {
   )
 }
 
+interface Queue {
+  readonly name: string
+  readonly unfinished: number
+  /** `undefined` here and below: the queue has no such state. */
+  readonly running: number | undefined
+  readonly waiting: number | undefined
+  readonly unowned: number | undefined
+  readonly due: number
+  readonly lateness_ms: number
+}
+
+const countColumn = (title: string, of: (queue: Queue) => number | undefined): Column<Queue> => ({
+  title,
+  isNumber: true,
+  cell: (queue) => of(queue) ?? <None />
+})
+
+const queueColumns: ReadonlyArray<Column<Queue>> = [
+  { title: words.queue, isPlain: true, cell: ({ name }) => name },
+  countColumn(words.unfinished, ({ unfinished }) => unfinished),
+  countColumn(words.sending, ({ running }) => running),
+  countColumn(words.waiting, ({ waiting }) => waiting),
+  countColumn(words.unowned, ({ unowned }) => unowned),
+  countColumn(words.due, ({ due }) => due),
+  {
+    title: words.lateness,
+    isNumber: true,
+    cell: ({ lateness_ms: late }) => (
+      <span class={late > lateMillis ? "status bad" : undefined}>{showDuration(late)}</span>
+    )
+  }
+]
+
 const Depths = ({ of: { deliveries, tasks, wallets } }: { readonly of: Schemas["Queues"] }) => (
   <>
-    <h2>{words.tasks}</h2>
-    <Tiles>
-      <Tile name={words.unfinished}>{tasks.unfinished}</Tile>
-      <Tile name={words.waiting}>{tasks.waiting_for_slot}</Tile>
-      <Tile name={words.unowned}>{tasks.unowned}</Tile>
-      <Tile name={words.due}>{tasks.due}</Tile>
-      <Tile name={words.lateness} isBad={tasks.lateness_ms > lateMillis}>
-        {showDuration(tasks.lateness_ms)}
-      </Tile>
-    </Tiles>
-    <h2>{words.deliveries}</h2>
-    <Tiles>
-      <Tile name={words.unfinished}>{deliveries.unfinished}</Tile>
-      <Tile name={words.sending}>{deliveries.in_progress}</Tile>
-      <Tile name={words.due}>{deliveries.due}</Tile>
-      <Tile name={words.lateness} isBad={deliveries.lateness_ms > lateMillis}>
-        {showDuration(deliveries.lateness_ms)}
-      </Tile>
-    </Tiles>
+    <h2>{words.queues}</h2>
+    <Table
+      caption={words.queues}
+      columns={queueColumns}
+      rows={[
+        {
+          ...tasks,
+          name: words.tasks,
+          running: undefined,
+          waiting: tasks.waiting_for_slot
+        },
+        {
+          ...deliveries,
+          name: words.deliveries,
+          running: deliveries.in_progress,
+          waiting: undefined,
+          unowned: undefined
+        }
+      ]}
+      idOf={({ name }) => name}
+    />
     <h2>{words.invariants}</h2>
     <Invariants of={wallets} />
   </>

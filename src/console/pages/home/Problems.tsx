@@ -1,7 +1,7 @@
 import { Link } from "../../components/Link.tsx"
 import { BuyLink } from "../../components/shell/BuyLink.tsx"
 import { Ago } from "../../components/Values.tsx"
-import { parseCredits } from "../../format/credits.ts"
+import { isLow, parseCredits } from "../../format/credits.ts"
 import { homeTexts } from "../../texts/en/home.ts"
 import type { Home } from "./readHome.ts"
 
@@ -20,11 +20,11 @@ export const Problems = ({ home: { balance, endpoints, keys } }: { readonly home
   const failing = endpoints.filter(({ enabled, health }) => enabled && health.status === "failing")
   const expiring = keys.filter(({ expires_at: at }) => endsSoon(at))
   const used = keys.filter(({ remaining }) => remaining !== null && parseCredits(remaining) <= 0n)
-  const isLow = balance.state === "ALERTED"
-  if (!isLow && failing.length + expiring.length + used.length === 0) return null
+  const isBelow = isLow(balance)
+  if (!isBelow && failing.length + expiring.length + used.length === 0) return null
   return (
     <ul class="problems" aria-label={words.problems}>
-      {isLow && (
+      {isBelow && (
         <li>
           <Link to="/wallet">{words.lowBalance}</Link> <BuyLink />
         </li>

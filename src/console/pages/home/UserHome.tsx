@@ -9,9 +9,9 @@ import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { TaskGallery } from "../../components/list/TaskGallery.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
-import { parseCredits, showCredits } from "../../format/credits.ts"
+import { isLow, parseCredits, showCredits } from "../../format/credits.ts"
 import { showDay } from "../../format/days.ts"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
@@ -53,7 +53,9 @@ export const UserHome = () => {
           {words.newImage}
         </Link>
       </PageHeader>
-      <Loaded of={home}>{(it) => <HomeView home={it} />}</Loaded>
+      <Loaded of={home} bones={<LoadingRows tiles={5} hasChart />}>
+        {(it) => <HomeView home={it} />}
+      </Loaded>
     </>
   )
 }
@@ -130,7 +132,7 @@ const Figures = ({ home }: HomeProps) => {
       <Tile
         name={words.balance}
         to="/wallet"
-        isBad={balance.state === "ALERTED"}
+        isBad={isLow(balance)}
         note={
           runway === undefined
             ? words.held(showCredits(balance.held_balance))

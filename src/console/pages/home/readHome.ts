@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { parseCredits, sumCredits } from "../../format/credits.ts"
 import { dayAfter, dayOf, daysBetween } from "../../format/days.ts"
@@ -13,17 +13,15 @@ export const readHome = async (now: Date) => {
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
   const query = pageAfter(listMax, undefined)
   const running = (status: "pending" | "processing") =>
-    dataOf(api.GET("/manage/v1/tasks", { params: { query: { ...query, status } } }))
+    api.GET("/manage/v1/tasks", { params: { query: { ...query, status } } })
   const [balance, usage, tasks, endpoints, keys, pending, processing] = await Promise.all([
-    dataOf(api.GET("/manage/v1/wallet", {})),
-    dataOf(
-      api.GET("/manage/v1/usage", {
-        params: { query: { from: days[0] ?? today, to: today, ...query } }
-      })
-    ),
-    dataOf(api.GET("/manage/v1/tasks", { params: { query } })),
-    dataOf(api.GET("/manage/v1/webhook-endpoints", { params: { query } })),
-    dataOf(api.GET("/manage/v1/api-keys", { params: { query } })),
+    api.GET("/manage/v1/wallet", {}),
+    api.GET("/manage/v1/usage", {
+      params: { query: { from: days[0] ?? today, to: today, ...query } }
+    }),
+    api.GET("/manage/v1/tasks", { params: { query } }),
+    api.GET("/manage/v1/webhook-endpoints", { params: { query } }),
+    api.GET("/manage/v1/api-keys", { params: { query } }),
     running("pending"),
     running("processing")
   ])

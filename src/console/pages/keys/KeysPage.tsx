@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -30,7 +30,7 @@ type Asked =
 const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } })
 
 const createKey = async (fields: KeyFields): Promise<string> =>
-  (await dataOf(api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) }))).key
+  (await api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) })).key
 
 /** `/keys`: the keys of programs, what each may do, and what its budget has left. */
 export default function KeysPage() {
@@ -38,8 +38,7 @@ export default function KeysPage() {
   const keys = usePages<ApiKey>(
     "keys",
     user ?? "",
-    (cursor) =>
-      dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(pageSize, cursor) } })),
+    (cursor) => api.GET("/manage/v1/api-keys", { params: { query: pageAfter(pageSize, cursor) } }),
     ({ id }) => id
   )
   const [asked, setAsked] = useState<Asked>(undefined)
@@ -123,7 +122,7 @@ const Dialogs = ({ asked, onChanged, onClose, onSecret }: DialogsProps) => {
   if (asked.what === "change") {
     const change = async (fields: KeyFields) => {
       const body = changeOf(key, fields)
-      await dataOf(api.PATCH("/manage/v1/api-keys/{id}", { ...pathOf(key), body }))
+      await api.PATCH("/manage/v1/api-keys/{id}", { ...pathOf(key), body })
       onChanged()
     }
     return <KeyDialog of={key} onSubmit={change} onClose={onClose} />
@@ -136,7 +135,7 @@ const Dialogs = ({ asked, onChanged, onClose, onSecret }: DialogsProps) => {
     return <RotateDialog of={key} onRotated={rotated} onClose={onClose} />
   }
   const revoke = async () => {
-    await dataOf(api.DELETE("/manage/v1/api-keys/{id}", pathOf(key)))
+    await api.DELETE("/manage/v1/api-keys/{id}", pathOf(key))
     onChanged()
   }
   return (

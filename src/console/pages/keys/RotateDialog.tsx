@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { DialogForm } from "../../components/form/DialogForm.tsx"
 import { SelectField } from "../../components/form/Field.tsx"
 import { keyTexts } from "../../texts/en/keys.ts"
@@ -20,12 +20,10 @@ interface Props {
 export const RotateDialog = ({ of, onClose, onRotated }: Props) => {
   const [grace, setGrace] = useState<number>(86_400)
   const rotate = async () => {
-    const rotated = await dataOf(
-      api.POST("/manage/v1/api-keys/{id}/rotate", {
-        params: { path: { id: of.id } },
-        body: { grace_seconds: grace }
-      })
-    )
+    const rotated = await api.POST("/manage/v1/api-keys/{id}/rotate", {
+      params: { path: { id: of.id } },
+      body: { grace_seconds: grace }
+    })
     onRotated(rotated.key)
   }
   return (

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { ApiFailure } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import type { Query } from "../../router/location.ts"
@@ -23,8 +23,8 @@ const orNone = async <T>(found: Promise<T>): Promise<T | undefined> => {
 const ofTask = async (id: string): Promise<Place | undefined> => {
   const params = { path: { id } }
   const [task, call] = await Promise.all([
-    orNone(dataOf(api.GET("/manage/v1/tasks/{id}", { params }))),
-    orNone(dataOf(api.GET("/manage/v1/calls/{id}", { params })))
+    orNone(api.GET("/manage/v1/tasks/{id}", { params })),
+    orNone(api.GET("/manage/v1/calls/{id}", { params }))
   ])
   if (task !== undefined) return { path: `/tasks/${id}` }
   return call === undefined ? undefined : { path: `/calls/${id}` }
@@ -34,8 +34,8 @@ const ofTask = async (id: string): Promise<Place | undefined> => {
 const ofTrace = async (trace_id: string): Promise<Place | undefined> => {
   const params = { query: { trace_id, limit: 2 } }
   const [tasks, calls] = await Promise.all([
-    dataOf(api.GET("/manage/v1/tasks", { params })),
-    dataOf(api.GET("/manage/v1/calls", { params }))
+    api.GET("/manage/v1/tasks", { params }),
+    api.GET("/manage/v1/calls", { params })
   ])
   const [task] = tasks.data
   const [call] = calls.data
@@ -70,7 +70,7 @@ export const placeOfThing = ({ id, type, user }: Schemas["FoundThing"]): Place =
 
 /** What has the id or the trace, or whose address it is a part of, over all users. */
 export const findOverAll = async (q: string): Promise<ReadonlyArray<Schemas["FoundThing"]>> =>
-  (await dataOf(api.GET("/manage/v1/operator/search", { params: { query: { q } } }))).data
+  (await api.GET("/manage/v1/operator/search", { params: { query: { q } } })).data
 
 /** The page of an id of the user who asks. */
 export const placeOf = async (text: string): Promise<Place | undefined> => {

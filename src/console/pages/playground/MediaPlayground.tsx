@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { api, dataOf, send } from "../../api/client.ts"
+import { api, send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
 import { ApiFailure, Offline } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -70,7 +70,7 @@ const useBody = (
   const [body, setBody] = useDraft<Body>(name, {}, withoutMedia)
   useEffect(() => {
     if (task === undefined || !isNew) return
-    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } })).then(
+    api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } }).then(
       ({ body: sent }) => isObject(sent) && setBody(withoutMedia(sent)),
       () => undefined
     )
@@ -156,7 +156,7 @@ export const MediaPlayground = ({ model, picker }: Props) => {
             isCustom={({ pointer }) => model.media[fieldOf(pointer)] !== undefined}
           />
           <div class="run-bar">
-            <Price amount={price.amount} />
+            <Price {...price} />
             <kbd class="faint">{shortcutOf("↵")}</kbd>
             <button
               type="submit"
@@ -192,10 +192,21 @@ const Medium = ({ model, ...field }: SchemaFieldProps & { readonly model: Schema
   )
 }
 
-const Price = ({ amount }: { readonly amount: string | undefined }) => (
+/** Why there is no price yet: what is missing, what is wrong at a field, or at the whole. */
+const whyNot = (cause: unknown): string => {
+  if (!(cause instanceof ApiFailure)) return words.priceLater
+  return cause.problem.errors === undefined ? cause.problem.title : words.priceRefused
+}
+
+interface PriceProps {
+  readonly amount?: string
+  readonly cause?: unknown
+}
+
+const Price = ({ amount, cause }: PriceProps) => (
   <span class="price" role="status">
     {amount === undefined ? (
-      <span class="faint">{words.priceLater}</span>
+      <span class="faint">{whyNot(cause)}</span>
     ) : (
       <strong>
         <Credits amount={amount} /> {texts.credits}

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
-import { api, dataOf, send } from "../../api/client.ts"
+import { api, send } from "../../api/client.ts"
 import { ApiFailure } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
@@ -80,7 +80,7 @@ export const RunView = ({ id, model, onEnd }: Props) => {
   useEffect(() => {
     if (!isEnded) return
     onEnd()
-    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } })).then(
+    api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }).then(
       ({ receipt }) => setCharged(receipt.captured),
       () => undefined
     )

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
-import { showCredits } from "../../format/credits.ts"
+import { showCharge } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { chatTexts } from "../../texts/en/chat.ts"
 import { countIn } from "../calls/tokens.tsx"
@@ -75,7 +75,7 @@ const Cost = ({ call }: { readonly call: Schemas["Call"] }) => {
   return (
     <p class="faint">
       {[
-        words.cost(showCredits(cost)),
+        words.cost(showCharge(cost)),
         words.tokens(count("inputTokens"), count("outputTokens")),
         ...(first === null ? [] : [words.first(showDuration(first))])
       ].join(" · ")}

@@ -1,5 +1,5 @@
 import { basePath } from "../../api/address.ts"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { failureOf, Offline } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { service } from "../../api/session.ts"
@@ -26,9 +26,9 @@ const receiptOf = async (
   tries = receiptTries
 ): Promise<Schemas["Call"] | undefined> => {
   await new Promise((resolve) => setTimeout(resolve, receiptMillis))
-  const found = await dataOf(api.GET("/manage/v1/calls/{id}", { params: { path: { id } } })).catch(
-    () => undefined
-  )
+  const found = await api
+    .GET("/manage/v1/calls/{id}", { params: { path: { id } } })
+    .catch(() => undefined)
   return found ?? (tries > 1 ? receiptOf(id, tries - 1) : undefined)
 }
 

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, readAll } from "../../api/lists.ts"
 import { NoPasskey } from "../../api/passkeys.ts"
 import { useResource } from "../../api/resource.ts"
@@ -32,13 +32,11 @@ interface Props {
 export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
   const passkeys = useResource(user ?? "", () =>
     readAll((cursor) =>
-      dataOf(
-        api.GET("/manage/v1/passkeys", {
-          params: {
-            query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
-          }
-        })
-      )
+      api.GET("/manage/v1/passkeys", {
+        params: {
+          query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
+        }
+      })
     )
   )
   const [isAdding, setAdding] = useState(false)
@@ -78,7 +76,7 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
           isDangerous
           onConfirm={async () => {
             const params = { path: { id: asked.id } }
-            await dataOf(api.DELETE("/manage/v1/passkeys/{id}", { params }))
+            await api.DELETE("/manage/v1/passkeys/{id}", { params })
             passkeys.reload()
             onRemoved()
           }}

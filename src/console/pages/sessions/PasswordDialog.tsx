@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { session } from "../../api/session.ts"
 import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
@@ -24,7 +24,7 @@ export const PasswordDialog = ({ onChanged, onClose }: Props) => {
     setTried(true)
     if (isShort) throw new FormFault()
     const body = { password, ...(current === "" ? {} : { current_password: current }) }
-    session.value = await dataOf(api.POST("/manage/v1/session/password", { body }))
+    session.value = await api.POST("/manage/v1/session/password", { body })
     onChanged()
   }
   return (

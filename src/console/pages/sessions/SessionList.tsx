@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
@@ -26,16 +26,14 @@ export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
     "sessions",
     `${user ?? ""} ${round}`,
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/sessions", {
-          params: {
-            query: {
-              ...pageAfter(pageSize, cursor),
-              ...(user === undefined ? {} : { user_id: user })
-            }
+      api.GET("/manage/v1/sessions", {
+        params: {
+          query: {
+            ...pageAfter(pageSize, cursor),
+            ...(user === undefined ? {} : { user_id: user })
           }
-        })
-      ),
+        }
+      }),
     ({ id }) => id
   )
   const [asked, setAsked] = useState<Session | undefined>(undefined)
@@ -56,7 +54,7 @@ export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
           isDangerous
           onConfirm={async () => {
             const params = { path: { id: asked.id } }
-            await dataOf(api.DELETE("/manage/v1/sessions/{id}", { params }))
+            await api.DELETE("/manage/v1/sessions/{id}", { params })
             sessions.reload()
           }}
           onClose={() => setAsked(undefined)}

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { answerOf, NoPasskey } from "../../api/passkeys.ts"
 import type { Schemas } from "../../api/schema.ts"
 
@@ -9,13 +9,17 @@ interface NewPasskey {
 
 /** Makes a passkey on this device, or another that the browser offers. */
 export const addPasskey = async ({ name, password }: NewPasskey): Promise<Schemas["Passkey"]> => {
-  const options = await dataOf(api.GET("/manage/v1/passkeys/options", {}))
-  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
+  const options = await api.GET("/manage/v1/passkeys/options", {})
+  const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON({
+    ...options,
+    pubKeyCredParams: [...options.pubKeyCredParams],
+    excludeCredentials: [...options.excludeCredentials]
+  })
   const { id, rawId, response } = await answerOf(navigator.credentials.create({ publicKey }))
   if (!("attestationObject" in response)) throw new NoPasskey("No passkey")
   const { attestationObject, clientDataJSON } = response
   const type = "public-key" as const
   const credential = { id, rawId, type, response: { attestationObject, clientDataJSON } }
   const body = { name, credential, ...(password === "" ? {} : { current_password: password }) }
-  return dataOf(api.POST("/manage/v1/passkeys", { body }))
+  return api.POST("/manage/v1/passkeys", { body })
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { service } from "../../api/session.ts"
 import { Field, TextField } from "../../components/form/Field.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
@@ -20,9 +20,9 @@ type Fields = Readonly<Record<(typeof fieldNames)[number], string>>
 /** The body that was sent, when the log has the delivery; only its id leaves the browser. */
 const sentBody = async (id: string | undefined): Promise<string | undefined> => {
   if (id === undefined || !/^whd_[\w-]{1,80}$/u.test(id)) return undefined
-  const found = await dataOf(
-    api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
-  ).catch(() => undefined)
+  const found = await api
+    .GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
+    .catch(() => undefined)
   return found === undefined || found.body === "" ? undefined : found.body
 }
 

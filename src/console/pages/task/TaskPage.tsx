@@ -1,5 +1,5 @@
 import { basePath } from "../../api/address.ts"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -26,9 +26,7 @@ const words = taskTexts
 
 /** `/tasks/:id`: one task with all that happened to it. */
 export default function TaskPage({ params: { id = "" } }: PageProps) {
-  const task = useResource(id, () =>
-    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
-  )
+  const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
   useLive((event) => {
     const isOwn =
       event.type === "poll" ||

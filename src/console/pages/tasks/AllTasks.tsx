@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -53,11 +53,9 @@ export const AllTasks = () => {
     "all tasks",
     JSON.stringify(search),
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/operator/tasks", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/operator/tasks", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ id }) => id
   )
   return (

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useFresh } from "../../api/fresh.ts"
 import { useKeys, useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
@@ -78,13 +78,11 @@ const OwnTasks = () => {
     "tasks",
     key,
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/tasks", {
-          params: {
-            query: { ...search, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) }
-          }
-        })
-      ),
+      api.GET("/manage/v1/tasks", {
+        params: {
+          query: { ...search, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) }
+        }
+      }),
     ({ id }) => id
   )
   const fresh = useFresh(key, pages.reload)

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, readAll } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -7,7 +7,7 @@ import { LineChart } from "../../components/chart/LineChart.tsx"
 import type { Place } from "../../components/chart/Plot.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
 import { Segments } from "../../components/form/Segments.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { showAxis } from "../../format/scale.ts"
 import { showDuration } from "../../format/time.ts"
 import { location, setQuery } from "../../router/location.ts"
@@ -41,25 +41,30 @@ export const UsageChart = ({ keyName, search, user }: Props) => {
   const query = chartQuery(search)
   const usage = useResource(JSON.stringify([user, query]), () =>
     readAll((cursor) =>
-      dataOf(
-        api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
-      )
+      api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
     )
   )
   return (
-    <Loaded of={usage}>
-      {(rows) => (
-        <>
-          <Totals rows={rows} />
-          <Choices search={search} />
-          {search.measure === "duration" ? (
-            <Durations rows={rows} search={search} keyName={keyName} />
-          ) : (
-            <Bars rows={rows} search={search} keyName={keyName} />
-          )}
-        </>
+    <>
+      <Loaded of={usage} bones={<LoadingRows tiles={3} hasRows={false} />}>
+        {(rows) => <Totals rows={rows} />}
+      </Loaded>
+      <Choices search={search} />
+      {(usage.data !== undefined || usage.cause === undefined) && (
+        <Loaded
+          of={{ ...usage, cause: undefined }}
+          bones={<LoadingRows hasChart hasRows={false} />}
+        >
+          {(rows) =>
+            search.measure === "duration" ? (
+              <Durations rows={rows} search={search} keyName={keyName} />
+            ) : (
+              <Bars rows={rows} search={search} keyName={keyName} />
+            )
+          }
+        </Loaded>
       )}
-    </Loaded>
+    </>
   )
 }
 
@@ -201,7 +206,7 @@ const Totals = ({ rows }: { readonly rows: ReadonlyArray<Usage> }) => {
   const errors = sum((row) => row.errors)
   // A failed task that was charged is a request and an error
   const all = Math.max(errors, sum(requestsOf) + errors)
-  const share = (errors / all).toLocaleString("en", {
+  const share = (errors / Math.max(1, all)).toLocaleString("en", {
     style: "percent",
     maximumSignificantDigits: 2
   })
@@ -213,11 +218,7 @@ const Totals = ({ rows }: { readonly rows: ReadonlyArray<Usage> }) => {
     <Tiles>
       <Tile name={words.measures.amount}>{showTotal(totalOf(rows, "amount"), "amount")}</Tile>
       <Tile name={words.requests}>{sum(requestsOf).toLocaleString("en")}</Tile>
-      <Tile
-        name={words.measures.errors}
-        isBad={errors > 0}
-        {...(errors > 0 ? { note: words.errorShare(share) } : {})}
-      >
+      <Tile name={words.measures.errors} isBad={errors > 0} note={words.errorShare(share)}>
         {errors.toLocaleString("en")}
       </Tile>
       {counts

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -49,11 +49,9 @@ export default function UsagePage() {
     "usage",
     JSON.stringify([user, query]),
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/usage", {
-          params: { query: { ...query, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/usage", {
+        params: { query: { ...query, ...pageAfter(pageSize, cursor) } }
+      }),
     idOf
   )
   const { models, vendors } = useModelNames()

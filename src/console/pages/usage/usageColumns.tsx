@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Share } from "../../components/chart/Share.tsx"
@@ -112,9 +112,7 @@ export const usageColumns = ({
 /** The address of a user, who may be deleted by now. */
 const UserName = ({ id }: { readonly id: string | null }) => {
   const { data } = useResource(`user ${id}`, async () =>
-    id === null
-      ? undefined
-      : await dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
+    id === null ? undefined : await api.GET("/manage/v1/users/{id}", { params: { path: { id } } })
   )
   return id === null ? <None /> : <Link to={`/users/${id}`}>{data?.email ?? id}</Link>
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, textOfCredits } from "../../format/credits.ts"
@@ -93,17 +93,13 @@ const paramsOf = (user: string, operation: string) => ({
 })
 
 const topUp = (user: string, { amount, note, operation }: Amount) =>
-  dataOf(
-    api.POST("/manage/v1/users/{id}/top-ups", {
-      params: paramsOf(user, operation),
-      body: { amount, ...(note === "" ? {} : { note }) }
-    })
-  )
+  api.POST("/manage/v1/users/{id}/top-ups", {
+    params: paramsOf(user, operation),
+    body: { amount, ...(note === "" ? {} : { note }) }
+  })
 
 const adjust = (user: string, { amount, note, operation }: Amount) =>
-  dataOf(
-    api.POST("/manage/v1/users/{id}/adjustments", {
-      params: paramsOf(user, operation),
-      body: { amount, note }
-    })
-  )
+  api.POST("/manage/v1/users/{id}/adjustments", {
+    params: paramsOf(user, operation),
+    body: { amount, note }
+  })

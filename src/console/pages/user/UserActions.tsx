@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
 import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
@@ -65,9 +65,9 @@ const LinkDialogs = ({
 }) => {
   const [url, setUrl] = useState<string | undefined>(undefined)
   const make = async () => {
-    const made = await dataOf(
-      api.POST("/manage/v1/users/{id}/sign-in-links", { params: { path: { id: user } } })
-    )
+    const made = await api.POST("/manage/v1/users/{id}/sign-in-links", {
+      params: { path: { id: user } }
+    })
     setUrl(made.url)
   }
   return url === undefined ? (
@@ -104,7 +104,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
         of={user}
         onSubmit={async (fields) => {
           const body = changeOf(user, fields)
-          onChanged(await dataOf(api.PATCH("/manage/v1/users/{id}", { params, body })))
+          onChanged(await api.PATCH("/manage/v1/users/{id}", { params, body }))
         }}
         onClose={onClose}
       />
@@ -116,7 +116,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       <DeleteDialog
         user={user}
         onDelete={async () => {
-          await dataOf(api.DELETE("/manage/v1/users/{id}", { params }))
+          await api.DELETE("/manage/v1/users/{id}", { params })
           navigate(hrefOf("/users"))
         }}
         onClose={onClose}
@@ -132,7 +132,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       isDangerous={!disabled}
       onConfirm={async () => {
         const body = { disabled: !disabled }
-        onChanged(await dataOf(api.PATCH("/manage/v1/users/{id}", { params, body })))
+        onChanged(await api.PATCH("/manage/v1/users/{id}", { params, body }))
       }}
       onClose={onClose}
     />

@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
@@ -8,6 +8,7 @@ import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Credits, Time } from "../../components/Values.tsx"
+import { isLow } from "../../format/credits.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -26,9 +27,9 @@ const latest = 10
 /** `/users/:id`: one user as the operator sees it. */
 export default function UserPage({ params: { id = "" } }: PageProps) {
   const params = { path: { id } }
-  const user = useResource(id, () => dataOf(api.GET("/manage/v1/users/{id}", { params })))
+  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params }))
   const wallet = useResource(`wallet ${id}`, () =>
-    dataOf(api.GET("/manage/v1/users/{id}/wallet", { params }))
+    api.GET("/manage/v1/users/{id}/wallet", { params })
   )
   return (
     <>
@@ -72,7 +73,7 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
 
 const Money = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => (
   <Tiles>
-    <Tile name={walletTexts.available} isBad={wallet.state === "ALERTED"}>
+    <Tile name={walletTexts.available} isBad={isLow(wallet)}>
       <Credits amount={wallet.available_balance} />
     </Tile>
     <Tile name={walletTexts.settled}>
@@ -118,7 +119,7 @@ const Details = ({ user }: { readonly user: User }) => (
 /** What was done to the user and looked at, this page's own looks too. */
 const Latest = ({ user }: { readonly user: string }) => {
   const entries = useResource(`audit ${user}`, () =>
-    dataOf(api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } }))
+    api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } })
   )
   return (
     <Loaded of={entries}>

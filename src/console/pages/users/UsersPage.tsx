@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -112,11 +112,9 @@ export default function UsersPage() {
     "users",
     JSON.stringify(search),
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/users", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/users", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ id }) => id
   )
   const [toppedUp, setToppedUp] = useState<{ user: User; wallet: Schemas["Wallet"] } | undefined>()
@@ -124,7 +122,7 @@ export default function UsersPage() {
   const askTopUp = async (user: User) => {
     try {
       const params = { path: { id: user.id } }
-      const wallet = await dataOf(api.GET("/manage/v1/users/{id}/wallet", { params }))
+      const wallet = await api.GET("/manage/v1/users/{id}/wallet", { params })
       setToppedUp({ user, wallet })
       setCause(undefined)
     } catch (failure) {
@@ -167,7 +165,7 @@ export default function UsersPage() {
         <UserDialog
           onSubmit={async (fields) => {
             const body = newUserOf(fields)
-            const { id } = await dataOf(api.POST("/manage/v1/users", { body }))
+            const { id } = await api.POST("/manage/v1/users", { body })
             navigate(hrefOf(`/users/${id}`))
           }}
           onClose={() => setCreating(false)}

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
@@ -30,7 +30,7 @@ export const WalletActions = ({ onChanged, wallet }: Props) => {
           initial={wallet.trigger_threshold}
           onSubmit={async ({ amount }) => {
             const body = { trigger_threshold: amount }
-            await dataOf(api.PATCH("/manage/v1/wallet", { body }))
+            await api.PATCH("/manage/v1/wallet", { body })
             onChanged()
           }}
           onClose={() => setAsked(false)}

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
@@ -15,11 +15,13 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { BuyLink } from "../../components/shell/BuyLink.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
+import { isLow } from "../../format/credits.ts"
 import { viewedUser } from "../../router/location.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
 import { rowsOf } from "./ledger.ts"
 import { ledgerColumns } from "./ledgerColumns.tsx"
+import { useWork } from "./useWork.ts"
 import { WalletActions } from "./WalletActions.tsx"
 
 const words = walletTexts
@@ -50,18 +52,17 @@ export default function WalletPage() {
   const kind = kinds.find((it) => it === chosen)
   const search = { ...filterValues(names), ...(kind === undefined ? {} : { kind }) }
   const key = JSON.stringify([user, search])
-  const balance = useResource(user, () => dataOf(api.GET("/manage/v1/wallet", {})))
+  const balance = useResource(user, () => api.GET("/manage/v1/wallet", {}))
   const entries = usePages<Schemas["WalletEntry"]>(
     "ledger",
     key,
     (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/wallet/entries", {
-          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-        })
-      ),
+      api.GET("/manage/v1/wallet/entries", {
+        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+      }),
     ({ seq }) => String(seq)
   )
+  const work = useWork(entries.rows.find((it) => it.task_id !== null)?.task_id ?? undefined)
   const isBought = (service.value?.top_up_url ?? null) !== null
   const about = isBought ? words.about : `${words.about} ${words.askOperator}`
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
@@ -101,7 +102,7 @@ export default function WalletPage() {
       )}
       <PagedTable
         caption={words.caption}
-        columns={ledgerColumns({ open, onToggle: toggle })}
+        columns={ledgerColumns({ open, work, onToggle: toggle })}
         pages={{ ...entries, rows: rowsOf(entries.rows), update: () => false }}
         idOf={({ id }) => id}
         empty={
@@ -115,10 +116,10 @@ export default function WalletPage() {
 }
 
 const Balance = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => {
-  const isLow = wallet.state === "ALERTED"
+  const isBelow = isLow(wallet)
   return (
     <Tiles>
-      <Tile name={words.available} note={words.availableHelp} isBad={isLow}>
+      <Tile name={words.available} note={words.availableHelp} isBad={isBelow}>
         <Credits amount={wallet.available_balance} />
       </Tile>
       <Tile name={words.settled} note={words.settledHelp}>
@@ -127,7 +128,7 @@ const Balance = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => {
       <Tile name={words.held} note={words.heldHelp}>
         <Credits amount={wallet.held_balance} />
       </Tile>
-      <Tile name={words.threshold} note={isLow ? words.alerted : words.normal} isBad={isLow}>
+      <Tile name={words.threshold} note={isBelow ? words.alerted : words.normal} isBad={isBelow}>
         <Credits amount={wallet.trigger_threshold} />
       </Tile>
     </Tiles>

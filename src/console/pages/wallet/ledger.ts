@@ -42,7 +42,7 @@ export const changeOf = (row: LedgerRow): string => {
   const kind = kindOf(row)
   if (kind === "top_up" || kind === "adjustment") return signed(sumOf(row, "top_up", "adjustment"))
   if (kind === "hold") return signed(-sumOf(row, "hold"))
-  return charged === 0n ? "" : signed(-charged)
+  return kind === "release" ? "" : signed(-charged)
 }
 
 const signed = (micro: bigint): string =>

@@ -7,28 +7,36 @@ import { texts } from "../../texts/en.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
 import { availableAfter, changeOf, kindOf } from "./ledger.ts"
 import type { LedgerRow } from "./ledger.ts"
+import type { Work } from "./useWork.ts"
 
 const words = walletTexts
 
 interface Shown {
   /** The rows whose entries are shown. */
   readonly open: ReadonlySet<string>
+  readonly work: ReadonlyMap<string, Work>
   readonly onToggle: (id: string) => void
 }
 
-/** A task or call by its id, else what the operator noted. */
-const Subject = ({ newest: { note, task_id: id } }: LedgerRow) => (
-  <>
-    {id === null ? (
-      (note ?? <span class="faint">{words.noNote}</span>)
-    ) : (
-      <Link to={`/open/${id}`}>
-        {words.ofWork} <code title={id}>…{id.slice(-8)}</code>
-      </Link>
-    )}
-    {id !== null && note !== null && <span class="faint"> {note}</span>}
-  </>
-)
+/** A task by its prompt, a call by its model, an older one by its id; else what the operator noted. */
+const Subject = ({ row, work }: { readonly row: LedgerRow; readonly work: Work | undefined }) => {
+  const { note, task_id: id } = row.newest
+  if (id === null) return <>{note ?? <span class="faint">{words.noNote}</span>}</>
+  return (
+    <>
+      {work === undefined ? (
+        <Link to={`/open/${id}`}>
+          {words.ofWork} <code title={id}>…{id.slice(-8)}</code>
+        </Link>
+      ) : (
+        <Link to={work.path} class="clip">
+          {work.title}
+        </Link>
+      )}
+      {note !== null && <span class="faint"> {note}</span>}
+    </>
+  )
+}
 
 const Entries = ({ entries }: LedgerRow) => (
   <ul class="entries">
@@ -46,13 +54,17 @@ const Entries = ({ entries }: LedgerRow) => (
   </ul>
 )
 
-export const ledgerColumns = ({ onToggle, open }: Shown): ReadonlyArray<Column<LedgerRow>> => [
+export const ledgerColumns = ({
+  onToggle,
+  open,
+  work
+}: Shown): ReadonlyArray<Column<LedgerRow>> => [
   {
     title: words.subject,
     isPlain: true,
     cell: (row) => (
       <>
-        <Subject {...row} />
+        <Subject row={row} work={work.get(row.id)} />
         {open.has(row.id) && <Entries {...row} />}
       </>
     )

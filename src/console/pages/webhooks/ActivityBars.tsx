@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -25,9 +25,7 @@ const totalOf = ({ failed, succeeded, waiting }: Hour): number => succeeded + fa
 /** The deliveries of an endpoint in the last 24 hours, a bar for each hour. */
 export const ActivityBars = ({ endpoint }: { readonly endpoint: string }) => {
   const found = useResource(`${viewedUser() ?? ""} ${endpoint}`, () =>
-    dataOf(
-      api.GET("/manage/v1/webhook-endpoints/{id}/activity", { params: { path: { id: endpoint } } })
-    )
+    api.GET("/manage/v1/webhook-endpoints/{id}/activity", { params: { path: { id: endpoint } } })
   )
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])

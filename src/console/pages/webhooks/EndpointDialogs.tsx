@@ -1,4 +1,4 @@
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { Confirm } from "../../components/form/Dialog.tsx"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import { EndpointDialog } from "./EndpointDialog.tsx"
@@ -28,7 +28,7 @@ export const EndpointDialogs = (props: Props) => {
   if (asked === undefined) return null
   if (asked.what === "create") {
     const create = async (fields: EndpointFields) => {
-      const made = await dataOf(api.POST("/manage/v1/webhook-endpoints", { body: bodyOf(fields) }))
+      const made = await api.POST("/manage/v1/webhook-endpoints", { body: bodyOf(fields) })
       onSecret(made.secret)
       onChanged()
     }
@@ -51,7 +51,7 @@ export const EndpointDialogs = (props: Props) => {
 const pathOf = ({ id }: Endpoint) => ({ params: { path: { id } } })
 
 const update = (endpoint: Endpoint, body: ReturnType<typeof bodyOf> | { enabled: boolean }) =>
-  dataOf(api.PATCH("/manage/v1/webhook-endpoints/{id}", { ...pathOf(endpoint), body }))
+  api.PATCH("/manage/v1/webhook-endpoints/{id}", { ...pathOf(endpoint), body })
 
 interface SureProps extends Props {
   readonly what: What
@@ -61,12 +61,10 @@ interface SureProps extends Props {
 const Sure = ({ endpoint, onChanged, onClose, onSecret, what }: SureProps) => {
   const confirm = async () => {
     if (what === "rotate") {
-      const rotated = await dataOf(
-        api.POST("/manage/v1/webhook-endpoints/{id}/rotate", pathOf(endpoint))
-      )
+      const rotated = await api.POST("/manage/v1/webhook-endpoints/{id}/rotate", pathOf(endpoint))
       onSecret(rotated.secret)
     } else if (what === "remove") {
-      await dataOf(api.DELETE("/manage/v1/webhook-endpoints/{id}", pathOf(endpoint)))
+      await api.DELETE("/manage/v1/webhook-endpoints/{id}", pathOf(endpoint))
     } else {
       await update(endpoint, { enabled: false })
     }

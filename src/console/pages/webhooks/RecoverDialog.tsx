@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
 import { isoOfLocalInput, isPast } from "../../format/time.ts"
@@ -14,11 +14,12 @@ interface Props {
 
 /** A call sends a bounded number again; it is repeated for the rest. */
 const recover = async (id: string, since: string, before = 0): Promise<number> => {
-  const { has_more: hasMore, recovered } = await dataOf(
-    api.POST("/manage/v1/webhook-endpoints/{id}/recover", {
+  const { has_more: hasMore, recovered } = await api.POST(
+    "/manage/v1/webhook-endpoints/{id}/recover",
+    {
       params: { path: { id } },
       body: { since }
-    })
+    }
   )
   const count = before + recovered
   return hasMore ? recover(id, since, count) : count

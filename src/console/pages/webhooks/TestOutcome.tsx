@@ -1,5 +1,5 @@
 import { useEffect } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import { Link } from "../../components/Link.tsx"
@@ -13,7 +13,7 @@ const pollMillis = 1000
 /** What became of a test event, where it was sent. */
 export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
   const found = useResource(delivery, () =>
-    dataOf(api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id: delivery } } }))
+    api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id: delivery } } })
   )
   const attempt = found.data?.attempts.find(({ ended_at: end }) => end !== null)
   const isWaiting = attempt === undefined

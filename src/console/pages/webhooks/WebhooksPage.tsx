@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { api, dataOf } from "../../api/client.ts"
+import { api } from "../../api/client.ts"
 import { pageAfter, readAll } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
@@ -23,7 +23,7 @@ export default function WebhooksPage() {
   const user = viewedUser()
   const endpoints = useResource(user ?? "", () =>
     readAll((cursor) =>
-      dataOf(api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } }))
+      api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } })
     )
   )
   const [asked, setAsked] = useState<Asked>(undefined)
@@ -32,9 +32,9 @@ export default function WebhooksPage() {
   const [tests, setTests] = useState<ReadonlyMap<string, string>>(new Map())
   const test = async ({ id }: Endpoint) => {
     try {
-      const sent = await dataOf(
-        api.POST("/manage/v1/webhook-endpoints/{id}/test", { params: { path: { id } } })
-      )
+      const sent = await api.POST("/manage/v1/webhook-endpoints/{id}/test", {
+        params: { path: { id } }
+      })
       setTests((now) => new Map([...now, [id, sent.delivery_id]]))
     } catch (cause) {
       setNote({ cause })
@@ -100,12 +100,10 @@ export default function WebhooksPage() {
 
 const resume = async ({ id }: Endpoint): Promise<Note> => {
   try {
-    await dataOf(
-      api.PATCH("/manage/v1/webhook-endpoints/{id}", {
-        params: { path: { id } },
-        body: { enabled: true }
-      })
-    )
+    await api.PATCH("/manage/v1/webhook-endpoints/{id}", {
+      params: { path: { id } },
+      body: { enabled: true }
+    })
     return undefined
   } catch (cause) {
     return { cause }

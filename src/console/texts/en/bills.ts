@@ -2,7 +2,7 @@
 export const billTexts = {
   title: "Bills",
   about:
-    "Compares a vendor's bill with the jobs bought there and with what users were charged. Nothing is changed or stored.",
+    "Compares vendors' bills with the jobs bought there and with what users were charged. Nothing is changed or stored.",
   vendor: "Vendor",
   vendors: {
     openai: "OpenAI",
@@ -13,8 +13,13 @@ export const billTexts = {
     replicate: "Replicate"
   },
   file: "Bill",
-  fileHelp: "A CSV file in US dollars, of at most 62 days. 1 US dollar is 100 credits.",
+  fileHelp:
+    "CSV files in US dollars, each of at most 62 days. 1 US dollar is 100 credits. Several bills are added up until you leave the page.",
   noFile: "Choose the file of the bill",
+  failed: (name: string) => `${name} was not compared:`,
+  remove: "Remove",
+  removeBill: (file: string) => `Remove ${file}`,
+  all: (count: number) => `${count} bills together`,
   columns: "Column names",
   columnsHelp: "Leave empty to use those of the vendor's own export.",
   columnNames: { id: "Job id", model: "Model", date: "Date", amount: "Amount" },

@@ -1,9 +1,11 @@
 /** The English texts of the operator's pages, and of sessions and the audit log. */
 export const operatorTexts = {
   overview: {
+    queues: "Queues",
+    queue: "Queue",
     tasks: "Tasks",
     unfinished: "Unfinished",
-    waiting: "Waiting for a slot at a vendor",
+    waiting: "Waiting for a slot",
     unowned: "Waiting for the next step",
     due: "Due now",
     lateness: "Longest overdue",

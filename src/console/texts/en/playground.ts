@@ -18,6 +18,7 @@ export const playgroundTexts = {
   result: "Result",
   noResult: "The model's output appears here.",
   priceLater: "Fill in the required fields to see the price.",
+  priceRefused: "Correct the marked fields to see the price.",
   run: "Run",
   runAgain: "Run again",
   cancel: "Cancel",

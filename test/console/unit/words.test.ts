@@ -1,0 +1,33 @@
+import { globSync, readFileSync } from "node:fs"
+import { assert, describe, it } from "vitest"
+
+/** docs/console-design.md#words */
+const texts = globSync("src/console/texts/**/*.ts")
+  .map((name) => readFileSync(name, "utf8"))
+  .join("\n")
+
+describe("the words of the console", () => {
+  it("are those of the field", () => {
+    for (const word of [
+      "New chat",
+      "Refresh",
+      "Code",
+      "Done",
+      "Resets",
+      "Released",
+      "Non-2xx response",
+      "View task",
+      "System",
+      "/ image"
+    ]) {
+      assert.include(texts, `"${word}"`)
+    }
+  })
+
+  it("are no others for the same", () => {
+    assert.notMatch(
+      texts,
+      /begins? anew|read again|by program|have kept it|given back|status of success|"its task|as the system|"an image/iu
+    )
+  })
+})
