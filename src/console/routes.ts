@@ -22,7 +22,7 @@ export interface Route {
   readonly icon?: IconName
   /** The section of the API's documents that describes what it shows. */
   readonly docs?: string
-  /** The page, a chunk of its own. */
+  /** The page, in a separate chunk. */
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }
 

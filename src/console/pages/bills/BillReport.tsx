@@ -211,7 +211,7 @@ const differenceColumns: ReadonlyArray<Column<Difference>> = [
   amountColumn(words.difference, ({ difference }) => difference)
 ]
 
-/** A task or a call, whoever has it. */
+/** A task or a call of any user. */
 const Work = ({ call, task }: { readonly call: string | null; readonly task: string | null }) => {
   const id = task ?? call
   return id === null ? <>{words.unknown}</> : <Id name={words.work} value={id} />

@@ -71,7 +71,7 @@ export const newKeyOf = (fields: KeyFields): Schemas["NewApiKey"] => {
   }
 }
 
-/** What the form changes of a key, and nothing else: the counting of an untouched budget goes on. */
+/** Only the fields that the form changes: an untouched budget keeps its count. */
 export const changeOf = (key: ApiKey, fields: KeyFields): Schemas["ApiKeyChange"] => {
   const before = fieldsOf(key)
   const limits = limitsOf(fields)
