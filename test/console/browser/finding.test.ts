@@ -23,6 +23,13 @@ const resultsAreShown = async (it: ConsolePage) => {
   await loadedWidth(thumbnail)
   assert.strictEqual(await rows.filter({ hasText: "[[sim:fail]]" }).locator("img").count(), 0)
   await looks(it)
+  // On a small laptop too, no column is cut
+  await page.setViewportSize({ width: 1280, height: 800 })
+  const hidden = await page
+    .getByRole("table")
+    .evaluate(({ parentElement: it }) => it.scrollWidth - it.clientWidth)
+  assert.strictEqual(hidden, 0)
+  await page.setViewportSize({ width: 1440, height: 900 })
 }
 
 const searchFinds = async (it: ConsolePage, id: string) => {
@@ -171,7 +178,14 @@ describe("what is looked for in the console", () => {
           }
           const traced = { traceparent: `00-${trace}-00f067aa0ba902b7-01` }
           const id: string = yield* Effect.promise(async () => {
-            await post(path, { prompt: "A lighthouse at dawn" }, key, traced)
+            await post(
+              path,
+              {
+                prompt: `A lighthouse at dawn, ${"seen from a small boat far out at sea ".repeat(2)}`
+              },
+              key,
+              traced
+            )
             const order = { prompt: "Dawn over the harbor", metadata: { order: "order-17" } }
             const created = await post(path, order, key, traced)
             await post(path, { prompt: "[[sim:fail]]" })

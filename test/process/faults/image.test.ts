@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { ownClock } from "../../support/ownClock.ts"
@@ -43,6 +43,28 @@ describe("the image", () => {
     assert.match(last("ENV"), /HOST=0\.0\.0\.0/)
     assert.strictEqual(last("STOPSIGNAL"), "SIGTERM")
     assert.match(last("HEALTHCHECK"), /readyz/)
+  })
+
+  it("builds the console with development dependencies that the project has, and all that it takes", () => {
+    const listed = [
+      ...(/\[([^\]]+)\]\.map\(\(name\)/u.exec(dockerfile)?.[1] ?? "").matchAll(/'([^']+)'/gu)
+    ].map(([, name = ""]) => name)
+    const { devDependencies } = JSON.parse(
+      readFileSync(join(projectFolder, "package.json"), "utf8")
+    )
+    for (const name of listed) assert.property(devDependencies, name)
+    const sources = readdirSync(join(projectFolder, "src/console"), { recursive: true })
+      .map(String)
+      .filter((file) => /\.tsx?$/u.test(file))
+      .map((file) => readFileSync(join(projectFolder, "src/console", file), "utf8"))
+      // Without code that the console only shows
+      .map((source) => source.replaceAll(/`[^`]*`/gu, ""))
+    const imported = /^(?:import|\}).* from "(@[^/"]+\/[^/"]+|[^./"@][^/"]*)/gmu
+    const packages = new Set(
+      [...sources.join("\n").matchAll(imported)].map(([, name = ""]) => name)
+    )
+    assert.include(packages, "preact")
+    for (const name of packages) assert.include(listed, name)
   })
 
   it("its steps work in a clean folder: production dependencies, start, readyz, SIGTERM ends with 0", async () => {
