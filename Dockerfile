@@ -14,7 +14,7 @@ COPY src ./src
 
 # The bundle for browsers, by the development dependencies that it takes and no others
 FROM build AS console
-RUN npm install --prefix /console --no-audit --no-fund $(node -p "const { devDependencies } = require('./package.json'); ['esbuild', 'preact', '@preact/signals', 'lucide'].map((name) => name + '@' + devDependencies[name]).join(' ')") \
+RUN npm install --prefix /console --no-audit --no-fund $(node -e "import('./src/cli/console/buildConsole.ts').then(({ bundledPackages }) => console.log(bundledPackages().join(' ')))") \
   && cp -r /console/node_modules/. node_modules/ \
   && /node/bin/node src/cli/console/buildConsole.ts
 

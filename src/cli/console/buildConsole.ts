@@ -106,7 +106,13 @@ const addWithSmaller = (files: Map<string, Uint8Array>, name: string, contents: 
 /** Contains the hash of the sources from which a folder was built. No served file has this name. */
 const stampName = "inputs.sha256"
 
-const bundled = ["esbuild", "preact", "@preact/signals", "@fontsource-variable/geist"]
+const bundled = ["esbuild", "preact", "@preact/signals", "lucide", "@fontsource-variable/geist"]
+
+/** The development dependencies that the build takes, as `name@version`. The image installs only these. */
+export const bundledPackages = (): ReadonlyArray<string> => {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  return bundled.map((name) => `${name}@${devDependencies[name]}`)
+}
 
 /** The hash of everything that the build depends on. */
 const hashOfInputs = (): string => {
@@ -115,8 +121,7 @@ const hashOfInputs = (): string => {
   for (const name of [...sources, "src/client/schema.ts", "src/cli/console/buildConsole.ts"]) {
     hash.update(`${name}\0`).update(readFileSync(join(root, name)))
   }
-  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
-  for (const name of bundled) hash.update(`${name}@${devDependencies[name]}\0`)
+  for (const name of bundledPackages()) hash.update(`${name}\0`)
   return hash.digest("hex")
 }
 
