@@ -4,6 +4,7 @@ import type { BrowserContext, Page } from "playwright-core"
 import { assert } from "vitest"
 import { listenerBounds } from "../../src/http/server/listener/Listener.ts"
 import { browser } from "./chromium.ts"
+import { adminToken } from "./gateway.ts"
 import { Running, runningGateway } from "./running.ts"
 
 export interface ConsolePage {
@@ -30,9 +31,10 @@ const watchPolicy = `document.addEventListener("securitypolicyviolation", (event
 
 const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-/** Waits until transitions have finished, because they change colors. */
-const runAxe = `Promise.allSettled(document.getAnimations().map((it) => it.finished))
-  .then(() => axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }))
+/** Ends transitions first, because they change colors. Waiting for them hangs while Chromium draws no frames. */
+const runAxe = `document.getAnimations().filter((it) => it.effect.getComputedTiming().endTime < Infinity)
+    .forEach((it) => it.finish())
+axe.run(document, { runOnly: ${JSON.stringify(axeTags)} })
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
     [it.html.slice(0, 200), it.any[0]?.message].join(" ")).join(" | ")))`
 
@@ -98,16 +100,29 @@ const watched = async (context: BrowserContext, url: string): Promise<ConsolePag
 }
 
 /** Signs in: a user with a one-time link, such as the first start prints; the operator (`null`) with the token. */
-export const signInOnPage = (it: ConsolePage, adminToken: string, userId: string | null) =>
+export const signInOnPage = (it: ConsolePage, userId: string | null) =>
   Effect.gen(function* () {
     const { url } = yield* Running
     yield* Effect.promise(async () => {
-      await (userId === null ? byToken(it, adminToken) : byLink(it, url, adminToken, userId))
+      await (userId === null ? byToken(it) : byLink(it, url, userId))
       await it.page.getByRole("banner").waitFor()
     })
   })
 
-const byLink = async ({ page }: ConsolePage, url: string, adminToken: string, userId: string) => {
+/** A page on which the running gateway's user is signed in. */
+export const userPage = (options?: Options) =>
+  Effect.gen(function* () {
+    const { userId } = yield* Running
+    const screen = yield* consolePage(options)
+    yield* signInOnPage(screen, userId)
+    return screen
+  })
+
+/** A page on which the operator is signed in. */
+export const operatorPage = (options?: Options) =>
+  Effect.tap(consolePage(options), (screen) => signInOnPage(screen, null))
+
+const byLink = async ({ page }: ConsolePage, url: string, userId: string) => {
   const response = await fetch(`${url}/manage/v1/users/${userId}/sign-in-links`, {
     method: "POST",
     headers: { authorization: `Bearer ${adminToken}` }
@@ -117,7 +132,7 @@ const byLink = async ({ page }: ConsolePage, url: string, adminToken: string, us
   await page.getByRole("button", { name: "Sign in with this link" }).click()
 }
 
-const byToken = async ({ open, page }: ConsolePage, adminToken: string) => {
+const byToken = async ({ open, page }: ConsolePage) => {
   await open("/sign-in")
   await page.getByText("Use an API key or the operator token").click()
   await page.getByLabel("API key or operator token", { exact: true }).fill(adminToken)

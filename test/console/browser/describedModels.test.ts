@@ -3,12 +3,10 @@ import { Effect } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll } from "vitest"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { looks } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
-import { Running } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedDoors } from "../../support/upstreams/describedDoors.ts"
 
@@ -88,9 +86,7 @@ describe("a described model in the playground", () => {
       "has a form of its schema, a price as one types, and shows what it makes",
       () =>
         Effect.gen(function* () {
-          const { userId } = yield* Running
-          const screen = yield* consolePage({ width: 1440, height: 900 })
-          yield* signInOnPage(screen, adminToken, userId)
+          const screen = yield* userPage({ width: 1440, height: 900 })
           for (const story of [film, song, caption]) yield* Effect.promise(() => story(screen))
           assert.deepStrictEqual(screen.faults, [])
         }),

@@ -139,7 +139,7 @@ describe("the console bears", () => {
           const { key, url, userId } = yield* Running
           const screen = yield* consolePage()
           const call = requestWith(url, key)
-          yield* signInOnPage(screen, adminToken, userId)
+          yield* signInOnPage(screen, userId)
           yield* Effect.promise(async () => {
             await hostileTexts(screen, call)
             await places(screen, call)

@@ -1,10 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator } from "playwright-core"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, opened } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
 
@@ -360,9 +359,8 @@ describe("the console no longer", () => {
       "hides Run, forgets rows, places, prompts and dialogs, or says a fault twice",
       () =>
         Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
-          const screen = yield* consolePage({ width: 1440, height: 900 })
-          yield* signInOnPage(screen, adminToken, userId)
+          const { key, url } = yield* Running
+          const screen = yield* userPage({ width: 1440, height: 900 })
           yield* Effect.promise(async () => {
             await errorsAreInSight(screen)
             await runIsInSight(screen)
@@ -407,11 +405,10 @@ describe("the console no longer", () => {
       "loads results that nobody sees",
       () =>
         Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
+          const { key, url } = yield* Running
           yield* Effect.promise(() => post(url, key, path, { prompt: "A lighthouse" }))
           for (const kind of ["images", "videos"] as const) {
-            const screen = yield* consolePage()
-            yield* signInOnPage(screen, adminToken, userId)
+            const screen = yield* userPage()
             yield* Effect.promise(() => loadsWhatIsSeen(screen, kind))
             assert.deepStrictEqual(screen.faults, [])
           }
@@ -423,9 +420,7 @@ describe("the console no longer", () => {
       "moves its parts when they are loaded, or keeps its documents far away",
       () =>
         Effect.gen(function* () {
-          const { userId } = yield* Running
-          const screen = yield* consolePage()
-          yield* signInOnPage(screen, adminToken, userId)
+          const screen = yield* userPage()
           yield* Effect.promise(async () => {
             await shapesStay(screen, "", "**/manage/v1/wallet")
             await shapesStay(screen, "/usage", "**/manage/v1/usage?*")
@@ -440,9 +435,7 @@ describe("the console no longer", () => {
       "draws days without use, or today off the screen of a phone",
       () =>
         Effect.gen(function* () {
-          const { userId } = yield* Running
-          const screen = yield* consolePage({ width: 390, height: 844 })
-          yield* signInOnPage(screen, adminToken, userId)
+          const screen = yield* userPage({ width: 390, height: 844 })
           yield* Effect.promise(() => days(screen))
           assert.deepStrictEqual(screen.faults, [])
         }),

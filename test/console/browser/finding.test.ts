@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
@@ -161,7 +161,7 @@ describe("what is looked for in the console", () => {
       "is found: prompts, results, ids; by the operator users, and things of all users",
       () =>
         Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
+          const { key, url } = yield* Running
           const post = async (to: string, body: unknown, as = key, headers = {}) => {
             const response = await fetch(`${url}${to}`, {
               method: "POST",
@@ -192,15 +192,13 @@ describe("what is looked for in the console", () => {
             await post("/manage/v1/users", { email: "ada@example.com", name: "Ada" }, adminToken)
             return created.task_info.id
           })
-          const screen = yield* consolePage({ width: 1440 })
-          yield* signInOnPage(screen, adminToken, userId)
+          const screen = yield* userPage({ width: 1440 })
           yield* Effect.promise(async () => {
             await resultsAreShown(screen)
             await searchFinds(screen, id)
             await galleryShows(screen, () => post(path, { prompt: "A third one" }))
           })
-          const phone = yield* consolePage({ width: 390, colorScheme: "dark" })
-          yield* signInOnPage(phone, adminToken, userId)
+          const phone = yield* userPage({ width: 390, colorScheme: "dark" })
           yield* Effect.promise(async () => {
             for (const [to, title] of [
               ["/gallery", "Gallery"],
@@ -212,8 +210,7 @@ describe("what is looked for in the console", () => {
               await looks(phone)
             }
           })
-          const operator = yield* consolePage({ width: 1440 })
-          yield* signInOnPage(operator, adminToken, null)
+          const operator = yield* operatorPage({ width: 1440 })
           yield* Effect.promise(async () => {
             await usersAreFound(operator)
             await allIsListed(operator, (body) => post("/v1/chat/completions", body))

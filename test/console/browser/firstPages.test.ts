@@ -39,7 +39,7 @@ describe("the first pages of the console", () => {
           yield* heading(screen, "Sign in")
           yield* Effect.promise(() => looks(screen))
           assert.include(page.url(), "/console/sign-in?next=")
-          yield* signInOnPage(screen, adminToken, userId)
+          yield* signInOnPage(screen, userId)
           yield* heading(screen, "Home")
           assert.notInclude(page.url(), "#")
           yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
@@ -139,7 +139,7 @@ describe("the first pages of the console", () => {
         const { userId } = yield* Running
         const screen = yield* consolePage()
         const { context, page } = screen
-        yield* signInOnPage(screen, adminToken, userId)
+        yield* signInOnPage(screen, userId)
         yield* Effect.promise(async () => {
           await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
           const task = page.getByRole("link", { name: title }).first()

@@ -2,10 +2,9 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator } from "playwright-core"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { opened } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
@@ -154,9 +153,8 @@ describe("the jobs that people come for", () => {
       "take a user a few clicks from Home",
       () =>
         Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
-          const screen = yield* consolePage({ width: 1440 })
-          yield* signInOnPage(screen, adminToken, userId)
+          const { key, url } = yield* Running
+          const screen = yield* userPage({ width: 1440 })
           yield* run(screen, 2, firstImage)
           yield* run(screen, 4, createKey)
           yield* run(screen, 4, editImage)
@@ -192,8 +190,7 @@ describe("the jobs that people come for", () => {
       () =>
         Effect.gen(function* () {
           const { key, url } = yield* Running
-          const screen = yield* consolePage({ width: 1440 })
-          yield* signInOnPage(screen, adminToken, null)
+          const screen = yield* operatorPage({ width: 1440 })
           yield* run(screen, 3, topUp)
           const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
           yield* Effect.promise(() =>

@@ -2,10 +2,9 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { showDay, showFullDay } from "../../../src/console/format/days.ts"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, consolePage, signInOnPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
 const model = "text-to-image-max"
@@ -236,9 +235,8 @@ describe("keys, usage, wallet, models and calls in the console", () => {
       "a key from its making to its end, and what it spent, to the rows",
       () =>
         Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
-          const screen = yield* consolePage()
-          yield* signInOnPage(screen, adminToken, userId)
+          const { key, url } = yield* Running
+          const screen = yield* userPage()
           yield* Effect.promise(async () => {
             await keys(screen, url)
             await usage(screen)
@@ -258,7 +256,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
           const { userId } = yield* Running
           const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
           const { open, page } = screen
-          yield* signInOnPage(screen, adminToken, null)
+          yield* signInOnPage(screen, null)
           yield* Effect.promise(async () => {
             await open(`/users/${userId}`)
             await opened(screen, "user@localhost")

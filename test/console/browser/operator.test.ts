@@ -6,7 +6,6 @@ import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Running } from "../../support/running.ts"
@@ -268,7 +267,7 @@ describe("the operator's pages of the console", () => {
           const screen = yield* consolePage()
           const owner = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
           const { page } = screen
-          yield* signInOnPage(screen, adminToken, null)
+          yield* signInOnPage(screen, null)
           yield* Effect.promise(async () => {
             const link = await makeOwner(screen)
             const userId = page.url().split("/").at(-1) ?? ""
@@ -329,7 +328,7 @@ describe("the operator's pages of the console", () => {
           const { userId } = yield* Running
           const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
           const { open, page } = screen
-          yield* signInOnPage(screen, adminToken, null)
+          yield* signInOnPage(screen, null)
           yield* Effect.promise(async () => {
             await opened(screen, "Home")
             await looks(screen)

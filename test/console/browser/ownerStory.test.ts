@@ -5,7 +5,6 @@ import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, hostile, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
@@ -121,7 +120,7 @@ describe("the story of a new owner", () => {
           const { url } = yield* Running
           const operator = yield* consolePage()
           const owner = yield* consolePage()
-          yield* signInOnPage(operator, adminToken, null)
+          yield* signInOnPage(operator, null)
           yield* Effect.promise(async () => {
             const { page } = operator
             const dialog = page.getByRole("dialog")

@@ -1,10 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { hostile, looks, opened, signOut, tabTo } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
-import { Running } from "../../support/running.ts"
 
 /** docs/reference/sessions.md#passkeys, with an authenticator that the browser itself plays. */
 
@@ -101,9 +99,7 @@ describe("passkeys in the console", () => {
         `are made, used and removed, ${width} px wide, ${colorScheme}`,
         () =>
           Effect.gen(function* () {
-            const { userId } = yield* Running
-            const screen = yield* consolePage({ width, height: 900, colorScheme })
-            yield* signInOnPage(screen, adminToken, userId)
+            const screen = yield* userPage({ width, height: 900, colorScheme })
             yield* Effect.promise(() => story(screen))
             assert.deepStrictEqual(screen.faults, [])
           }),

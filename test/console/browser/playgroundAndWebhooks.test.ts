@@ -3,10 +3,9 @@ import { Effect } from "effect"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
-import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
+import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
-import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
@@ -495,9 +494,7 @@ describe("the playground and the webhooks in the console", () => {
         name,
         () =>
           Effect.gen(function* () {
-            const { userId } = yield* Running
-            const screen = yield* consolePage()
-            yield* signInOnPage(screen, adminToken, userId)
+            const screen = yield* userPage()
             yield* Effect.promise(() => story(screen))
             assert.deepStrictEqual(screen.faults, faults)
           }),
@@ -509,9 +506,7 @@ describe("the playground and the webhooks in the console", () => {
       "an endpoint, a delivery that fails, what its signature says",
       () =>
         Effect.gen(function* () {
-          const { userId } = yield* Running
-          const screen = yield* consolePage()
-          yield* signInOnPage(screen, adminToken, userId)
+          const screen = yield* userPage()
           yield* Effect.promise(async () => {
             const secrets = await endpoints(screen)
             await deliveries(screen)
@@ -527,8 +522,7 @@ describe("the playground and the webhooks in the console", () => {
       () =>
         Effect.gen(function* () {
           const { userId } = yield* Running
-          const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-          yield* signInOnPage(screen, adminToken, null)
+          const screen = yield* operatorPage({ width: 360, height: 640, colorScheme: "dark" })
           yield* Effect.promise(async () => {
             const id = receiver.got[0]!.deliveryId
             for (const [path, title] of [
