@@ -9,7 +9,6 @@ import type { Timeouts } from "./ConnectionWatchdog.ts"
 import { DatabaseUnavailable, explainSqlError, parseDatabaseUrl } from "./DatabaseUnavailable.ts"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 import { maintain } from "./EmbeddedMaintenance.ts"
-import { openEmbedded } from "./EmbeddedPostgres.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
 import { retryLostStatements } from "./LostStatements.ts"
 import type { PgliteSession } from "./PgliteStream.ts"
@@ -121,6 +120,8 @@ export const layerEmbedded = (
 ): Layer.Layer<Database, DatabaseUnavailable | SqlError> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
+      // A service with `DATABASE_URL` does not load Postgres
+      const { openEmbedded } = yield* Effect.promise(() => import("./EmbeddedPostgres.ts"))
       const client = yield* sessionClient(yield* openEmbedded(options))
       if (options.dataDir !== "memory") yield* maintain(client)
       return client

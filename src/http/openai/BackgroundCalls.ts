@@ -1,4 +1,4 @@
-import { NodeStream } from "@effect/platform-node"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Result, Schema, Stream } from "effect"
 import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"

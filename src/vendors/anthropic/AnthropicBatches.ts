@@ -1,4 +1,4 @@
-import { NodeStream } from "@effect/platform-node"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Clock, Duration, Effect, Option, Schema, Stream } from "effect"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import { batchLineBytesMax, batchMarkCharacters } from "../../domain/limits/FileLimits.ts"

@@ -1,4 +1,4 @@
-import { NodeStream } from "@effect/platform-node"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Clock, Duration, Effect, Schema, Stream } from "effect"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
 import type { AdapterContext } from "../AdapterContext.ts"

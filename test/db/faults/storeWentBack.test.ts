@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { Client } from "pg"
 import { afterAll, beforeAll } from "vitest"
 import { startVendorServer } from "../../../src/testing/vendors/VendorServer.ts"
 import type { VendorServer } from "../../../src/testing/vendors/VendorServer.ts"
@@ -175,6 +176,19 @@ const unsubmitted = async (
   )
 }
 
+/** What the store says of the submits of these tasks, to explain a fault. */
+const stepsOf = async (orders: ReadonlyArray<Order>, databaseUrl: string) => {
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  const { rows } = await client.query(
+    `SELECT t.created_at, t.body ->> 'prompt' AS prompt, v.*, encode(v.body_hash, 'hex') AS body_hash
+     FROM tasks t LEFT JOIN vendor_attempts v ON v.task_id = t.id WHERE t.id = ANY ($1::uuid[]) ORDER BY t.id, v.n`,
+    [orders.map(({ id }) => id)]
+  )
+  await client.end()
+  return rows
+}
+
 /** Brings a store back to a time before some submits, and looks at what is bought afterwards. */
 const scenario = async (
   { first, postgres, receiver, second, vendor }: World,
@@ -211,10 +225,13 @@ const scenario = async (
   }
 
   const tasks = await ended(first, orders)
+  const twice = orders.filter((order) => bought(vendor, order) !== 1)
+  if (twice.length > 0) {
+    const steps = JSON.stringify(await stepsOf(twice, postgres.url), null, 1)
+    assert.fail(`not bought once, before the store went back ${before}: ${steps}`)
+  }
   const states = orders.map((order, n) => {
     const { error, status } = tasks[n]
-    const times = bought(vendor, order)
-    assert.strictEqual(times, 1, `${order.prompt}: bought ${before[n]} times before, ${times} now`)
     return `${order.family.adapter} ${error === undefined ? status : error.code}`
   })
   // What the vendor lists is found
