@@ -23,6 +23,10 @@ const flags = [
   "--disable-component-update",
   "--no-first-run",
   "--no-default-browser-check",
+  // Only one page has the focus. Without these the others get no frames, so that images below the fold never load
+  "--disable-background-timer-throttling",
+  "--disable-backgrounding-occluded-windows",
+  "--disable-renderer-backgrounding",
   "--hide-scrollbars",
   "--force-color-profile=srgb",
   "--font-render-hinting=none",

@@ -2,11 +2,14 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { hostile, looks, opened, signOut, tabTo } from "../../support/consoleSteps.ts"
+import { goTo, hostile, looks, opened, signOut, tabTo } from "../../support/consoleSteps.ts"
 
 /** docs/reference/sessions.md#passkeys, with an authenticator that the browser itself plays. */
 
-/** A device with a screen lock; the person unlocks it, or not. */
+/**
+ * A device with a screen lock; the person unlocks it, or not. It belongs to the document: on a busy machine it may be
+ * gone after the page has been loaded again.
+ */
 const addAuthenticator = async ({ context, page }: ConsolePage) => {
   const session = await context.newCDPSession(page)
   await session.send("WebAuthn.enable")
@@ -39,9 +42,9 @@ const addOne = async ({ page }: ConsolePage, name: string) => {
 
 const story = async (it: ConsolePage) => {
   const { page } = it
-  const device = await addAuthenticator(it)
   await it.open("/sessions")
   await page.getByText("No passkeys").waitFor()
+  const device = await addAuthenticator(it)
   await looks(it)
   // The device stays locked: nothing is made, and what was typed stays
   await device.unlocks(false)
@@ -72,7 +75,9 @@ const story = async (it: ConsolePage) => {
   await tabTo(it, /^BUTTON .*Sign in with a passkey/u)
   await page.keyboard.press("Enter")
   await page.getByRole("banner").waitFor()
-  await it.open("/sessions")
+  const menu = page.getByRole("button", { name: "Menu", exact: true })
+  if (await menu.isVisible()) await menu.click()
+  await goTo(it, "Sessions")
   await page.getByRole("row").filter({ hasText: "This session" }).getByText("Passkey").waitFor()
   await row.getByText("now").first().waitFor()
   await page.getByRole("button", { name: `Remove the passkey ${hostile("Laptop")}` }).click()
