@@ -693,9 +693,10 @@ begin
   with c as materialized (
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, attempt integer, vendor text, account text, body_hash bytea,
-      queue text, now timestamptz)
+      queue text, progress smallint, now timestamptz)
   ), fence as (
     update runs r set attempt = c.attempt, queue = c.queue, in_doubt = false,
+      progress = greatest(r.progress, c.progress),
       slot_key = case when r.account_id = c.account then r.slot_key end,
       slot_held = r.slot_held and coalesce(r.account_id = c.account, false)
     from c where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
@@ -732,7 +733,7 @@ $$;
 
 -- Ends steps of tasks. With a `state`, records the outcome of the attempt; a submit that was refused or is ambiguous
 -- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once if its vendor has sent a
--- callback in the meantime; without one, its owner continues. With `candidates`, the task of an alias moves to the
+-- callback in the meantime; without one, its owner continues. Progress never goes down. With `candidates`, the task of an alias moves to the
 -- model at `candidate`, without a slot; `candidates` says why the previous model was skipped. Returns the `n` of the
 -- tasks whose run has this epoch.
 create or replace function task_steps_end(p_calls jsonb) returns table (n integer) language plpgsql
@@ -758,7 +759,8 @@ begin
   with c as materialized (
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, attempt integer, state text, handle jsonb, failure text,
-      now timestamptz, due timestamptz, queue text, account text, inputs jsonb, candidates jsonb, candidate integer)
+      now timestamptz, due timestamptz, queue text, account text, inputs jsonb, candidates jsonb, candidate integer,
+      progress smallint)
   ), ended as (
     update runs r set
       owner = case when c.due is null then r.owner end,
@@ -769,6 +771,7 @@ begin
       queue = case when c.due is null then r.queue else c.queue end,
       account_id = c.account,
       inputs = coalesce(c.inputs, r.inputs),
+      progress = greatest(r.progress, c.progress),
       slot_key = case when c.state in ('refused', 'ambiguous') or c.candidates is not null then null else r.slot_key end,
       slot_held = r.slot_held and c.candidates is null and (c.state is null or c.state in ('submitting', 'submitted'))
     from c where r.task_id = c.task and r.epoch = c.epoch

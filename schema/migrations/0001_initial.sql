@@ -559,6 +559,8 @@ create table runs (
   deadline_at timestamptz not null,
   -- Number of the latest row in vendor_attempts.
   attempt integer not null default 0,
+  -- What the vendor last reported, in per cent. Null if it reports no progress.
+  progress smallint,
   -- The account of the next submit, while the task waits for a slot or a permit there.
   account_id text,
   -- The concurrency limit in which the task counts: that of an account, or of one model of an account (ADR 0108). If

@@ -458,6 +458,7 @@ export interface TaskTimeline {
   readonly inputs: ReadonlyArray<TaskInput>
   readonly result_kind: "images" | "videos" | "audios" | "meshes" | "documents" | "responses" | "batches"
   readonly result: ReadonlyArray<string> | null
+  readonly progress?: number
   readonly candidates?: ReadonlyArray<TaskCandidate>
   readonly moves: ReadonlyArray<TaskMove>
   readonly attempts: ReadonlyArray<VendorAttempt>

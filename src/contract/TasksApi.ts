@@ -153,6 +153,8 @@ export const TaskTimeline = Schema.Struct({
   inputs: Schema.Array(TaskInput),
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
+  /** Present while it runs at a vendor that reports progress: per cent, which never go down. */
+  progress: Schema.optionalKey(Schema.Int),
   /** Present for an alias: its models, in the order in which they are tried. */
   candidates: Schema.optionalKey(Schema.Array(TaskCandidate)),
   moves: Schema.Array(Move),

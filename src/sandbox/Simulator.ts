@@ -230,7 +230,13 @@ const poll = Effect.fnUntraced(function* (
   const job = yield* anyJobOf(handle)
   const remaining = yield* remainingMillis(job)
   if (remaining > 0 || job.ending === "hang") {
-    const running = { _tag: "Running", pollAfter: pollAfter(remaining) } as const
+    const running = {
+      _tag: "Running",
+      pollAfter: pollAfter(remaining),
+      ...("isDescribed" in job
+        ? { rendered: 100 * (1 - Math.min(1, remaining / Math.max(1, job.delayMillis))) }
+        : {})
+    } as const
     return "isBatch" in job
       ? { ...running, batch: { status: "in_progress", completed: 0, failed: 0 } }
       : running

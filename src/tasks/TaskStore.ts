@@ -166,6 +166,8 @@ export interface AttemptStart {
   readonly now: DateTime.Utc
   /** The progress that this process has seen. Absent: the store is trusted. docs/standbys.md#how-it-is-noticed */
   readonly progress?: StoreProgress
+  /** The account reports the progress of its jobs, so the task starts at 0 per cent. */
+  readonly showsProgress?: boolean | undefined
 }
 
 /** The outcome of a submit, as stored. */
@@ -195,6 +197,8 @@ export interface StepEnd {
   readonly next?: NextStep
   /** The task moves to another model of its alias. */
   readonly pass?: Pass
+  /** In per cent. */
+  readonly progress?: number | undefined
   readonly now: DateTime.Utc
 }
 

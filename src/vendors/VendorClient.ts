@@ -142,6 +142,10 @@ export type Progress =
       readonly _tag: "Running"
       readonly pollAfter: Duration.Duration
       readonly batch?: BatchProgress
+      /** What the vendor reports, from 0 to 100. */
+      readonly percent?: number | undefined
+      /** What the simulator knows, which a played vendor reports. */
+      readonly rendered?: number
     }
   | { readonly _tag: "Done"; readonly result: VendorResult }
 
@@ -217,6 +221,8 @@ export interface VendorAccount {
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
   /** Simulator only: computes the result line for one request line of a batch. */
   readonly answerLine?: (endpoint: string, line: Uint8Array) => Uint8Array
+  /** Whether polls may report progress. */
+  readonly showsProgress?: boolean
   /** Whether polls report that a response or a batch was cancelled, and its usage. */
   readonly showsCancelled?: boolean
   /** The URL for the events of a response after the event with this number. */

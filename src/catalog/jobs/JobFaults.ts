@@ -110,7 +110,7 @@ const stateFaults = ({ state }: Jobs): ReadonlyArray<Fault> =>
  * results.
  */
 const pollFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
-  const { models, poll, results, state, submit } = jobs
+  const { models, poll, progress, results, state, submit } = jobs
   const isNeeded = models.some(
     (model) => model.submit?.results === undefined && submit.results === undefined
   )
@@ -120,7 +120,7 @@ const pollFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
     [["state"], state],
     [["results"], results]
   ] as const
-  const isAsked = isNeeded || parts.some(([, part]) => part !== undefined)
+  const isAsked = isNeeded || progress !== undefined || parts.some(([, part]) => part !== undefined)
   return parts.flatMap(([at, part]): ReadonlyArray<Fault> =>
     isAsked && part === undefined ? [[at, "Required, because jobs are polled"]] : []
   )

@@ -175,6 +175,12 @@ const State = Schema.Struct({
   failed: Words
 })
 
+/** Where a poll says how much of a running job is done, and the figure of a job that is done. */
+const ReportedProgress = Schema.Struct({
+  at: SingularPath,
+  of: Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
+})
+
 const ParameterName = Schema.String.check(
   Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,31}$/u, { expected: "the name of a parameter" })
 )
@@ -234,6 +240,7 @@ export const JobProtocol = Schema.Struct({
   /** Set together with the next two and `submit.handle`. Without them, every submit must have `results`. */
   poll: Schema.optionalKey(Poll),
   state: Schema.optionalKey(State),
+  progress: Schema.optionalKey(ReportedProgress),
   results: Schema.optionalKey(Results),
   cancel: Schema.optionalKey(
     Schema.Struct({
@@ -268,11 +275,18 @@ export interface Polled {
   readonly handle: Readonly<Record<string, string>>
   readonly poll: NonNullable<JobProtocol["poll"]>
   readonly state: NonNullable<JobProtocol["state"]>
+  readonly progress?: JobProtocol["progress"]
   readonly results: Results
 }
 
 /** The parts that polls need; `undefined` if the vendor has no polled jobs. */
-export const polledOf = ({ poll, results, state, submit }: JobProtocol): Polled | undefined =>
+export const polledOf = ({
+  poll,
+  progress,
+  results,
+  state,
+  submit
+}: JobProtocol): Polled | undefined =>
   poll === undefined || results === undefined || state === undefined || submit.handle === undefined
     ? undefined
-    : { handle: submit.handle, poll, state, results }
+    : { handle: submit.handle, poll, state, progress, results }

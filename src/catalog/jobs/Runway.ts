@@ -49,6 +49,7 @@ export const runway: Vendor = {
       done: ["SUCCEEDED"],
       failed: ["FAILED", "CANCELLED"]
     },
+    progress: { at: "$.progress", of: 1 },
     results: { urls: ["$.output[*]"] },
     error: { message: ["$.error"] },
     jobError: { code: ["$.failureCode"], message: ["$.failure", "$.status"] },

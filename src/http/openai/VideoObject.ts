@@ -17,7 +17,7 @@ const Fields = Schema.Struct({
 })
 const decodeFields = Schema.decodeUnknownOption(Fields)
 
-/** OpenAI's status and an approximate progress, by state of the task. */
+/** OpenAI's status and progress, by state of the task. Of a vendor that reports no progress, half is shown. */
 const states = {
   pending: { status: "queued", progress: 0 },
   processing: { status: "in_progress", progress: 50 },
@@ -37,6 +37,7 @@ export const videoOf = (task: Video): typeof VideoView.Encoded => {
     object: "video",
     model: task.model,
     ...states[task.status],
+    ...(task.status === "processing" && task.progress !== null ? { progress: task.progress } : {}),
     prompt: body.prompt ?? null,
     seconds: String(body.duration ?? body.seconds ?? videoShortSeconds),
     size: pixels === null ? null : pixels.replace("*", "x"),

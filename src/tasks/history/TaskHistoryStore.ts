@@ -40,11 +40,14 @@ export const summaryColumns = `${ownColumns}, ${prompt}`
 const briefColumns = `${ownColumns}, null::text AS prompt`
 
 /** A task in its owner's history. */
-export const PastTask = TaskRow.mapFields(withOrigin).annotate({ identifier: "PastTask" })
+export const PastTask = TaskRow.mapFields(withOrigin)
+  /** What the vendor of a running task reports, in per cent. */
+  .mapFields(Struct.assign({ progress: Schema.NullOr(Schema.Int) }))
+  .annotate({ identifier: "PastTask" })
 export type PastTask = typeof PastTask.Type
 
 /** The task in a list: without its body, but with the beginning of its prompt. */
-export const TaskSummary = PastTask.mapFields(Struct.omit(["body"]))
+export const TaskSummary = PastTask.mapFields(Struct.omit(["body", "progress"]))
   .mapFields(Struct.assign({ prompt: Schema.NullOr(Schema.String) }))
   .annotate({ identifier: "TaskSummary" })
 export type TaskSummary = typeof TaskSummary.Type
@@ -131,7 +134,9 @@ export class TaskHistoryStore extends Context.Service<
           ),
         find: (userId, id) =>
           sql`
-            SELECT t.*, ${sql.literal(origin)} FROM tasks t
+            SELECT t.*, ${sql.literal(origin)},
+              (SELECT r.progress FROM runs r WHERE r.task_id = t.id) AS progress
+            FROM tasks t
             WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
             rowsOf(PastTask),
             Effect.map(Array.head),

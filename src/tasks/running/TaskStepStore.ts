@@ -87,11 +87,12 @@ const startCall = (start: AttemptStart, n: number) => ({
   account: start.accountId,
   body_hash: hex(start.bodyHash),
   queue: start.queue.name,
+  progress: start.showsProgress === true ? 0 : undefined,
   now: DateTime.formatIso(start.now)
 })
 
 /** Undefined members are omitted from the JSON and become null in SQL. */
-const endCall = ({ attempt, epoch, next, now, pass, taskId }: StepEnd, n: number) => ({
+const endCall = ({ attempt, epoch, next, now, pass, progress, taskId }: StepEnd, n: number) => ({
   n,
   task: taskId,
   epoch,
@@ -106,5 +107,6 @@ const endCall = ({ attempt, epoch, next, now, pass, taskId }: StepEnd, n: number
   account: next?.accountId,
   inputs: next?.inputs,
   candidates: pass === undefined ? undefined : encodeCandidates(pass.candidates),
-  candidate: pass?.candidate
+  candidate: pass?.candidate,
+  progress
 })

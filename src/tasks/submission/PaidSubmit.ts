@@ -225,7 +225,8 @@ const beginWith = (
       bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
       queue: submitQueue(entry),
       now: yield* DateTime.now,
-      progress
+      progress,
+      showsProgress: account.showsProgress
     }
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
     yield* changes.notify(owned.task.id)

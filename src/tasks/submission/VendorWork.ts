@@ -182,7 +182,8 @@ const makePolling = Effect.gen(function* () {
       const next = Effect.flatMap(pacing.next(paced), (until) =>
         Effect.flatMap(DateTime.now, (now) => {
           const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
-          return Effect.as(endPoll({ taskId: task.id, epoch, next, now }, until), waits(until))
+          const end = { taskId: task.id, epoch, next, progress: progress.percent, now }
+          return Effect.as(endPoll(end, until), waits(until))
         })
       )
       return progress.batch === undefined

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer } from "effect"
+import { Array, Context, Effect, Layer, Schema } from "effect"
 import type { DateTime, Option } from "effect"
 import { when } from "../../db/ListScan.ts"
 import { rowsOf, toDate } from "../../db/Rows.ts"
@@ -15,6 +15,15 @@ export interface VideoPage {
   readonly isAscending: boolean
 }
 
+/** A video's task, and the progress that its vendor reports, in per cent. */
+const VideoRow = Schema.Struct({
+  ...TaskRow.fields,
+  progress: Schema.NullOr(Schema.Int)
+})
+export type VideoRow = typeof VideoRow.Type
+
+const columns = "t.*, (SELECT r.progress FROM runs r WHERE r.task_id = t.id) AS progress"
+
 /** Tasks that generate videos, for OpenAI's video API. Omits deleted ones. */
 export class VideoStore extends Context.Service<
   VideoStore,
@@ -22,11 +31,11 @@ export class VideoStore extends Context.Service<
     readonly find: (
       userId: UserId,
       id: TaskId
-    ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    ) => Effect.Effect<Option.Option<VideoRow>, StoreUnavailable>
     readonly list: (
       userId: UserId,
       page: VideoPage
-    ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
+    ) => Effect.Effect<ReadonlyArray<VideoRow>, StoreUnavailable>
     /** Marks a finished video as deleted. `None`: it is unfinished or already deleted. */
     readonly delete: (
       userId: UserId,
@@ -42,17 +51,18 @@ export class VideoStore extends Context.Service<
         sql`t.user_id = ${userId} AND t.result_kind = 'videos' AND t.deleted_at IS NULL`
       return VideoStore.of({
         find: (userId, id) =>
-          sql`SELECT t.* FROM tasks t WHERE t.id = ${id} AND ${ofUser(userId)}`.pipe(
-            rowsOf(TaskRow),
+          sql`
+            SELECT ${sql.literal(columns)} FROM tasks t WHERE t.id = ${id} AND ${ofUser(userId)}`.pipe(
+            rowsOf(VideoRow),
             Effect.map(Array.head),
             storeFailures
           ),
         list: (userId, { after, isAscending, limit }) => {
           const beyond = when(after, (id) => (isAscending ? sql`t.id > ${id}` : sql`t.id < ${id}`))
           return sql`
-            SELECT t.* FROM tasks t WHERE ${sql.and([ofUser(userId), ...beyond])}
+            SELECT ${sql.literal(columns)} FROM tasks t WHERE ${sql.and([ofUser(userId), ...beyond])}
             ORDER BY t.id ${sql.literal(isAscending ? "ASC" : "DESC")} LIMIT ${limit}`.pipe(
-            rowsOf(TaskRow),
+            rowsOf(VideoRow),
             storeFailures
           )
         },

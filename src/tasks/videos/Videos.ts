@@ -1,5 +1,4 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
@@ -7,10 +6,10 @@ import { isTerminal } from "../../domain/task/Task.ts"
 import { TaskResults } from "../completion/TaskResults.ts"
 import { Router } from "../creation/Router.ts"
 import { VideoStore } from "./VideoStore.ts"
-import type { VideoPage } from "./VideoStore.ts"
+import type { VideoPage, VideoRow } from "./VideoStore.ts"
 
 /** A task with its body. */
-export type Video = TaskRow
+export type Video = VideoRow
 
 type Failure = Problem | StoreUnavailable
 

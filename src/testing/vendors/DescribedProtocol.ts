@@ -131,7 +131,7 @@ const shown = (
   job: Job,
   isResults: boolean
 ): Reply => {
-  if (vendor.isRunning(job)) return replyOf(playRunning(polled))
+  if (vendor.isRunning(job)) return replyOf(playRunning(polled, 100 - 100 / (job.polls + 1)))
   const ending = vendor.endingOf(job, submitOf(jobs, job)?.kind ?? "image")
   if (job.isCancelled) return replyOf(playFailed(jobs, polled, "FAILED", "The job was cancelled"))
   if (ending._tag === "Failed") {

@@ -2,13 +2,13 @@ import { Clock, Duration, Effect, Schema } from "effect"
 import { decimal } from "../../catalog/jobs/Expression.ts"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProtocol.ts"
-import { textAt } from "../../catalog/jobs/JsonPath.ts"
+import { first, textAt } from "../../catalog/jobs/JsonPath.ts"
 import type { Adapter } from "../Adapter.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
 import { unsupportedModel } from "../BodyFields.ts"
 import { emptyResult, unreadableError } from "../Faults.ts"
-import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
+import { percentOf, pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -72,6 +72,7 @@ const make = (protocol: JobProtocol, context: AdapterContext): VendorAccount => 
   const polled = polledOf(protocol)
   return {
     accountId,
+    showsProgress: polled?.progress !== undefined,
     submit: submitWith(protocol, polled, base, send),
     poll: polled === undefined ? blocking.poll : pollWith(protocol, polled, base, send),
     cancel:
@@ -187,8 +188,11 @@ const pollWith = (protocol: JobProtocol, polled: Polled, base: string, send: Job
     if (failed.includes(state)) return yield* jobFailure(protocol, json, job.id)
     if (done.includes(state)) return yield* doneWith(protocol, polled, base, send, job, json)
     const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
-    return { _tag: "Running", pollAfter: intervalOf(polled, age) }
+    return { _tag: "Running", pollAfter: intervalOf(polled, age), ...percentIn(polled, json) }
   })
+
+const percentIn = ({ progress }: Polled, json: unknown) =>
+  progress === undefined ? {} : { percent: percentOf(first(progress.at, json), progress.of) }
 
 const doneWith = Effect.fnUntraced(function* (
   protocol: JobProtocol,

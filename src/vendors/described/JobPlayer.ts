@@ -26,11 +26,15 @@ export const playHandle = ({ handle }: Polled, id: string, base: string): Played
   )
 })
 
-/** The poll response of a running job. */
-export const playRunning = ({ state }: Polled): Played => ({
-  status: 200,
-  json: written({}, state.at, [state.running[0]])
-})
+/** The poll response of a running job, with its progress if the description reads it. */
+export const playRunning = ({ progress, state }: Polled, percent: number): Played => {
+  const json = written({}, state.at, [state.running[0]])
+  return {
+    status: 200,
+    json:
+      progress === undefined ? json : written(json, progress.at, [(percent / 100) * progress.of])
+  }
+}
 
 /** The simulated results, in each form that a description can name. */
 export interface PlayedResults {

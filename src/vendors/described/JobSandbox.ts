@@ -126,8 +126,9 @@ export const sandboxAccount = (
     }
     const progress = simulated.success
     if (progress._tag === "Running") {
-      yield* playing(always(playRunning(polled))).poll(handle)
-      return progress
+      const { pollAfter, rendered = 0 } = progress
+      const shown = yield* playing(always(playRunning(polled, rendered))).poll(handle)
+      return shown._tag === "Running" ? { ...shown, pollAfter } : shown
     }
     const { items, rendered } = progress.result
     const played = playDone(polled, madeOf(items), protocol.usage, rendered)
@@ -138,6 +139,7 @@ export const sandboxAccount = (
   return {
     accountId: context.accountId,
     isSimulated: true,
+    showsProgress: polled?.progress !== undefined,
     submit,
     poll,
     cancel: (handle) => {

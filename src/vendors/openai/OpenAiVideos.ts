@@ -8,7 +8,7 @@ import { jobFailed } from "../Faults.ts"
 import { longList, promptIn } from "../JobList.ts"
 import { multipart } from "../Multipart.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
+import { percentOf, pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {
@@ -56,6 +56,7 @@ const Video = Schema.Struct({
   prompt: optionalField(Schema.String),
   seconds: optionalField(Schema.Union([Schema.String, Schema.Finite])),
   created_at: optionalField(Schema.Finite),
+  progress: Schema.optionalKey(Schema.Unknown),
   error: optionalField(
     Schema.Struct({ code: optionalField(Schema.String), message: optionalField(Schema.String) })
   )
@@ -79,6 +80,7 @@ export const make = (context: AdapterContext): VendorAccount => {
   const base = baseOf(context)
   return {
     accountId: context.accountId,
+    showsProgress: true,
     submit: Effect.fn("OpenAiVideos.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
@@ -193,7 +195,7 @@ const pixelsOf = (picture: Uint8Array) =>
   Effect.orElseSucceed(inspectImage(picture, anyPicture), () => undefined)
 
 const progressOf = (
-  { error, status }: Video,
+  { error, progress, status }: Video,
   content: string,
   ageMillis: number
 ): Effect.Effect<Progress, VendorError> => {
@@ -207,6 +209,10 @@ const progressOf = (
     case "cancelled":
       return Effect.fail(jobFailed(rules, { code: error?.code, message: error?.message }))
     default:
-      return Effect.succeed({ _tag: "Running", pollAfter: pollIntervalAtAge(ageMillis) })
+      return Effect.succeed({
+        _tag: "Running",
+        pollAfter: pollIntervalAtAge(ageMillis),
+        percent: percentOf(progress, 100)
+      })
   }
 }

@@ -108,6 +108,48 @@ describeStores("claims of due tasks", (database) => {
     }).pipe(Effect.provide(store))
   )
 
+  it.effect("the progress of a job never goes down, and stays where none is reported", () =>
+    Effect.gen(function* () {
+      yield* insert([1, 2], { queue: "q" })
+      const sql = yield* SqlClient.SqlClient
+      const tasks = yield* TaskStore
+      const shown = Effect.map(
+        sql<{ progress: number | null }>`SELECT progress FROM runs ORDER BY task_id`,
+        (rows) => rows.map(({ progress }) => progress)
+      )
+      for (const { epoch, task } of yield* claim("q", 1)) {
+        yield* tasks.beginAttempt({
+          taskId: task.id,
+          epoch,
+          n: 1,
+          vendor: "v",
+          accountId: "a",
+          bodyHash: new Uint8Array([1]),
+          queue: { name: "q" },
+          now: at(1),
+          showsProgress: task.id === idOf(1)
+        })
+        const next = { dueAt: at(2), queue: { name: "polls" } }
+        yield* tasks.endStep({ taskId: task.id, epoch, now: at(1), next })
+      }
+      assert.deepStrictEqual(yield* shown, [0, null])
+      const reports = [
+        [40, 40],
+        [20, 40],
+        [undefined, 40],
+        [70, 70]
+      ] as const
+      for (const [progress, expected] of reports) {
+        for (const { epoch, task } of yield* claim("polls", 9)) {
+          const next = { dueAt: at(3), queue: { name: "polls" } }
+          const reported = task.id === idOf(1) ? { progress } : {}
+          yield* tasks.endStep({ taskId: task.id, epoch, now: at(2), next, ...reported })
+        }
+        assert.deepStrictEqual(yield* shown, [expected, null])
+      }
+    }).pipe(Effect.provide(store))
+  )
+
   it.effect("a callback that comes while its step is in hand makes the task due at its end", () =>
     Effect.gen(function* () {
       yield* insert([1, 1], { queue: "q" })

@@ -40,6 +40,7 @@ const meter = {
     error: { message: ["$.message"] },
     failures: [],
     usage: { seconds: "$.billed.seconds" },
+    progress: { at: "$.done.steps", of: 30 },
     models: [metered("film", {}), metered("clip", { results: { urls: ["$.files[*]"] } })]
   }
 }
@@ -109,6 +110,39 @@ describe("a described vendor without a key", () => {
           assert.strictEqual(format, expected)
           const shown = yield* call(`${path}/${task.task_info.id}`)
           assert.strictEqual(shown.headers.get("x-service-cost"), price)
+        }
+      })
+    )
+
+    it.effect("shows progress as far as the description reads it", () =>
+      Effect.gen(function* () {
+        const videos = [
+          ["meter/film", 100],
+          ["byteplus/seedance-2-0", 50]
+        ] as const
+        for (const [model, expected] of videos) {
+          const read = (path: string) =>
+            Effect.flatMap(call(path), (it) => Effect.promise(() => it.json()))
+          const { id } = yield* Effect.flatMap(
+            call("/v1/videos", json({ model, prompt: "A lighthouse [[sim:hang]]" })),
+            (it) => Effect.promise(() => it.json() as Promise<{ readonly id: string }>)
+          )
+          const video = yield* read(`/v1/videos/${id}`).pipe(
+            Effect.delay("20 millis"),
+            Effect.repeat({
+              until: ({ progress, status }) => status === "in_progress" && progress === expected,
+              times: 1000
+            })
+          )
+          assert.deepInclude(video, { status: "in_progress", progress: expected })
+          const listed = yield* read("/v1/videos?limit=1")
+          assert.deepInclude(listed.data[0], { id, progress: expected })
+          const [vendor = "", name = ""] = model.split("/")
+          const { task_info: info } = yield* read(`${pathOf(name, vendor)}/${id}`)
+          assert.hasAllKeys(info, ["id", "status", "created_at", "updated_at"])
+          const managed = yield* read(`/manage/v1/tasks/${id}`)
+          assert.strictEqual(managed.progress, vendor === "meter" ? 100 : undefined)
+          yield* call(`/v1/videos/${id}`, { method: "DELETE" })
         }
       })
     )

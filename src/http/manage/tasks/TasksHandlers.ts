@@ -195,6 +195,7 @@ const showHistory = ({ attempts, deliveries, entries, inputs, task }: History) =
   })),
   result_kind: task.resultKind,
   result: task.result,
+  ...(task.progress === null ? {} : { progress: task.progress }),
   ...(task.candidates === null ? {} : { candidates: task.candidates }),
   moves: movesOf(task),
   attempts: attempts.map(showAttempt),
