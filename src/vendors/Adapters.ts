@@ -1,5 +1,6 @@
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import type { AdapterName, BatchAdapterName } from "../catalog/CatalogEntry.ts"
+import { falQueue } from "../catalog/jobs/Fal.ts"
 import type { JobProtocol } from "../catalog/jobs/JobProtocol.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { Adapter } from "./Adapter.ts"
@@ -9,7 +10,6 @@ import { hasModel } from "./dashscope/DashScopeModels.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
 import { takesVideoField, videoValueFault } from "./dashscope/DashScopeVideos.ts"
 import { describedAdapter } from "./described/DescribedJobs.ts"
-import * as FalQueue from "./fal/FalQueue.ts"
 import { takes } from "./FlatInput.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
 import * as OpenAiBatches from "./openai/OpenAiBatches.ts"
@@ -23,7 +23,6 @@ import * as Replicate from "./replicate/Replicate.ts"
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const anthropic = (key: string) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" })
 const google = (key: string) => ({ "x-goog-api-key": key })
-const fal = (key: string) => ({ authorization: `Key ${key}` })
 
 /**
  * `safety_filter` is the gateway's own field, so every adapter accepts it. An upstream without such a setting inspects
@@ -97,7 +96,7 @@ export const adapters: { readonly [name in CodedName]: Adapter } = {
     make: AnthropicBatches.make,
     pollsPerSecond: 20
   },
-  "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, pollsPerSecond: 200, takes },
+  "fal-queue": describedAdapter("fal", falQueue),
   replicate: {
     provider: "replicate",
     auth: bearer,

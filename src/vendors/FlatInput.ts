@@ -1,34 +1,60 @@
 import { Effect, Schema } from "effect"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { pointerOf } from "../catalog/FieldFaults.ts"
+import { Medium } from "../catalog/jobs/Expression.ts"
+import type { Described } from "../catalog/jobs/JobModel.ts"
 import { isMapped, upstreamInput } from "../catalog/UpstreamInput.ts"
 import { bodyFields } from "./BodyFields.ts"
-import { withMedia } from "./described/JobBody.ts"
-import { dataUri, mediaTexts, publicUrlOr } from "./MediaTexts.ts"
+import { base64, dataUri, mediaTexts, publicUrlOr } from "./MediaTexts.ts"
 import type { MediumText } from "./MediaTexts.ts"
-import type { SubmitRequest } from "./VendorClient.ts"
+import type { SubmitMedium, SubmitRequest } from "./VendorClient.ts"
 import type { VendorError } from "./VendorError.ts"
 
 const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
+const forms: Readonly<Record<string, MediumText>> = {
+  "data-uri": dataUri,
+  base64: ({ bytes }) => Effect.map(bytes, base64),
+  url: ({ artifactUrl, sourceUrl }) =>
+    Effect.succeed(sourceUrl?.startsWith("https://") === true ? sourceUrl : artifactUrl)
+}
+
+/** The body field of a medium: `images` for `#/images/0`. */
+const fieldOf = ({ pointer }: SubmitMedium): string =>
+  decodeURIComponent(pointer.split("/")[1] ?? "")
+    .replaceAll("~1", "/")
+    .replaceAll("~0", "~")
+
+const textOf =
+  ({ media = {} }: Partial<Described>, inline: MediumText): MediumText =>
+  (medium) => {
+    const { sentAs = "auto" } = media[fieldOf(medium)] ?? {}
+    return (forms[sentAs] ?? publicUrlOr(inline))(medium)
+  }
+
 /**
- * The body with its fields renamed as the catalog says; the body of a described model keeps its names. Media that the
- * client sent by https URL keep that URL; `inline` writes all others.
+ * The body with its fields renamed as the catalog says; the body of a described model keeps its names. Media are written
+ * as their fields require. By default, those that the client sent by https URL keep that URL; `inline` writes all others.
  */
 export const flatInput = Effect.fnUntraced(function* (
   request: SubmitRequest,
   inline: MediumText = dataUri
 ): Effect.fn.Return<Readonly<Record<string, unknown>>, VendorError> {
-  const { described } = request
-  if (described !== undefined) return (yield* withMedia(request, described, inline)).body
+  const { described, input, model } = request
   const fields = yield* fieldsOf(request)
-  const at = yield* mediaTexts(request, publicUrlOr(inline))
+  const texts = yield* mediaTexts(request, textOf(described ?? {}, inline))
+  const at = (path: ReadonlyArray<PropertyKey>) => {
+    const text = texts(pointerOf(path))
+    return text === undefined ? undefined : new Medium(text)
+  }
   const entries = Object.entries(fields).map(([field, value]): [string, unknown] => [
     field,
     Array.isArray(value)
-      ? value.map((item: unknown, index) => at(`#/${field}/${index}`) ?? item)
-      : (at(`#/${field}`) ?? value)
+      ? value.map((item: unknown, index) => at([field, index]) ?? item)
+      : (at([field]) ?? value)
   ])
-  return upstreamInput(request.model, Object.fromEntries(entries), request.input)
+  const body = Object.fromEntries(entries)
+  return described === undefined ? upstreamInput(model, body, input) : body
 })
 
 /** The texts, numbers and booleans of that input, without its media. */

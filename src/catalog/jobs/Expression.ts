@@ -65,6 +65,7 @@ const calls: ReadonlySet<string> = new Set([
   "startsWith",
   "endsWith",
   "contains",
+  "lowerAscii",
   "min",
   "max",
   "divideUp",

@@ -155,6 +155,26 @@ const callbackFaults = ({ callbacks, models, poll, submit }: Jobs): ReadonlyArra
   ]
 }
 
+/** The members of every handle. */
+const ownMembers: ReadonlySet<string> = new Set([
+  "isLabelled",
+  "model",
+  "output",
+  "result",
+  "submittedAtMillis"
+])
+
+const handleFaults = (handle: NonNullable<Jobs["submit"]["handle"]>): ReadonlyArray<Fault> => [
+  ...(typeof handle["id"] === "string"
+    ? []
+    : [[["submit", "handle", "id"], "Expected the path of the job's id"] as const]),
+  ...Object.entries(handle).flatMap(([name, at]): ReadonlyArray<Fault> => {
+    const path = ["submit", "handle", name]
+    if (ownMembers.has(name)) return [[path, "Every handle has a member of this name"]]
+    return typeof at === "string" ? [] : pathFaults(at.or, ["id", "model"], [...path, "or"])
+  })
+]
+
 /** Faults that the schema of a description cannot express, each with its place. */
 export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const { cancel, failures, list, poll, results, submit } = jobs
@@ -162,12 +182,7 @@ export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
   const known = [...Object.keys(handle), "model"]
   return [
     ...pollFaults(jobs),
-    ...(Object.hasOwn(handle, "id")
-      ? []
-      : [[["submit", "handle", "id"], "Required, but missing"] as const]),
-    ...(Object.hasOwn(handle, "model")
-      ? [[["submit", "handle", "model"], "The model has this name"] as const]
-      : []),
+    ...handleFaults(handle),
     ...submitFaults(jobs),
     ...pathFaults(poll?.path, known, ["poll", "path"]),
     ...pathFaults(cancel?.path, known, ["cancel", "path"]),

@@ -53,9 +53,9 @@ export const JobAuth = Schema.Union([
 ])
 export type JobAuth = typeof JobAuth.Type
 
-const placeholder = /\{([^{}]*)\}/gu
+const placeholder = /\{([^{}:]*)(?::\d)?\}/gu
 
-/** The names of the placeholders in a path. */
+/** The names of the placeholders in a path, such as `model` of `{model:2}`. */
 export const namesIn = (path: string): ReadonlyArray<string> =>
   Array.from(path.matchAll(placeholder), (match) => match[1] ?? "")
 
@@ -75,8 +75,8 @@ const Words = Schema.NonEmptyArray(Schema.NonEmptyString).check(Schema.isMaxLeng
 
 /** The paths of the results in a response. The first path that selects any is used. */
 const places = {
-  /** Paths of URLs, of lists of URLs, or of objects with `url`. */
-  urls: Schema.optionalKey(Paths),
+  /** Paths of URLs, of lists of URLs, or of objects with `url`; or the usual fields of the kind of result. */
+  urls: Schema.optionalKey(Schema.Union([Paths, Schema.Literal("usual")])),
   base64: Schema.optionalKey(Paths),
   /** Paths of values, each of which is a JSON document. */
   json: Schema.optionalKey(Paths),
@@ -100,6 +100,12 @@ const OwnResults = Schema.Struct({
 })
 export type OwnResults = typeof OwnResults.Type
 
+/**
+ * A URL that the vendor names and that gets the key: if it names none of the base's origin, the URL of a path after the
+ * base.
+ */
+const OwnUrl = Schema.Struct({ url: SingularPath, or: RequestPath })
+
 /** The request that buys a job; a model may have another path and body. */
 export const SubmitBody = {
   path: Schema.optionalKey(RequestPath),
@@ -121,7 +127,7 @@ const Submit = Schema.Struct({
   /** A header that carries the task's id, for a vendor that creates only one job per key. */
   idempotencyHeader: Schema.optionalKey(HeaderName),
   /** The values of the response that later requests need. `id` is the vendor's id of the job. */
-  handle: Schema.optionalKey(Schema.Record(Name, SingularPath))
+  handle: Schema.optionalKey(Schema.Record(Name, Schema.Union([SingularPath, OwnUrl])))
 })
 
 /**
@@ -150,12 +156,20 @@ const FailureRule = Schema.Struct({
 })
 export type FailureRule = typeof FailureRule.Type
 
-const Report = Schema.Struct({ code: Schema.optionalKey(Paths), message: Paths })
+const Report = Schema.Struct({
+  code: Schema.optionalKey(Paths),
+  /** The header that has the code if the body has none. */
+  codeHeader: Schema.optionalKey(HeaderName),
+  message: Paths,
+  requestIdHeader: Schema.optionalKey(HeaderName)
+})
 
 const Results = Schema.Struct({
   /** The path of a second request, for a vendor whose polls return only the state. */
   path: Schema.optionalKey(RequestPath),
-  ...places
+  ...places,
+  /** A flag of each file, or one of all. A flagged file was refused for its content, so it is left out. */
+  flagged: Schema.optionalKey(SingularPath)
 })
 export type Results = typeof Results.Type
 
@@ -172,7 +186,9 @@ const State = Schema.Struct({
   absent: Schema.optionalKey(Schema.Literal("running")),
   running: Words,
   done: Words,
-  failed: Words
+  failed: Words,
+  /** A poll that has a value here reports a failed job, whatever its state. */
+  failure: Schema.optionalKey(SingularPath)
 })
 
 /** Where a poll says how much of a running job is done, and the figure of a job that is done. */
@@ -272,7 +288,7 @@ export type JobProtocol = typeof JobProtocol.Type
 
 /** The parts of a protocol whose jobs are polled. */
 export interface Polled {
-  readonly handle: Readonly<Record<string, string>>
+  readonly handle: NonNullable<JobProtocol["submit"]["handle"]>
   readonly poll: NonNullable<JobProtocol["poll"]>
   readonly state: NonNullable<JobProtocol["state"]>
   readonly progress?: JobProtocol["progress"]

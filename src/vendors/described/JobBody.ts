@@ -1,13 +1,10 @@
 import { Effect, Option, Schema } from "effect"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
-import { Medium } from "../../catalog/jobs/Expression.ts"
-import type { Described } from "../../catalog/jobs/JobModel.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { keysOf } from "../../catalog/jobs/JsonPath.ts"
 import { render } from "../../catalog/jobs/Template.ts"
 import type { TemplateScope } from "../../catalog/jobs/Template.ts"
-import { base64, dataUri, mediaTexts, publicUrlOr } from "../MediaTexts.ts"
-import type { MediumText } from "../MediaTexts.ts"
+import { flatInput } from "../FlatInput.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
 import type { SubmitMedium, SubmitRequest } from "../VendorClient.ts"
@@ -17,26 +14,6 @@ import { VendorError } from "../VendorError.ts"
 export type SubmitContent =
   | { readonly json: unknown }
   | { readonly raw: { readonly contentType: string; readonly body: Uint8Array } }
-
-const forms: Readonly<Record<string, MediumText>> = {
-  "data-uri": dataUri,
-  base64: ({ bytes }) => Effect.map(bytes, base64),
-  url: ({ artifactUrl, sourceUrl }) =>
-    Effect.succeed(sourceUrl?.startsWith("https://") === true ? sourceUrl : artifactUrl)
-}
-
-/** The body field of a medium: `images` for `#/images/0`. */
-const fieldOf = ({ pointer }: SubmitMedium): string =>
-  decodeURIComponent(pointer.split("/")[1] ?? "")
-    .replaceAll("~1", "/")
-    .replaceAll("~0", "~")
-
-const textOf =
-  ({ media = {} }: Described, inline: MediumText): MediumText =>
-  (medium) => {
-    const { sentAs = "auto" } = media[fieldOf(medium)] ?? {}
-    return (forms[sentAs] ?? publicUrlOr(inline))(medium)
-  }
 
 const decodeBody = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
@@ -51,30 +28,6 @@ export const plainScope = ({
   model: upstreamModel,
   task: taskId,
   ...(callbackUrl === undefined ? {} : { callback: callbackUrl })
-})
-
-/**
- * The values that templates can read. Media are written as their fields require; `inline` writes those without a public
- * URL.
- */
-export const withMedia = Effect.fnUntraced(function* (
-  request: SubmitRequest,
-  described: Described,
-  inline: MediumText = dataUri
-) {
-  const scope = plainScope(request)
-  const texts = yield* mediaTexts(request, textOf(described, inline))
-  const at = (path: ReadonlyArray<PropertyKey>) => {
-    const text = texts(pointerOf(path))
-    return text === undefined ? undefined : new Medium(text)
-  }
-  const fields = Object.entries(Object(scope.body)).map(([field, value]): [string, unknown] => [
-    field,
-    Array.isArray(value)
-      ? value.map((item: unknown, index) => at([field, index]) ?? item)
-      : (at([field]) ?? value)
-  ])
-  return { ...scope, body: Object.fromEntries(fields) }
 })
 
 /** The client's request is at fault; nothing was sent. */
@@ -127,15 +80,13 @@ const formOf = Effect.fnUntraced(function* (
 /** The body of a submit, from the templates of the model or else of its vendor. */
 export const contentOf = Effect.fnUntraced(function* (
   { submit }: JobProtocol,
-  described: Described,
   request: SubmitRequest
 ): Effect.fn.Return<SubmitContent, VendorError> {
-  const { form, json } =
-    described.submit?.json === undefined && described.submit?.form === undefined
-      ? submit
-      : described.submit
+  const own = request.described?.submit
+  const { form, json } = own?.json === undefined && own?.form === undefined ? submit : own
   if (form !== undefined) return yield* formOf(form, request)
-  return { json: (yield* rendered(json ?? {}, yield* withMedia(request, described))) ?? {} }
+  const scope = { ...plainScope(request), body: yield* flatInput(request) }
+  return { json: (yield* rendered(json ?? {}, scope)) ?? {} }
 })
 
 /**

@@ -12,10 +12,16 @@ import { jsonIn } from "./JobRequests.ts"
 type Report = JobProtocol["error"]
 
 /** The error at these paths; `undefined` if the body is not the vendor's. */
-const reportIn = ({ code: codes, message: messages }: Report, json: unknown) => {
+const reportIn = (
+  { code: codes, codeHeader = "", message: messages, requestIdHeader = "" }: Report,
+  json: unknown,
+  headers: VendorResponse["headers"] = {}
+) => {
   const code = textAt(codes ?? [], json)
   const message = textAt(messages, json)
-  return code === undefined && message === undefined ? undefined : { code, message }
+  if (code === undefined && message === undefined) return undefined
+  const requestId = headers[requestIdHeader.toLowerCase()]
+  return { code: code ?? headers[codeHeader.toLowerCase()], message, requestId }
 }
 
 const faultRule = ({ class: kind, codes, status }: FailureRule): FaultRule => ({
@@ -42,9 +48,6 @@ const rulesOf = (
 /** Classes that describe the outcome of a job, so they do not prove that no job exists. */
 const ofJobs: ReadonlySet<string> = new Set(["FAILED", "TIMEOUT"])
 
-const ofSubmit = (rule: FaultRule): FaultRule =>
-  ofJobs.has(rule.class) ? { ...rule, class: "AMBIGUOUS" } : rule
-
 /**
  * The failure of a submit. Unless the description says that this very response means that nothing was bought, the
  * submit is ambiguous and is never repeated. ADR 0298
@@ -54,9 +57,11 @@ export const submitFailure = Effect.fnUntraced(function* (
   response: VendorResponse
 ) {
   const json = jsonIn(response)
-  const reported = reportIn(error, json)
+  const reported = reportIn(error, json, response.headers)
   if (reported === undefined) return yield* unreadableError("submit", response)
-  const rules = rulesOf(failures, response.status, reported, json).map(ofSubmit)
+  const rules = rulesOf(failures, response.status, reported, json).filter(
+    (rule) => !ofJobs.has(rule.class)
+  )
   const wait = retryAfterMillis(response.headers, yield* Clock.currentTimeMillis)
   return yield* responseError([...rules, { class: "AMBIGUOUS" }], "submit", response, {
     ...reported,
@@ -70,7 +75,7 @@ export const queryFailure = Effect.fnUntraced(function* (
   response: VendorResponse
 ) {
   const json = jsonIn(response)
-  const reported = reportIn(error, json)
+  const reported = reportIn(error, json, response.headers)
   const rules = rulesOf(failures, response.status, reported ?? {}, json)
   const wait = retryAfterMillis(response.headers, yield* Clock.currentTimeMillis)
   return yield* responseError(
@@ -112,7 +117,7 @@ export const resultFailure = (
 ): Effect.Effect<never, VendorError> => {
   const { error, failures } = protocol
   const json = jsonIn(response)
-  const reported = reportIn(error, json)
+  const reported = reportIn(error, json, response.headers)
   if (reported === undefined || notOfJobs.has(response.status)) {
     return queryFailure(protocol, response)
   }

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { first, select, textAt } from "../../catalog/jobs/JsonPath.ts"
 import { unreadableError } from "../Faults.ts"
@@ -7,6 +8,7 @@ import type { Likeness, ListedJob, ListQuery, SubmitRequest } from "../VendorCli
 import type { VendorError } from "../VendorError.ts"
 import { isShown, plainScope } from "./JobBody.ts"
 import { queryFailure } from "./JobFailures.ts"
+import { membersOf, valuesIn } from "./JobHandle.ts"
 import { isOk, jsonIn } from "./JobRequests.ts"
 import type { JobSend } from "./JobRequests.ts"
 import { urlOf, withParameter } from "./JobUrl.ts"
@@ -44,6 +46,7 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
     from,
     until
   }: ListQuery): Effect.fn.Return<ReadonlyArray<ListedJob>, VendorError> {
+    const polled = polledOf(protocol)
     const found: Array<ListedJob> = []
     const start = urlOf(base, list.path, {}) ?? `${base}${list.path}`
     let url = start
@@ -65,7 +68,10 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
           ...(callbackUrl === undefined ? {} : { callbackUrl }),
           createdAtMillis: at,
           compare: (request) => likeness(list, request, job),
-          handle: ({ upstreamModel: model }) => ({ id: jobId, model, submittedAtMillis: at })
+          handle: (request) => ({
+            ...(polled && valuesIn(polled, base, { id: jobId, model: request.upstreamModel }, {})),
+            ...membersOf(request, at)
+          })
         })
       }
       const cursor = list.next === undefined ? undefined : textAt([list.next.at], json)

@@ -5,6 +5,7 @@ import type {
   Polled
 } from "../../catalog/jobs/JobProtocol.ts"
 import { written } from "../../catalog/jobs/JsonPath.ts"
+import { usualFields } from "../OutputMedia.ts"
 import type { VendorErrorClass } from "../VendorError.ts"
 
 /** A simulated vendor response, built from the vendor's description. */
@@ -20,8 +21,10 @@ export interface Played {
 export const playHandle = ({ handle }: Polled, id: string, base: string): Played => ({
   status: 200,
   json: Object.entries(handle).reduce<unknown>(
-    (json, [name, path]) =>
-      written(json, path, [name === "id" ? id : `${base}/jobs/${id}/${name}`]),
+    (json, [name, at]) =>
+      written(json, typeof at === "string" ? at : at.url, [
+        name === "id" ? id : `${base}/jobs/${id}/${name}`
+      ]),
     {}
   )
 })
@@ -51,6 +54,10 @@ export const playResults = (
   made: PlayedResults,
   json: unknown = {}
 ): unknown => {
+  if (urls === "usual") {
+    const fields = Object.values(usualFields).flatMap(([field]) => field ?? [])
+    return fields.reduce((all, field) => written(all, `$.${field}`, [made.urls]), json)
+  }
   if (urls !== undefined) return written(json, urls[0], made.urls)
   if (base64 !== undefined) return written(json, base64[0], made.encoded())
   return documents === undefined ? json : written(json, documents[0], made.documents())

@@ -1,8 +1,8 @@
 import type { JobProtocol, OwnResults } from "../../catalog/jobs/JobProtocol.ts"
-import { select, textAt } from "../../catalog/jobs/JsonPath.ts"
+import { first, select, textAt } from "../../catalog/jobs/JsonPath.ts"
 import { mimeOf, sniff } from "../../catalog/media/Formats.ts"
-import { documentOf, filesIn } from "../OutputMedia.ts"
-import type { ResultItem, UrlItem } from "../VendorClient.ts"
+import { documentOf, documentsAt, filesAt, filesIn, usualFields } from "../OutputMedia.ts"
+import type { ResultItem, SubmitRequest, UrlItem } from "../VendorClient.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 
 const unknownMime = "application/octet-stream"
@@ -30,26 +30,57 @@ const encodedBytes = (node: unknown, mime: string | undefined): ReadonlyArray<Re
 const withMime = (item: UrlItem, mime = unknownMime): UrlItem =>
   item.mime === unknownMime ? { ...item, mime } : item
 
+/** The files of the first path that selects any. */
+const filesOf = (paths: ReadonlyArray<string>, json: unknown, isShortLived: boolean) => {
+  for (const path of paths) {
+    const files = select(path, json).flatMap((node) => filesIn(node, isShortLived))
+    if (files.length > 0) return files
+  }
+  return []
+}
+
+/** The usual fields of a kind of result; of all kinds if it is not known. */
+const usualOf = (result: Made["result"]) =>
+  result === undefined ? Object.values(usualFields).flat() : usualFields[result]
+
+/** Which results the model of a job makes, and in which fields, if it names any. */
+export type Made = Partial<Pick<SubmitRequest, "output" | "result">>
+
 /** The results in the JSON of a response, in order. */
 export const itemsIn = (
   { base64, json: documents, mime, shortLived = false, urls, withKey = false }: OwnResults,
-  json: unknown
+  json: unknown,
+  { output, result }: Made = {}
 ): ReadonlyArray<ResultItem> => {
-  const files = nodesAt(urls ?? [], json).flatMap((node) => filesIn(node, shortLived))
+  if (result === "documents" && output !== undefined) return documentsAt(json, output)
+  const fields = output ?? (urls === "usual" ? usualOf(result) : undefined)
+  const files =
+    fields === undefined
+      ? filesOf(urls === "usual" || urls === undefined ? [] : urls, json, shortLived)
+      : filesAt(json, fields, shortLived)
   if (files.length > 0) {
     return files.map((item) => withMime({ ...item, needsAuth: withKey }, mime))
   }
   const inline = nodesAt(base64 ?? [], json).flatMap((node) => encodedBytes(node, mime))
-  return inline.length > 0 ? inline : nodesAt(documents ?? [], json).map(documentOf)
+  if (inline.length > 0) return inline
+  const isOther = result !== undefined && result !== "documents"
+  return isOther ? [] : nodesAt(documents ?? [], json).map(documentOf)
+}
+
+/** Whether the result at an index is flagged. One flag may stand for all. */
+export const flagsAt = (path: string | undefined, json: unknown): ((index: number) => boolean) => {
+  const flags = path === undefined ? undefined : first(path, json)
+  return (index) => (Array.isArray(flags) ? flags[index] === true : flags === true)
 }
 
 /** The results in the response of a call that returns them at once. */
 export const itemsOf = (
   results: OwnResults,
   { body, headers }: VendorResponse,
-  json: unknown
+  json: unknown,
+  made: Made = {}
 ): ReadonlyArray<ResultItem> => {
-  if (results.whole !== true) return itemsIn(results, json)
+  if (results.whole !== true) return itemsIn(results, json, made)
   const format = sniff(body)
   const declared = headers["content-type"]?.split(";")[0]?.trim()
   const known = format === undefined ? undefined : mimeOf(format)

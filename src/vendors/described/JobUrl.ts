@@ -3,8 +3,8 @@ import { isSameOrigin } from "../BaseUrl.ts"
 /** Rejects empty segments, `.` and `..`, because the vendor chose the value and the key is sent to the URL. */
 const isSegment = (text: string): boolean => text !== "" && text !== "." && text !== ".."
 
-const segmentsOf = (name: string, value: string): ReadonlyArray<string> =>
-  name === "model" ? value.split("/") : [value]
+const segmentsOf = (name: string, value: string, count?: string): ReadonlyArray<string> =>
+  name === "model" ? value.split("/").slice(0, Number(count ?? Infinity)) : [value]
 
 /**
  * Whether a URL that the vendor named at another origin may be called. Such a call is sent without the key, see
@@ -13,8 +13,8 @@ const segmentsOf = (name: string, value: string): ReadonlyArray<string> =>
 const isCallable = (url: string): boolean => URL.parse(url)?.protocol === "https:"
 
 /**
- * The URL of a path whose placeholders are filled from a handle, each with one segment (a model with several), or the
- * URL that the vendor named. `undefined` if a value is missing or not allowed.
+ * The URL of a path whose placeholders are filled from a handle, each with one segment (a model with several, or with
+ * its first two: `{model:2}`), or the URL that the vendor named. `undefined` if a value is missing or not allowed.
  */
 export const urlOf = (
   base: string,
@@ -22,9 +22,9 @@ export const urlOf = (
   values: Readonly<Record<string, unknown>>
 ): string | undefined => {
   let isWhole = true
-  const filled = path.replaceAll(/\{(\w+)\}/gu, (_, name: string) => {
+  const filled = path.replaceAll(/\{(\w+)(?::(\d))?\}/gu, (_, name: string, count?: string) => {
     const value = values[name]
-    const segments = typeof value === "string" ? segmentsOf(name, value) : []
+    const segments = typeof value === "string" ? segmentsOf(name, value, count) : []
     if (segments.length === 0 || !segments.every(isSegment)) isWhole = false
     return path.startsWith("{") ? segments.join("/") : segments.map(encodeURIComponent).join("/")
   })

@@ -122,7 +122,7 @@ describe("a described vendor without a key", () => {
         ] as const
         for (const [model, expected] of videos) {
           const read = (path: string) =>
-            Effect.flatMap(call(path), (it) => Effect.promise(() => it.json()))
+            Effect.flatMap(call(path), (it) => Effect.promise(async (): Promise<any> => it.json()))
           const { id } = yield* Effect.flatMap(
             call("/v1/videos", json({ model, prompt: "A lighthouse [[sim:hang]]" })),
             (it) => Effect.promise(() => it.json() as Promise<{ readonly id: string }>)

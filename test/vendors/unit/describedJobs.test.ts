@@ -49,16 +49,20 @@ interface Sent {
 /** The account of a description, whose vendor gives these responses. */
 const accountOf = (
   change: Partial<Jobs>,
-  responses: ReadonlyArray<{ readonly status?: number; readonly json: unknown }>,
+  responses: ReadonlyArray<{
+    readonly status?: number
+    readonly json: unknown
+    readonly headers?: Readonly<Record<string, string>>
+  }>,
   key = "access:secret"
 ): Sent => {
   const sent: Array<VendorRequest> = []
   const elsewhere: Array<VendorRequest> = []
   const http: VendorHttp = (call) =>
     Effect.sync(() => {
-      const { json, status = 200 } = responses[sent.length] ?? { json: {} }
+      const { headers = {}, json, status = 200 } = responses[sent.length] ?? { json: {} }
       sent.push(call)
-      return { status, headers: {}, body: Buffer.from(JSON.stringify(json)) }
+      return { status, headers, body: Buffer.from(JSON.stringify(json)) }
     })
   const vendor = Schema.decodeSync(Vendor)({ name: "acme", jobs: { ...jobs, ...change } })
   const adapter = describedAdapter("acme", Struct.omit(vendor.jobs!, ["models"]))
@@ -223,6 +227,108 @@ describe("a described account", () => {
       assert.strictEqual(words.class, "FAILED")
       const unknown = yield* poll({ state: "a new state" })
       assert.strictEqual(unknown._tag, "Running")
+    })
+  )
+
+  it.effect("keeps URLs of its own origin, and makes those that the vendor does not name", () =>
+    Effect.gen(function* () {
+      const submit = {
+        ...jobs.submit,
+        handle: { id: "$.id", url: { url: "$.url", or: "/{model:2}/jobs/{id}" } }
+      } as const
+      const poll = { path: "{url}" }
+      const order = request("acme/m", "a/b/c", {}, { described: { body: jobs.models[0].body } })
+      const base = "https://acme.example"
+      for (const [url, expected] of [
+        [`${base}/v9/j`, `${base}/v9/j`],
+        [null, `${base}/v2/a/b/jobs/j`],
+        ["https://evil.example/j", `${base}/v2/a/b/jobs/j`]
+      ] as const) {
+        const made = accountOf({ submit, poll }, [{ json: { id: "j", url } }])
+        const submitted = yield* made.account.submit(order)
+        assert(submitted._tag === "Accepted")
+        assert.strictEqual(submitted.handle["url"], expected)
+        yield* Effect.flip(made.account.poll(submitted.handle))
+        assert.strictEqual(made.sent[1]?.url, expected)
+        const moved = { ...submitted.handle, url: "https://evil.example/j" }
+        const error = yield* Effect.flip(made.account.poll(moved))
+        assert.strictEqual(error.class, "LOST")
+        assert.lengthOf(made.sent, 2)
+      }
+    })
+  )
+
+  it.effect("leaves out what is flagged; a job of which all is flagged was refused", () =>
+    Effect.gen(function* () {
+      const results = { urls: "usual", flagged: "$.unsafe" } as const
+      const urls = ["https://a.example/1.png", "https://a.example/2.png"]
+      const handle = { id: "j", model: "m", submittedAtMillis: 0, result: "images" }
+      const poll = (unsafe: unknown, images: ReadonlyArray<string> = urls) =>
+        accountOf({ results }, [
+          { json: { state: "ok", images, video: "https://a.example/1.mp4", unsafe } }
+        ]).account.poll(handle)
+      for (const [unsafe, expected] of [
+        [undefined, urls],
+        [false, urls],
+        [[true, false], [urls[1]]]
+      ] as const) {
+        const done = yield* poll(unsafe)
+        assert(done._tag === "Done")
+        assert.deepStrictEqual(
+          done.result.items.map((it) => (it._tag === "Url" ? it.url : it._tag)),
+          expected
+        )
+      }
+      for (const unsafe of [true, [true, true]]) {
+        assert.strictEqual((yield* Effect.flip(poll(unsafe))).class, "CONTENT")
+      }
+      assert.strictEqual((yield* Effect.flip(poll(false, []))).class, "FAILED")
+    })
+  )
+
+  it.effect("a job that is done has failed if its poll says so", () =>
+    Effect.gen(function* () {
+      const state = { ...jobs.state!, failure: "$.error" }
+      const change = {
+        state,
+        jobError: { code: ["$.kind"], message: ["$.error"] },
+        failures: [{ codes: ["late"], class: "TIMEOUT" }]
+      } as const
+      const handle = { id: "j", model: "m", submittedAtMillis: 0 }
+      const poll = (json: object) =>
+        accountOf(change, [
+          { json: { state: "ok", files: ["https://a.example/1"], ...json } }
+        ]).account.poll(handle)
+      assert.strictEqual((yield* poll({ error: null }))._tag, "Done")
+      assert.strictEqual((yield* Effect.flip(poll({ error: "no", kind: "late" }))).class, "TIMEOUT")
+      assert.strictEqual((yield* Effect.flip(poll({ error: "no" }))).class, "FAILED")
+    })
+  )
+
+  it.effect("a rule of jobs says nothing of a submit, whose code may be in a header", () =>
+    Effect.gen(function* () {
+      const failures = [
+        { codes: ["late"], class: "TIMEOUT" },
+        { codes: ["busy"], class: "RATE_LIMITED" },
+        { status: 503, class: "RETRYABLE" }
+      ] as const
+      const error = {
+        code: ["$.code"],
+        codeHeader: "X-Code",
+        message: ["$.message"],
+        requestIdHeader: "X-Request"
+      } as const
+      const refused = (status: number, json: object, code: string) =>
+        Effect.flip(
+          accountOf({ failures, error }, [
+            { status, json, headers: { "x-code": code, "x-request": "r1" } }
+          ]).account.submit(order({ prompt: "p" }))
+        )
+      const told = yield* refused(400, { message: "m" }, "busy")
+      assert.deepInclude(told, { class: "RATE_LIMITED", requestId: "r1", vendorCode: "busy" })
+      assert.strictEqual((yield* refused(503, { message: "m" }, "late")).class, "RETRYABLE")
+      assert.strictEqual((yield* refused(504, { message: "m" }, "late")).class, "AMBIGUOUS")
+      assert.strictEqual((yield* refused(400, {}, "busy")).class, "AMBIGUOUS", "not the vendor's")
     })
   )
 

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, Result, Struct } from "effect"
+import { Effect, Redacted, Result, Schema, Struct } from "effect"
 import { bytePlus } from "../../../src/catalog/jobs/BytePlus.ts"
 import { decodeDescribed } from "../../../src/catalog/jobs/DescribedBody.ts"
+import { falQueue } from "../../../src/catalog/jobs/Fal.ts"
 import { jobFaults } from "../../../src/catalog/jobs/JobFaults.ts"
+import { JobProtocol } from "../../../src/catalog/jobs/JobProtocol.ts"
 import { luma } from "../../../src/catalog/jobs/Luma.ts"
 import { capturedBy, quote } from "../../../src/catalog/Price.ts"
 import { shippedJobVendors } from "../../../src/catalog/ShippedVendors.ts"
@@ -47,6 +49,11 @@ const polled = (vendor: Vendor, json: unknown) =>
 const errorOf = (code: string, message = "m") => ({ error: { code, message } })
 
 describe("the shipped job vendors", () => {
+  it("fal, whose models are elsewhere, has no faults", () => {
+    assert.deepStrictEqual(Schema.decodeUnknownSync(JobProtocol)(falQueue), falQueue)
+    assert.deepStrictEqual(jobFaults({ ...falQueue, models: [] as never }), [])
+  })
+
   it("have no faults, and a price for the smallest body of each model", () => {
     for (const { jobs, name } of shippedJobVendors.values()) {
       assert.deepStrictEqual(jobFaults(jobs!), [], name)

@@ -1,0 +1,66 @@
+import type { JobProtocol } from "./JobProtocol.ts"
+
+/**
+ * fal's queue, which runs labelled models and those of `mediaModels`. Only statuses of which fal's documentation says
+ * that no request was queued are listed. docs/reference/vendors.md#fal-queue
+ */
+export const falQueue: JobProtocol = {
+  auth: { scheme: "header", name: "Authorization", prefix: "Key " },
+  submit: {
+    path: "/{model}",
+    json: { $: "$.body" },
+    handle: {
+      id: "$.request_id",
+      statusUrl: { url: "$.status_url", or: "/{model:2}/requests/{id}/status" },
+      responseUrl: { url: "$.response_url", or: "/{model:2}/requests/{id}" },
+      cancelUrl: { url: "$.cancel_url", or: "/{model:2}/requests/{id}/cancel" }
+    }
+  },
+  poll: { path: "{statusUrl}" },
+  cancel: { method: "PUT", path: "{cancelUrl}", tooLate: [400] },
+  state: {
+    at: "$.status",
+    running: ["IN_QUEUE", "IN_PROGRESS"],
+    done: ["COMPLETED"],
+    failed: ["FAILED"],
+    failure: "$.error"
+  },
+  results: {
+    path: "{responseUrl}",
+    urls: "usual",
+    json: ["$"],
+    flagged: "$.has_nsfw_concepts"
+  },
+  callbacks: { parameter: "fal_webhook", proof: { scheme: "fal" } },
+  error: {
+    code: ["$.detail[0].type", "$.detail.error"],
+    codeHeader: "x-fal-error-type",
+    message: ["$.detail[0].msg", "$.detail.message", "$.detail"],
+    requestIdHeader: "x-fal-request-id"
+  },
+  jobError: { code: ["$.error_type"], message: ["$.error"] },
+  failures: [
+    { codes: ["content_policy_violation"], class: "CONTENT" },
+    { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
+    { codes: ["EndpointDeprecated"], class: "GONE" },
+    // Only the beginning, because the rest of a message may quote the client
+    {
+      when: ["exhausted balance", "user is locked", "billing"]
+        .map((words) => `message.lowerAscii().startsWith("${words}")`)
+        .join(" || "),
+      class: "OPERATOR"
+    },
+    { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
+    { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
+    { status: 401, class: "OPERATOR" },
+    { status: 402, class: "OPERATOR" },
+    { status: 403, class: "OPERATOR" },
+    // Of a submit it is the model that is missing, of a poll the job
+    { status: 404, class: "OPERATOR" },
+    { status: 410, class: "OPERATOR" },
+    { status: 422, class: "FATAL_CLIENT" },
+    { status: 429, class: "RATE_LIMITED" },
+    { when: "status >= 500", class: "RETRYABLE" }
+  ],
+  pollsPerSecond: 200
+}
