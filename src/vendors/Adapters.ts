@@ -2,6 +2,7 @@ import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import type { AdapterName, BatchAdapterName } from "../catalog/CatalogEntry.ts"
 import { falQueue } from "../catalog/jobs/Fal.ts"
 import type { JobProtocol } from "../catalog/jobs/JobProtocol.ts"
+import { replicatePredictions } from "../catalog/jobs/Replicate.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { Adapter } from "./Adapter.ts"
 import * as AnthropicBatches from "./anthropic/AnthropicBatches.ts"
@@ -10,7 +11,6 @@ import { hasModel } from "./dashscope/DashScopeModels.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
 import { takesVideoField, videoValueFault } from "./dashscope/DashScopeVideos.ts"
 import { describedAdapter } from "./described/DescribedJobs.ts"
-import { takes } from "./FlatInput.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
 import * as OpenAiBatches from "./openai/OpenAiBatches.ts"
 import * as OpenAiImages from "./openai/OpenAiImages.ts"
@@ -18,7 +18,6 @@ import * as OpenAiResponses from "./openai/OpenAiResponses.ts"
 import { sizeFault } from "./openai/OpenAiSizes.ts"
 import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
 import { pictureFault, videoSizeFault } from "./openai/OpenAiVideoSizes.ts"
-import * as Replicate from "./replicate/Replicate.ts"
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const anthropic = (key: string) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" })
@@ -97,13 +96,7 @@ export const adapters: { readonly [name in CodedName]: Adapter } = {
     pollsPerSecond: 20
   },
   "fal-queue": describedAdapter("fal", falQueue),
-  replicate: {
-    provider: "replicate",
-    auth: bearer,
-    make: Replicate.make,
-    pollsPerSecond: 40,
-    takes
-  }
+  replicate: describedAdapter("replicate", replicatePredictions, "/v1")
 }
 
 /** The providers whose accounts run tasks by code. */

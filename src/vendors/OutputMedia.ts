@@ -1,7 +1,6 @@
-import { Schema } from "effect"
 import { mimeOfExtension } from "../catalog/media/Formats.ts"
 import type { ResultKind } from "../domain/task/Task.ts"
-import type { ResultItem, SubmitRequest, UrlItem } from "./VendorClient.ts"
+import type { ResultItem, UrlItem } from "./VendorClient.ts"
 
 const mimeOf = (url: string): string =>
   mimeOfExtension(/\.([a-z0-9]+)$/iu.exec(URL.parse(url)?.pathname ?? "")?.[1] ?? "") ??
@@ -61,23 +60,6 @@ export const filesAt = (
   }
   return []
 }
-
-/** Members of a handle that say how to read the job's output. */
-export const resultForm = {
-  /** If absent, the results are files. */
-  result: Schema.optionalKey(Schema.Literal("documents")),
-  /** The model's body is described, so its result count and price may read any field of it. */
-  isDescribed: Schema.optionalKey(Schema.Literal(true))
-}
-
-export const resultFormOf = ({ described, result }: SubmitRequest) => ({
-  ...(result === "documents" ? { result } : {}),
-  ...(described === undefined ? {} : { isDescribed: true })
-})
-
-/** For described models, even an empty `usage` makes the task's end read the whole body. */
-export const figuresOf = ({ isDescribed }: { readonly isDescribed?: true }) =>
-  isDescribed === true ? { usage: {} } : {}
 
 /** Wraps a value as a document. */
 export const documentOf = (value: unknown): ResultItem => ({

@@ -18,7 +18,7 @@ const pathFaults = (
     .filter((name) => !known.includes(name))
     .map((name) => [at, `There is no ${name}: expected ${known.map((it) => `{${it}}`).join(", ")}`])
 
-type Submit = Pick<Jobs["submit"], "form" | "json" | "results"> & {
+type Submit = Pick<Jobs["submit"], "form" | "forms" | "json" | "results"> & {
   readonly path?: string | undefined
 }
 
@@ -32,7 +32,7 @@ const submitFaultsAt = (
   const contents = [own.json, own.form, base?.json, base?.form]
   const faults: ReadonlyArray<readonly [boolean, string, string]> = [
     [own.path !== undefined && isWholeUrl(own.path), "path", "Expected a path after the base"],
-    [isModel && (own.path ?? base.path) === undefined, "path", noneOfVendor],
+    [isModel && (own.path ?? base.path ?? base.forms) === undefined, "path", noneOfVendor],
     [own.json !== undefined && own.form !== undefined, "form", "Expected json or form, not both"],
     [isModel && contents.every((it) => it === undefined), "json", noneOfVendor],
     [JSON.stringify(own.json ?? null).includes('"$file"'), "json", "Only a form has files"]
@@ -65,6 +65,10 @@ const noneOfVendor = "Required here, because the vendor's submit has none"
 
 const submitFaults = ({ models, submit }: Jobs): ReadonlyArray<Fault> => [
   ...submitFaultsAt(["submit"], submit),
+  ...pathFaults(submit.uploads?.path, [], ["submit", "uploads", "path"]),
+  ...(submit.forms ?? []).flatMap(({ model, path }, index) =>
+    pathFaults(path, ["model", ...namesIn(model)], ["submit", "forms", index, "path"])
+  ),
   ...models.flatMap((model, index) =>
     submitFaultsAt(["models", index, "submit"], model.submit ?? {}, submit)
   )

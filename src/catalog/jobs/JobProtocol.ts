@@ -53,7 +53,8 @@ export const JobAuth = Schema.Union([
 ])
 export type JobAuth = typeof JobAuth.Type
 
-const placeholder = /\{([^{}:]*)(?::\d)?\}/gu
+/** `{id}`, or `{model:2}`: the first two segments of the model. */
+export const placeholder = /\{([^{}:]*)(?::(\d))?\}/gu
 
 /** The names of the placeholders in a path, such as `model` of `{model:2}`. */
 export const namesIn = (path: string): ReadonlyArray<string> =>
@@ -121,9 +122,36 @@ export const SubmitBody = {
 
 const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
 
+/** A form of a model's id, such as `{name:2}:{version}`. `{name:2}` stands for two segments, `{version}` for one. */
+const Form = Schema.Struct({
+  model: Schema.String.check(
+    Schema.isPattern(/^(?:[A-Za-z0-9_./:-]|\{[a-z][A-Za-z0-9]{0,31}(?::[1-9])?\}){1,100}$/u, {
+      expected: "a form such as {name:2}:{version}"
+    })
+  ),
+  path: RequestPath
+})
+
+const ParameterName = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,31}$/u, { expected: "the name of a parameter" })
+)
+
 const Submit = Schema.Struct({
   ...SubmitBody,
   method: Schema.optionalKey(Schema.Literals(["POST", "PUT"])),
+  /** Forms of the models' ids, for a vendor whose path depends on them. The first that fits names parts of the id. */
+  forms: Schema.optionalKey(Schema.NonEmptyArray(Form).check(Schema.isMaxLength(8))),
+  /** Larger media without a public URL are uploaded first, and sent as the URL in the response. */
+  uploads: Schema.optionalKey(
+    Schema.Struct({
+      /** Bytes. */
+      above: Schema.Int.check(Schema.isGreaterThan(0)),
+      path: RequestPath,
+      /** The part of the form that has the file. */
+      part: ParameterName,
+      at: SingularPath
+    })
+  ),
   /** A header that carries the task's id, for a vendor that creates only one job per key. */
   idempotencyHeader: Schema.optionalKey(HeaderName),
   /** The values of the response that later requests need. `id` is the vendor's id of the job. */
@@ -167,6 +195,8 @@ const Report = Schema.Struct({
 const Results = Schema.Struct({
   /** The path of a second request, for a vendor whose polls return only the state. */
   path: Schema.optionalKey(RequestPath),
+  /** The value below which the other paths are, and the fields that a model names. */
+  at: Schema.optionalKey(SingularPath),
   ...places,
   /** A flag of each file, or one of all. A flagged file was refused for its content, so it is left out. */
   flagged: Schema.optionalKey(SingularPath)
@@ -197,9 +227,8 @@ const ReportedProgress = Schema.Struct({
   of: Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
 })
 
-const ParameterName = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z][A-Za-z0-9_]{0,31}$/u, { expected: "the name of a parameter" })
-)
+/** A value of a listed job and the one that was sent. */
+const Shown = Schema.Struct({ listed: SingularPath, sent: SingularPath })
 
 /** The vendor's list of jobs, newest first. It is used to find a job whose submit got no response. */
 const List = Schema.Struct({
@@ -208,15 +237,15 @@ const List = Schema.Struct({
   id: SingularPath,
   /** Unix seconds or milliseconds, or ISO 8601. */
   createdAt: SingularPath,
-  /** How a listed job shows its request, if it does not show the task's id. */
-  shows: Schema.NonEmptyArray(Schema.Struct({ listed: SingularPath, sent: SingularPath })).check(
-    Schema.isMaxLength(16)
+  /** How a listed job shows its request, if it does not show the task's id. Of objects, the prompt has to be the same. */
+  shows: Schema.NonEmptyArray(Shown).check(Schema.isMaxLength(16)),
+  /** How it shows its model, which excludes other jobs. With `exact`, a job that shows none is excluded, too. */
+  model: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ ...Shown.fields, exact: Schema.optionalKey(Schema.Boolean) }))
   ),
+  /** Without a parameter it is the URL of the next page. */
   next: Schema.optionalKey(
-    Schema.Struct({
-      at: SingularPath,
-      parameter: ParameterName
-    })
+    Schema.Struct({ at: SingularPath, parameter: Schema.optionalKey(ParameterName) })
   ),
   /** The callback URL of a listed job, which identifies its task. */
   callback: Schema.optionalKey(SingularPath)
@@ -263,7 +292,9 @@ export const JobProtocol = Schema.Struct({
       method: Schema.Literals(["POST", "PUT", "DELETE"]),
       path: RequestPath,
       /** Statuses of a cancel that mean that the job has already ended. */
-      tooLate: Schema.optionalKey(Schema.Array(Schema.Int))
+      tooLate: Schema.optionalKey(Schema.Array(Schema.Int)),
+      /** The states of a cancelled job, if its response shows the state. */
+      states: Schema.optionalKey(Words)
     })
   ),
   list: Schema.optionalKey(List),

@@ -24,6 +24,8 @@ export interface TemplateScope {
   readonly body: unknown
   /** The upstream model id. */
   readonly model: string
+  /** The parts of the model's id that its form names. */
+  readonly named?: Readonly<Record<string, string>> | undefined
   /** The id of the task. */
   readonly task: string
   /** The URL for the vendor's callback. Absent without `PUBLIC_URL`. */
@@ -149,7 +151,7 @@ const copied = (value: unknown, budget: Budget): unknown => {
 const computed = (text: unknown, scope: TemplateScope, budget: Budget): unknown => {
   const expression = String(text)
   spend(budget, stepsOf(expression, "value", { ...scope }), 0)
-  const found = evaluate(expression, "value", { ...scope })
+  const found = evaluate(expression, "value", { callback: null, ...scope })
   if (Result.isFailure(found)) throw new TemplateFault(found.failure)
   return found.success
 }

@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto"
+import type { JobModel } from "../../catalog/jobs/JobModel.ts"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobAuth, JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProtocol.ts"
 import { countOf } from "../../catalog/Price.ts"
@@ -11,9 +12,12 @@ import {
   playRefusal,
   playResults,
   playRunning,
-  playUnknown
+  playUnknown,
+  playUpload
 } from "../../vendors/described/JobPlayer.ts"
 import type { Played, PlayedResults } from "../../vendors/described/JobPlayer.ts"
+import { urlOf } from "../../vendors/described/JobUrl.ts"
+import { formOf } from "../../vendors/described/ModelForm.ts"
 import type { VendorErrorClass } from "../../vendors/VendorError.ts"
 import type {
   Job,
@@ -35,9 +39,9 @@ const escaped = (text: string): string => text.replaceAll(/[.*+?^$()|[\]\\]/gu, 
 const patternOf = (path: string): RegExp => {
   const [start = ""] = path.split("?")
   const source = start
-    .split(/(\{\w+\})/u)
+    .split(/(\{\w+(?::\d)?\})/u)
     .map((part) => {
-      if (part === "{model}") return "(?<model>.+?)"
+      if (/^\{model\b/u.test(part)) return "(?<model>.+?)"
       return part.startsWith("{") ? `(?<${part.slice(1, -1)}>[^/]+)` : escaped(part)
     })
     .join("")
@@ -61,6 +65,7 @@ interface SubmitRoute {
 
 interface Routes {
   readonly submits: ReadonlyArray<SubmitRoute>
+  readonly uploads: RegExp | undefined
   readonly poll: RegExp | undefined
   readonly results: RegExp | undefined
   readonly cancel: { readonly method: string; readonly pattern: RegExp } | undefined
@@ -77,13 +82,22 @@ const kinds = {
 const namedOrNone = (path: string | undefined) =>
   path === undefined ? undefined : namedPattern(path)
 
+/** The path of the form of a model's id. */
+const formPath = (submit: Jobs["submit"], { model, upstreamModel = model }: JobModel) => {
+  const form = formOf(submit, upstreamModel)
+  return form === undefined
+    ? undefined
+    : urlOf("", form.path, { ...form.named, model: upstreamModel })
+}
+
 const routesOf = ({ cancel, models, poll, results, submit }: Jobs): Routes => ({
   submits: models.map((model) => ({
-    pattern: patternOf(model.submit?.path ?? submit.path ?? ""),
+    pattern: patternOf(model.submit?.path ?? formPath(submit, model) ?? submit.path ?? ""),
     model: model.upstreamModel ?? model.model,
     kind: kinds[model.result],
     results: model.submit?.results ?? submit.results
   })),
+  uploads: namedOrNone(submit.uploads?.path),
   poll: namedOrNone(poll?.path),
   results: namedOrNone(results?.path),
   cancel:
@@ -203,6 +217,9 @@ export const describedProtocol = ({ jobs }: Vendor): Protocol => {
           return vendor.ended(job).then(() => atOnce(jobs, own, vendor, job))
         }
         return polled && replyOf(playHandle(polled, job.id, vendor.url))
+      }
+      if (submit.uploads !== undefined && routes.uploads?.test(request.path) === true) {
+        return replyOf(playUpload(submit.uploads, vendor.url))
       }
       const { cancel } = routes
       const cancelled = cancel?.method === request.method && idIn(cancel.pattern, request)

@@ -4,6 +4,7 @@ import type { JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProt
 import { first, textAt } from "../../catalog/jobs/JsonPath.ts"
 import type { Adapter } from "../Adapter.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
+import { withVersion } from "../BaseUrl.ts"
 import { blocking } from "../Blocking.ts"
 import { unsupportedModel } from "../BodyFields.ts"
 import { emptyResult, jobFailed, unreadableError } from "../Faults.ts"
@@ -29,22 +30,34 @@ import { makeList } from "./JobListing.ts"
 import { isOk, jsonIn, makeSend } from "./JobRequests.ts"
 import type { JobSend } from "./JobRequests.ts"
 import { flagsAt, itemsIn, itemsOf, usageIn } from "./JobResults.ts"
+import { inlineOrUpload } from "./JobUploads.ts"
 import { urlOf, withParameter } from "./JobUrl.ts"
+import { formOf } from "./ModelForm.ts"
 
 /**
  * The adapter of a vendor whose jobs are described. Every request uses the description in force, so that a corrected
  * description also serves running jobs. docs/vendors-as-files.md#job-vendors, ADR 0298
  */
-export const describedAdapter = (provider: string, protocol: JobProtocol): Adapter => ({
+export const describedAdapter = (
+  provider: string,
+  protocol: JobProtocol,
+  /** A segment that the configured base may lack. */
+  version?: `/${string}`
+): Adapter => ({
   provider,
   auth: (key) => {
     const { auth = { scheme: "bearer" } } = protocol
     return credentialOf(auth, key, 0).headers
   },
-  make: (context) => make(protocol, context),
+  make: (context) => make(protocol, version === undefined ? context : versioned(context, version)),
   takes,
   pollsPerSecond: protocol.pollsPerSecond ?? defaultPollsPerSecond
 })
+
+const versioned = (context: AdapterContext, version: `/${string}`): AdapterContext => {
+  const { account } = context
+  return { ...context, account: { ...account, baseUrl: withVersion(account.baseUrl, version) } }
+}
 
 const defaultPollsPerSecond = 20
 
@@ -91,12 +104,14 @@ const submitWith = (
   send: JobSend
 ) => {
   const { idempotencyHeader, method = "POST", path: commonPath } = protocol.submit
+  const inline = inlineOrUpload(protocol, base, send)
   return Effect.fn("DescribedJobs.submit")(function* (
     request: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
     const { callbackUrl, described, taskId, upstreamModel: model } = request
-    const path = described?.submit?.path ?? commonPath
-    const address = path === undefined ? undefined : urlOf(base, path, { model })
+    const form = formOf(protocol.submit, model)
+    const path = described?.submit?.path ?? form?.path ?? commonPath
+    const address = path === undefined ? undefined : urlOf(base, path, { ...form?.named, model })
     const parameter = protocol.callbacks?.parameter
     const url =
       address === undefined || callbackUrl === undefined || parameter === undefined
@@ -109,7 +124,7 @@ const submitWith = (
       model,
       method,
       url,
-      ...(yield* contentOf(protocol, request)),
+      ...(yield* contentOf(protocol, request, inline)),
       ...(idempotencyHeader === undefined ? {} : { headers: { [idempotencyHeader]: taskId } }),
       timeout: own === undefined ? submitTimeout : blockingTimeout
     })
@@ -146,9 +161,7 @@ const resultOf = Effect.fnUntraced(function* (
 })
 
 const pollWith = (protocol: JobProtocol, polled: Polled, base: string, send: JobSend) =>
-  Effect.fn("DescribedJobs.poll")(function* (
-    handle: Handle
-  ): Effect.fn.Return<Progress, VendorError> {
+  Effect.fnUntraced(function* (handle: Handle): Effect.fn.Return<Progress, VendorError> {
     const job = yield* jobOf(polled, base, handle)
     const url = yield* jobUrl(base, polled.poll.path, job)
     const response = yield* send({ purpose: "query", url })
@@ -177,8 +190,11 @@ const doneWith = Effect.fnUntraced(function* (
   json: unknown
 ): Effect.fn.Return<Progress, VendorError> {
   const { usage = {} } = protocol
-  const shown =
+  const { at = "$" } = results
+  const shown = first(
+    at,
     results.path === undefined ? json : yield* resultsOf(protocol, base, send, job, results.path)
+  )
   const isFlagged = flagsAt(results.flagged, shown)
   const items = itemsIn(results, shown, job).filter((_, index) => !isFlagged(index))
   // The state response, not the results, may say why there are none
@@ -216,7 +232,7 @@ const resultsOf = Effect.fnUntraced(function* (
 const cancelWith = (
   protocol: JobProtocol,
   polled: Polled,
-  { method, path, tooLate = [] }: NonNullable<JobProtocol["cancel"]>,
+  { method, path, states, tooLate = [] }: NonNullable<JobProtocol["cancel"]>,
   base: string,
   send: JobSend
 ) =>
@@ -226,5 +242,7 @@ const cancelWith = (
     const job = yield* jobOf(polled, base, handle)
     const response = yield* send({ purpose: "query", method, url: yield* jobUrl(base, path, job) })
     if (tooLate.includes(response.status)) return "TooLate"
-    return isOk(response) ? "Canceled" : yield* queryFailure(protocol, response)
+    if (!isOk(response)) return yield* queryFailure(protocol, response)
+    const state = textAt([polled.state.at], jsonIn(response)) ?? ""
+    return states === undefined || states.includes(state) ? "Canceled" : "TooLate"
   })

@@ -5,10 +5,12 @@ import { keysOf } from "../../catalog/jobs/JsonPath.ts"
 import { render } from "../../catalog/jobs/Template.ts"
 import type { TemplateScope } from "../../catalog/jobs/Template.ts"
 import { flatInput } from "../FlatInput.ts"
+import type { MediumText } from "../MediaTexts.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
 import type { SubmitMedium, SubmitRequest } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
+import { formOf } from "./ModelForm.ts"
 
 /** The content of a submit. */
 export type SubmitContent =
@@ -18,14 +20,13 @@ export type SubmitContent =
 const decodeBody = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 
 /** The values that templates can read, without media. */
-export const plainScope = ({
-  body,
-  callbackUrl,
-  taskId,
-  upstreamModel
-}: SubmitRequest): TemplateScope => ({
+export const plainScope = (
+  { submit }: JobProtocol,
+  { body, callbackUrl, taskId, upstreamModel }: SubmitRequest
+): TemplateScope => ({
   body: Option.getOrElse(decodeBody(body), () => ({})),
   model: upstreamModel,
+  named: formOf(submit, upstreamModel)?.named,
   task: taskId,
   ...(callbackUrl === undefined ? {} : { callback: callbackUrl })
 })
@@ -51,14 +52,13 @@ const mediumAt = ({ media }: SubmitRequest, path: string): SubmitMedium | undefi
   return media.find((it) => it.pointer === pointer)
 }
 
-const formOf = Effect.fnUntraced(function* (
+const partsOf = Effect.fnUntraced(function* (
   form: NonNullable<JobProtocol["submit"]["form"]>,
+  scope: TemplateScope,
   request: SubmitRequest
 ) {
   const texts = Object.entries(form).filter(([, template]) => fileAt(template) === undefined)
-  const values = new Map(
-    Object.entries(Object(yield* rendered(Object.fromEntries(texts), plainScope(request))))
-  )
+  const values = new Map(Object.entries(Object(yield* rendered(Object.fromEntries(texts), scope))))
   const fields: Array<readonly [string, string | FormFile]> = []
   for (const [name, template] of Object.entries(form)) {
     const path = fileAt(template)
@@ -79,14 +79,16 @@ const formOf = Effect.fnUntraced(function* (
 
 /** The body of a submit, from the templates of the model or else of its vendor. */
 export const contentOf = Effect.fnUntraced(function* (
-  { submit }: JobProtocol,
-  request: SubmitRequest
+  protocol: JobProtocol,
+  request: SubmitRequest,
+  inline: MediumText
 ): Effect.fn.Return<SubmitContent, VendorError> {
   const own = request.described?.submit
-  const { form, json } = own?.json === undefined && own?.form === undefined ? submit : own
-  if (form !== undefined) return yield* formOf(form, request)
-  const scope = { ...plainScope(request), body: yield* flatInput(request) }
-  return { json: (yield* rendered(json ?? {}, scope)) ?? {} }
+  const { form, json } = own?.json === undefined && own?.form === undefined ? protocol.submit : own
+  const scope = plainScope(protocol, request)
+  if (form !== undefined) return yield* partsOf(form, scope, request)
+  const body = yield* flatInput(request, inline)
+  return { json: (yield* rendered(json ?? {}, { ...scope, body })) ?? {} }
 })
 
 /**

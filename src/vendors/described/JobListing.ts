@@ -2,8 +2,10 @@ import { Effect } from "effect"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { first, select, textAt } from "../../catalog/jobs/JsonPath.ts"
+import { isSameOrigin } from "../BaseUrl.ts"
 import { unreadableError } from "../Faults.ts"
-import { longList } from "../JobList.ts"
+import { plainInput } from "../FlatInput.ts"
+import { longList, promptIn } from "../JobList.ts"
 import type { Likeness, ListedJob, ListQuery, SubmitRequest } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
 import { isShown, plainScope } from "./JobBody.ts"
@@ -31,10 +33,37 @@ const millisOf = (text: string | undefined): number => {
 /** A list may have times in whole seconds. */
 const graceMillis = 1000
 
-const likeness = ({ shows }: List, request: SubmitRequest, job: unknown): Likeness => {
-  const scope = plainScope(request)
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Compares two objects as far as both have a member. They are the same if that is so of the prompt. */
+const isSame = (shown: unknown, sent: unknown, prompt: string | undefined) => {
+  if (!isObject(shown) || !isObject(sent)) return isShown(shown, sent)
+  const members = Object.entries(sent).map(([name, value]) => ({
+    value,
+    isSame: Object.hasOwn(shown, name) ? isShown(shown[name], value) : undefined
+  }))
+  if (members.some((it) => it.isSame === false)) return false
+  return members.some((it) => it.isSame === true && it.value === prompt) ? true : undefined
+}
+
+const likeness = (
+  protocol: JobProtocol,
+  { model = [], shows }: List,
+  request: SubmitRequest,
+  job: unknown
+): Likeness => {
+  const scope = { ...plainScope(protocol, request), input: plainInput(request) }
+  const isOther = model.some(({ exact = false, listed, sent }) => {
+    const [shown, own] = [first(listed, job) ?? undefined, first(sent, scope)]
+    return exact && (shown === undefined) !== (own === undefined)
+      ? true
+      : isShown(shown, own) === false
+  })
+  if (isOther) return "other"
+  const prompt = promptIn(request)
   const compared = new Set(
-    shows.map(({ listed, sent }) => isShown(first(listed, job), first(sent, scope)))
+    shows.map(({ listed, sent }) => isSame(first(listed, job), first(sent, scope), prompt))
   )
   if (compared.has(false)) return "other"
   return compared.has(true) ? "same" : "open"
@@ -67,7 +96,7 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
           jobId,
           ...(callbackUrl === undefined ? {} : { callbackUrl }),
           createdAtMillis: at,
-          compare: (request) => likeness(list, request, job),
+          compare: (request) => likeness(protocol, list, request, job),
           handle: (request) => ({
             ...(polled && valuesIn(polled, base, { id: jobId, model: request.upstreamModel }, {})),
             ...membersOf(request, at)
@@ -78,7 +107,10 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
       const oldest = jobs.at(-1)?.at
       if (cursor === undefined || list.next === undefined) return found
       if (oldest === undefined || oldest < from - graceMillis) return found
-      url = withParameter(start, list.next.parameter, cursor)
+      const { parameter } = list.next
+      url = parameter === undefined ? cursor : withParameter(start, parameter, cursor)
+      // The key is sent only to the account's own origin
+      if (!isSameOrigin(base, url)) return yield* longList
     }
     return yield* longList
   })

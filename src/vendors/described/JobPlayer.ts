@@ -29,6 +29,12 @@ export const playHandle = ({ handle }: Polled, id: string, base: string): Played
   )
 })
 
+/** The response to an upload. */
+export const playUpload = (
+  { at }: NonNullable<JobProtocol["submit"]["uploads"]>,
+  base: string
+): Played => ({ status: 200, json: written({}, at, [`${base}/uploaded`]) })
+
 /** The poll response of a running job, with its progress if the description reads it. */
 export const playRunning = ({ progress, state }: Polled, percent: number): Played => {
   const json = written({}, state.at, [state.running[0]])
@@ -63,6 +69,12 @@ export const playResults = (
   return documents === undefined ? json : written(json, documents[0], made.documents())
 }
 
+/** The results at their place in the response of a job. */
+const playBelow = (results: Polled["results"], made: PlayedResults, json: unknown): unknown =>
+  results.at === undefined
+    ? playResults(results, made, json)
+    : written(json, results.at, [playResults(results, made)])
+
 /** The measured figures that the vendor's description reads. */
 export const playFigures = (
   usage: NonNullable<JobProtocol["usage"]>,
@@ -80,7 +92,7 @@ export const playDone = (
   status: 200,
   json: Object.entries(playFigures(usage, measured)).reduce<unknown>(
     (json, [name, figure]) => written(json, usage[name] ?? "$", [figure]),
-    playResults(results, made, written({}, state.at, [state.done[0]]))
+    playBelow(results, made, written({}, state.at, [state.done[0]]))
   )
 })
 

@@ -25,13 +25,14 @@ export const makeSend = (
 ): JobSend => {
   const api = { http, headers: own, rules: [], reportedError: () => undefined, observeResponse }
   const elsewhere = { ...api, http: toNamed, headers: {} }
-  return (call) =>
-    Clock.clockWith((clock) => {
-      if (!isSameOrigin(account.baseUrl, call.url)) {
-        return send(elsewhere, { ...call, schema: Schema.Unknown })
-      }
-      const now = clock.currentTimeMillisUnsafe()
-      const { headers, query } = credentialOf(auth, Redacted.value(account.key), now)
+  const key = Redacted.value(account.key)
+  const lasting = auth.scheme === "jwt" ? undefined : credentialOf(auth, key, 0)
+  return (call) => {
+    if (!isSameOrigin(account.baseUrl, call.url)) {
+      return send(elsewhere, { ...call, schema: Schema.Unknown })
+    }
+    return Clock.clockWith((clock) => {
+      const { headers, query } = lasting ?? credentialOf(auth, key, clock.currentTimeMillisUnsafe())
       const url = query === undefined ? call.url : withParameter(call.url, ...query)
       return send(api, {
         ...call,
@@ -40,6 +41,7 @@ export const makeSend = (
         schema: Schema.Unknown
       })
     })
+  }
 }
 
 const readAnything = readAs(Schema.Unknown)

@@ -16,9 +16,11 @@ import {
   playRefusal,
   playResults,
   playRunning,
-  playUnknown
+  playUnknown,
+  playUpload
 } from "./JobPlayer.ts"
 import type { Played, PlayedResults } from "./JobPlayer.ts"
+import { urlOf } from "./JobUrl.ts"
 
 /** The base URL of simulated vendors. */
 const base = "https://sandbox.invalid"
@@ -42,11 +44,6 @@ const madeOf = (items: ReadonlyArray<ResultItem>): PlayedResults => {
 const sample: ReadonlyArray<ResultItem> = [
   { _tag: "Bytes", bytes: new Uint8Array(1), mime: "application/octet-stream" }
 ]
-
-const always =
-  (played: Played): VendorHttp =>
-  () =>
-    Effect.succeed(responseOf(played))
 
 /** The id of a simulated job encodes the simulator's handle, so polls work after the process restarts. */
 const idOf = (handle: Handle): string => Buffer.from(JSON.stringify(handle)).toString("base64url")
@@ -80,6 +77,15 @@ export const sandboxAccount = (
 ): VendorAccount => {
   const account = { ...context.account, baseUrl: base }
   const playing = (http: VendorHttp) => adapter.make({ ...context, account, http })
+  const { uploads } = protocol.submit
+  const uploadUrl = uploads === undefined ? undefined : urlOf(base, uploads.path, {})
+
+  const always =
+    (played: Played): VendorHttp =>
+    ({ url }) =>
+      Effect.succeed(
+        responseOf(uploads !== undefined && url === uploadUrl ? playUpload(uploads, base) : played)
+      )
 
   const polled = polledOf(protocol)
 

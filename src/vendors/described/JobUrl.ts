@@ -1,10 +1,14 @@
+import { placeholder } from "../../catalog/jobs/JobProtocol.ts"
 import { isSameOrigin } from "../BaseUrl.ts"
 
 /** Rejects empty segments, `.` and `..`, because the vendor chose the value and the key is sent to the URL. */
 const isSegment = (text: string): boolean => text !== "" && text !== "." && text !== ".."
 
+/** The model has several segments, and so has a value with a number of segments. */
 const segmentsOf = (name: string, value: string, count?: string): ReadonlyArray<string> =>
-  name === "model" ? value.split("/").slice(0, Number(count ?? Infinity)) : [value]
+  name === "model" || count !== undefined
+    ? value.split("/").slice(0, Number(count ?? Infinity))
+    : [value]
 
 /**
  * Whether a URL that the vendor named at another origin may be called. Such a call is sent without the key, see
@@ -22,7 +26,7 @@ export const urlOf = (
   values: Readonly<Record<string, unknown>>
 ): string | undefined => {
   let isWhole = true
-  const filled = path.replaceAll(/\{(\w+)(?::(\d))?\}/gu, (_, name: string, count?: string) => {
+  const filled = path.replaceAll(placeholder, (_, name: string, count?: string) => {
     const value = values[name]
     const segments = typeof value === "string" ? segmentsOf(name, value, count) : []
     if (segments.length === 0 || !segments.every(isSegment)) isWhole = false

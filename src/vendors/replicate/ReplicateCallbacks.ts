@@ -1,15 +1,11 @@
-import { Effect, Schema } from "effect"
+import type { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { createHmac } from "node:crypto"
 import type { InboundCallback } from "../../domain/Callback.ts"
 import { isSameBytes } from "../../domain/ConstantTime.ts"
 import { secondsIn } from "../CallbackScheme.ts"
 import type { CallbackScheme, CallbackSignature } from "../CallbackScheme.ts"
-import { callVendor } from "../VendorCall.ts"
-import type { VendorApi } from "../VendorCall.ts"
 import type { VendorError } from "../VendorError.ts"
-
-const Secret = Schema.Struct({ key: Schema.String.check(Schema.isPattern(/^whsec_/u)) })
 
 /** Whether a text has the form of a Standard Webhooks secret. */
 export const isSecret = (text: string): boolean => /^whsec_[A-Za-z0-9+/=_-]{16,200}$/u.test(text)
@@ -26,15 +22,6 @@ export const standardScheme = (
     return signatures.some((it) => isSameBytes(it, own))
   }
 })
-
-/** docs/reference/vendors.md#replicate-callbacks */
-export const scheme = (api: VendorApi, base: string): CallbackScheme =>
-  standardScheme(
-    Effect.map(
-      callVendor(api, { purpose: "query", url: `${base}/webhooks/default/secret`, schema: Secret }),
-      ({ key }) => [key]
-    )
-  )
 
 /** A vendor that rotates its secret sends two signatures. The limit bounds the work that a forged header can cause. */
 const signaturesMax = 8

@@ -6,6 +6,7 @@ import { afterAll } from "vitest"
 import { sniff } from "../../../src/catalog/media/Formats.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { studio } from "../../support/upstreams/describedStudio.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
 /** docs/vendors-as-files.md: without a key a description plays its vendor, here those of the shipped ones. */
@@ -47,7 +48,7 @@ const meter = {
 writeFileSync(
   catalog,
   JSON.stringify({
-    vendors: ["bfl", "byteplus", "elevenlabs", "luma", "runway", meter]
+    vendors: ["bfl", "byteplus", "elevenlabs", "luma", "runway", meter, studio]
   })
 )
 
@@ -156,6 +157,17 @@ describe("a described vendor without a key", () => {
           const shown = yield* call(`${path}/${task.task_info.id}`)
           assert.strictEqual(shown.headers.get("x-service-cost"), "3.00")
         }
+      })
+    )
+
+    it.effect("takes uploads, forms of model ids and results below a member", () =>
+      Effect.gen(function* () {
+        const task = yield* finishedTask(pathOf("paint", "studio"), {
+          prompt: "A lighthouse",
+          image
+        })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        assert.strictEqual(yield* formatAt(task.images?.[0]), "PNG")
       })
     )
 

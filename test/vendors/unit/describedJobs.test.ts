@@ -3,11 +3,13 @@ import { Effect, Redacted, Schema, Struct } from "effect"
 import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
 import { Vendor } from "../../../src/catalog/Vendors.ts"
+import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
 import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import type { VendorHttp, VendorRequest } from "../../../src/vendors/VendorHttp.ts"
-import { picture, request } from "../../support/upstreams/accounts.ts"
-import { pixel } from "../../support/upstreams/Upstream.ts"
+import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
+import { studio } from "../../support/upstreams/describedStudio.ts"
+import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/vendors-as-files.md#job-vendors: what a description says, and what is sent and read. */
 
@@ -284,6 +286,40 @@ describe("a described account", () => {
       }
       assert.strictEqual((yield* Effect.flip(poll(false, []))).class, "FAILED")
     })
+  )
+
+  it.effect("a server that plays it takes its uploads, and shows the form of the model's id", () =>
+    Effect.gen(function* () {
+      const { jobs } = Schema.decodeSync(Vendor)(studio)
+      const adapter = describedAdapter("studio", Struct.omit(jobs!, ["models"]))
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => Upstream.start(describedProtocol({ name: "studio", jobs: jobs! }))),
+        (it) => Effect.promise(() => it.close())
+      )
+      server.runningPolls = 1
+      const account = yield* accountAt(adapter, server.url, server.key)
+      const given = request(
+        "studio/paint",
+        "acme/paint",
+        { prompt: "p", image: "artifact:1" },
+        { media: [picture("#/image")], described: { body: jobs!.models[0].body } }
+      )
+      const submitted = yield* account.submit(given)
+      assert(submitted._tag === "Accepted")
+      assert.deepStrictEqual(
+        server.seen.map(({ path }) => path),
+        ["/v1/uploads", "/v1/acme/jobs"]
+      )
+      assert.deepStrictEqual(server.lastSubmit.json, {
+        name: "paint",
+        input: { prompt: "p", image: `${server.url}/uploaded` }
+      })
+      const running = yield* account.poll(submitted.handle)
+      assert.strictEqual(running._tag, "Running")
+      const done = yield* account.poll(submitted.handle)
+      assert(done._tag === "Done")
+      assert.lengthOf(done.result.items, 1)
+    }).pipe(Effect.scoped)
   )
 
   it.effect("a job that is done has failed if its poll says so", () =>

@@ -6,6 +6,7 @@ import { falQueue } from "../../../src/catalog/jobs/Fal.ts"
 import { jobFaults } from "../../../src/catalog/jobs/JobFaults.ts"
 import { JobProtocol } from "../../../src/catalog/jobs/JobProtocol.ts"
 import { luma } from "../../../src/catalog/jobs/Luma.ts"
+import { replicatePredictions } from "../../../src/catalog/jobs/Replicate.ts"
 import { capturedBy, quote } from "../../../src/catalog/Price.ts"
 import { shippedJobVendors } from "../../../src/catalog/ShippedVendors.ts"
 import type { Vendor } from "../../../src/catalog/Vendors.ts"
@@ -49,9 +50,11 @@ const polled = (vendor: Vendor, json: unknown) =>
 const errorOf = (code: string, message = "m") => ({ error: { code, message } })
 
 describe("the shipped job vendors", () => {
-  it("fal, whose models are elsewhere, has no faults", () => {
-    assert.deepStrictEqual(Schema.decodeUnknownSync(JobProtocol)(falQueue), falQueue)
-    assert.deepStrictEqual(jobFaults({ ...falQueue, models: [] as never }), [])
+  it("fal and Replicate, whose models are elsewhere, have no faults", () => {
+    for (const protocol of [falQueue, replicatePredictions]) {
+      assert.deepStrictEqual(Schema.decodeUnknownSync(JobProtocol)(protocol), protocol)
+      assert.deepStrictEqual(jobFaults({ ...protocol, models: [] as never }), [])
+    }
   })
 
   it("have no faults, and a price for the smallest body of each model", () => {
