@@ -12,7 +12,7 @@ const variables: Readonly<Record<Purpose, ReadonlyArray<string>>> = {
   /** Parts of a vendor's response. */
   condition: ["status", "code", "message", "response"],
   /** `item` is an element of the list that a template repeats. */
-  value: ["body", "model", "task", "callback", "item"],
+  value: ["body", "model", "named", "task", "callback", "item"],
   /** `usage` and `results` exist once a task has ended. */
   price: ["body", "usage", "results"]
 }

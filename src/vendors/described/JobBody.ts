@@ -26,7 +26,7 @@ export const plainScope = (
 ): TemplateScope => ({
   body: Option.getOrElse(decodeBody(body), () => ({})),
   model: upstreamModel,
-  named: formOf(submit, upstreamModel)?.named,
+  named: formOf(submit, upstreamModel)?.named ?? {},
   task: taskId,
   ...(callbackUrl === undefined ? {} : { callback: callbackUrl })
 })
