@@ -2,6 +2,7 @@ import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import type { AdapterName, BatchAdapterName } from "../catalog/CatalogEntry.ts"
 import { falQueue } from "../catalog/jobs/Fal.ts"
 import type { JobProtocol } from "../catalog/jobs/JobProtocol.ts"
+import { openAiVideos } from "../catalog/jobs/OpenAiVideos.ts"
 import { replicatePredictions } from "../catalog/jobs/Replicate.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { Adapter } from "./Adapter.ts"
@@ -16,8 +17,7 @@ import * as OpenAiBatches from "./openai/OpenAiBatches.ts"
 import * as OpenAiImages from "./openai/OpenAiImages.ts"
 import * as OpenAiResponses from "./openai/OpenAiResponses.ts"
 import { sizeFault } from "./openai/OpenAiSizes.ts"
-import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
-import { pictureFault, videoSizeFault } from "./openai/OpenAiVideoSizes.ts"
+import { hasVideos, pictureFault, videoFields, videoSizeFault } from "./openai/OpenAiVideoSizes.ts"
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const anthropic = (key: string) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" })
@@ -68,12 +68,9 @@ export const adapters: { readonly [name in CodedName]: Adapter } = {
     pictureFault: OpenAiImages.formatFault
   },
   "openai-video": {
-    provider: "openai",
-    auth: bearer,
-    make: OpenAiVideos.make,
-    pollsPerSecond: 20,
-    hasModel: OpenAiVideos.hasModel,
-    takes: among(OpenAiVideos.taken),
+    ...describedAdapter("openai", openAiVideos, "/v1"),
+    hasModel: hasVideos,
+    takes: among(videoFields),
     valueFault: videoSizeFault,
     pictureFault
   },

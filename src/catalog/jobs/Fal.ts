@@ -1,8 +1,8 @@
 import type { JobProtocol } from "./JobProtocol.ts"
 
 /**
- * fal's queue, which runs labelled models and those of `mediaModels`. Only statuses of which fal's documentation says
- * that no request was queued are listed. docs/reference/vendors.md#fal-queue
+ * fal's queue, which runs labelled models and those of `mediaModels`. A refusal with a
+ * status that is not listed is in doubt. docs/reference/vendors.md#fal-queue
  */
 export const falQueue: JobProtocol = {
   auth: { scheme: "header", name: "Authorization", prefix: "Key " },
@@ -58,7 +58,7 @@ export const falQueue: JobProtocol = {
     // Of a submit it is the model that is missing, of a poll the job
     { status: 404, class: "OPERATOR" },
     { status: 410, class: "OPERATOR" },
-    { status: 422, class: "FATAL_CLIENT" },
+    ...[400, 405, 413, 415, 422].map((status) => ({ status, class: "FATAL_CLIENT" as const })),
     { status: 429, class: "RATE_LIMITED" },
     { when: "status >= 500", class: "RETRYABLE" }
   ],

@@ -132,11 +132,11 @@ const pollFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
 
 const placeFaults = (
   at: ReadonlyArray<PropertyKey>,
-  results: OwnResults | undefined
+  results: (OwnResults & Pick<NonNullable<Jobs["results"]>, "content">) | undefined
 ): ReadonlyArray<Fault> => {
   if (results === undefined) return []
-  const { base64, json, urls, whole } = results
-  return [urls, base64, json, whole].every((it) => it === undefined)
+  const { base64, content, json, urls, whole } = results
+  return [urls, base64, json, whole, content].every((it) => it === undefined)
     ? [[[...at, "urls"], "Expected urls, base64 or json"]]
     : []
 }
@@ -191,6 +191,7 @@ export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
     ...pathFaults(poll?.path, known, ["poll", "path"]),
     ...pathFaults(cancel?.path, known, ["cancel", "path"]),
     ...pathFaults(results?.path, known, ["results", "path"]),
+    ...pathFaults(results?.content, known, ["results", "content"]),
     ...pathFaults(list?.path, [], ["list", "path"]),
     ...placeFaults(["results"], results),
     ...callbackFaults(jobs),

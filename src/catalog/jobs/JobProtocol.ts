@@ -195,6 +195,8 @@ const Report = Schema.Struct({
 const Results = Schema.Struct({
   /** The path of a second request, for a vendor whose polls return only the state. */
   path: Schema.optionalKey(RequestPath),
+  /** The path of the bytes of the only result, which needs the key. */
+  content: Schema.optionalKey(RequestPath),
   /** The value below which the other paths are, and the fields that a model names. */
   at: Schema.optionalKey(SingularPath),
   ...places,
@@ -227,8 +229,11 @@ const ReportedProgress = Schema.Struct({
   of: Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))
 })
 
-/** A value of a listed job and the one that was sent. */
-const Shown = Schema.Struct({ listed: SingularPath, sent: SingularPath })
+/** A value of a listed job and the one that was sent: its path, or an expression that computes it. */
+const Shown = Schema.Struct({
+  listed: SingularPath,
+  sent: Schema.Union([SingularPath, Schema.Struct({ $cel: Expression("value") })])
+})
 
 /** The vendor's list of jobs, newest first. It is used to find a job whose submit got no response. */
 const List = Schema.Struct({

@@ -83,7 +83,8 @@ export const replicatePredictions: JobProtocol = {
     { status: 404, class: "OPERATOR" },
     { status: 410, class: "OPERATOR" },
     { status: 429, class: "RATE_LIMITED" },
-    { when: "status >= 500", class: "RETRYABLE" }
+    { when: "status >= 500", class: "RETRYABLE" },
+    { when: "status >= 400", class: "FATAL_CLIENT" }
   ],
   pollsPerSecond: 40
 }

@@ -22,6 +22,8 @@ export type Template = Schema.Json
 export interface TemplateScope {
   /** The decoded body, with media in the form in which they are sent. */
   readonly body: unknown
+  /** The pixels of the pictures that a form sends as files, by field. */
+  readonly pictures?: Readonly<Record<string, { readonly width: number; readonly height: number }>>
   /** The upstream model id. */
   readonly model: string
   /** The parts of the model's id that its form names. */
@@ -151,7 +153,7 @@ const copied = (value: unknown, budget: Budget): unknown => {
 const computed = (text: unknown, scope: TemplateScope, budget: Budget): unknown => {
   const expression = String(text)
   spend(budget, stepsOf(expression, "value", { ...scope }), 0)
-  const found = evaluate(expression, "value", { callback: null, ...scope })
+  const found = evaluate(expression, "value", { callback: null, pictures: {}, ...scope })
   if (Result.isFailure(found)) throw new TemplateFault(found.failure)
   return found.success
 }

@@ -68,6 +68,7 @@ interface Routes {
   readonly uploads: RegExp | undefined
   readonly poll: RegExp | undefined
   readonly results: RegExp | undefined
+  readonly content: RegExp | undefined
   readonly cancel: { readonly method: string; readonly pattern: RegExp } | undefined
 }
 
@@ -100,6 +101,7 @@ const routesOf = ({ cancel, models, poll, results, submit }: Jobs): Routes => ({
   uploads: namedOrNone(submit.uploads?.path),
   poll: namedOrNone(poll?.path),
   results: namedOrNone(results?.path),
+  content: namedOrNone(results?.content),
   cancel:
     cancel === undefined ? undefined : { method: cancel.method, pattern: namedPattern(cancel.path) }
 })
@@ -220,6 +222,12 @@ export const describedProtocol = ({ jobs }: Vendor): Protocol => {
       }
       if (submit.uploads !== undefined && routes.uploads?.test(request.path) === true) {
         return replyOf(playUpload(submit.uploads, vendor.url))
+      }
+      const withContent = vendor.jobs.get(idIn(routes.content, request) ?? "")
+      if (request.method === "GET" && withContent !== undefined) {
+        const kind = submitOf(jobs, withContent)?.kind ?? "image"
+        const [file] = filesOf(vendor.endingOf(withContent, kind))
+        return file === undefined ? replyOf(playUnknown(jobs)) : { status: 200, file }
       }
       const { cancel } = routes
       const cancelled = cancel?.method === request.method && idIn(cancel.pattern, request)

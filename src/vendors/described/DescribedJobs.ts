@@ -14,6 +14,7 @@ import type {
   CancelOutcome,
   Handle,
   Progress,
+  ResultItem,
   SubmitRequest,
   Submitted,
   VendorAccount
@@ -196,7 +197,7 @@ const doneWith = Effect.fnUntraced(function* (
     results.path === undefined ? json : yield* resultsOf(protocol, base, send, job, results.path)
   )
   const isFlagged = flagsAt(results.flagged, shown)
-  const items = itemsIn(results, shown, job).filter((_, index) => !isFlagged(index))
+  const items = (yield* made(results, base, shown, job)).filter((_, index) => !isFlagged(index))
   // The state response, not the results, may say why there are none
   if (items.length === 0) {
     const requestId = idOf(job)
@@ -213,6 +214,14 @@ const doneWith = Effect.fnUntraced(function* (
         : { items, usage: { ...figuresIn(job), ...usageIn(usage, json), ...usageIn(usage, shown) } }
   }
 })
+
+/** The results that the response shows, or the one whose bytes are at a path. */
+const made = (results: Polled["results"], base: string, shown: unknown, job: Job) =>
+  results.content === undefined
+    ? Effect.succeed(itemsIn(results, shown, job))
+    : Effect.map(jobUrl(base, results.content, job), (url): ReadonlyArray<ResultItem> => [
+        { _tag: "Url", url, mime: results.mime ?? "application/octet-stream", needsAuth: true }
+      ])
 
 const flagged = { code: "flagged", message: "The result was flagged as unsafe" }
 

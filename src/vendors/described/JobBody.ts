@@ -1,9 +1,12 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
-import { keysOf } from "../../catalog/jobs/JsonPath.ts"
+import { first, keysOf } from "../../catalog/jobs/JsonPath.ts"
 import { render } from "../../catalog/jobs/Template.ts"
 import type { TemplateScope } from "../../catalog/jobs/Template.ts"
+import { inspectImage } from "../../catalog/media/Image.ts"
+import type { ImageInfo } from "../../catalog/media/Image.ts"
+import type { ImageRules } from "../../catalog/media/MediaRules.ts"
 import { flatInput } from "../FlatInput.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { multipart } from "../Multipart.ts"
@@ -41,6 +44,8 @@ const unwritable = (why: string) =>
 const rendered = (template: Parameters<typeof render>[0], scope: TemplateScope) =>
   Effect.mapError(Effect.fromResult(render(template, scope)), unwritable)
 
+type Form = NonNullable<JobProtocol["submit"]["form"]>
+
 const fileAt = (template: unknown): string | undefined =>
   typeof template === "object" && template !== null && "$file" in template
     ? String(template.$file)
@@ -52,28 +57,46 @@ const mediumAt = ({ media }: SubmitRequest, path: string): SubmitMedium | undefi
   return media.find((it) => it.pointer === pointer)
 }
 
+const anyPicture: ImageRules = {
+  kind: "image",
+  formats: ["JPEG", "PNG", "BMP", "WEBP"],
+  bytesMax: Infinity,
+  sideMin: 1,
+  pngTransparency: "allowed"
+}
+
+/** The files of a form, by part, and the pixels of pictures, by field. What is no picture has none. */
+const filesOf = Effect.fnUntraced(function* (form: Form, request: SubmitRequest) {
+  const files = new Map<string, FormFile>()
+  const pictures: Record<string, ImageInfo> = {}
+  for (const [part, template] of Object.entries(form)) {
+    const path = fileAt(template)
+    const medium = path === undefined ? undefined : mediumAt(request, path)
+    if (path === undefined || medium === undefined) continue
+    const bytes = yield* medium.bytes
+    const { mime } = medium
+    files.set(part, { name: `file.${mime.split("/")[1] ?? "bin"}`, mime, bytes })
+    const pixels = yield* Effect.option(inspectImage(bytes, anyPicture))
+    if (Option.isSome(pixels)) pictures[String(keysOf(path).at(-1))] = pixels.value
+  }
+  return { files, pictures }
+})
+
 const partsOf = Effect.fnUntraced(function* (
-  form: NonNullable<JobProtocol["submit"]["form"]>,
+  form: Form,
   scope: TemplateScope,
   request: SubmitRequest
 ) {
+  const { files, pictures } = yield* filesOf(form, request)
   const texts = Object.entries(form).filter(([, template]) => fileAt(template) === undefined)
-  const values = new Map(Object.entries(Object(yield* rendered(Object.fromEntries(texts), scope))))
-  const fields: Array<readonly [string, string | FormFile]> = []
-  for (const [name, template] of Object.entries(form)) {
-    const path = fileAt(template)
-    if (path === undefined) {
-      const value = values.get(name)
-      if (value === undefined || value === null) continue
-      fields.push([name, typeof value === "object" ? JSON.stringify(value) : String(value)])
-      continue
-    }
-    const medium = mediumAt(request, path)
-    if (medium === undefined) continue
-    const { bytes, mime } = medium
-    const file = { name: `file.${mime.split("/")[1] ?? "bin"}`, mime, bytes: yield* bytes }
-    fields.push([name, file])
-  }
+  const template = Object.fromEntries(texts)
+  const values = new Map(Object.entries(Object(yield* rendered(template, { ...scope, pictures }))))
+  const fields = Object.keys(form).flatMap((name): ReadonlyArray<[string, string | FormFile]> => {
+    const value = files.get(name) ?? values.get(name)
+    if (value === undefined || value === null) return []
+    if (files.has(name)) return [[name, value as FormFile]]
+    return [[name, typeof value === "object" ? JSON.stringify(value) : String(value)]]
+  })
   return { raw: yield* multipart(fields) }
 })
 
@@ -90,6 +113,10 @@ export const contentOf = Effect.fnUntraced(function* (
   const body = yield* flatInput(request, inline)
   return { json: (yield* rendered(json ?? {}, { ...scope, body })) ?? {} }
 })
+
+/** The value of a request at a path, or computed. */
+export const sentIn = (sent: string | { readonly $cel: string }, scope: TemplateScope): unknown =>
+  typeof sent === "string" ? first(sent, scope) : Result.getOrUndefined(render(sent, scope))
 
 /**
  * Whether a value that the vendor shows equals the one that was sent; `undefined` if it shows none, or none was sent.

@@ -8,7 +8,7 @@ import { plainInput } from "../FlatInput.ts"
 import { longList, promptIn } from "../JobList.ts"
 import type { Likeness, ListedJob, ListQuery, SubmitRequest } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
-import { isShown, plainScope } from "./JobBody.ts"
+import { isShown, plainScope, sentIn } from "./JobBody.ts"
 import { queryFailure } from "./JobFailures.ts"
 import { membersOf, valuesIn } from "./JobHandle.ts"
 import { isOk, jsonIn } from "./JobRequests.ts"
@@ -23,8 +23,8 @@ const pagesMax = 20
 /** A smaller Unix time is in seconds, because in milliseconds it would be a date in 1973 or earlier. */
 const secondsMax = 100_000_000_000
 
-const millisOf = (text: string | undefined): number => {
-  if (text === undefined) return Number.NaN
+/** A job without a time is older than every other. */
+const millisOf = (text = "0"): number => {
   const number = Number(text)
   if (Number.isNaN(number)) return Date.parse(text)
   return number < secondsMax ? number * 1000 : number
@@ -55,7 +55,7 @@ const likeness = (
 ): Likeness => {
   const scope = { ...plainScope(protocol, request), input: plainInput(request) }
   const isOther = model.some(({ exact = false, listed, sent }) => {
-    const [shown, own] = [first(listed, job) ?? undefined, first(sent, scope)]
+    const [shown, own] = [first(listed, job) ?? undefined, sentIn(sent, scope)]
     return exact && (shown === undefined) !== (own === undefined)
       ? true
       : isShown(shown, own) === false
@@ -63,7 +63,7 @@ const likeness = (
   if (isOther) return "other"
   const prompt = promptIn(request)
   const compared = new Set(
-    shows.map(({ listed, sent }) => isSame(first(listed, job), first(sent, scope), prompt))
+    shows.map(({ listed, sent }) => isSame(first(listed, job), sentIn(sent, scope), prompt))
   )
   if (compared.has(false)) return "other"
   return compared.has(true) ? "same" : "open"

@@ -1,10 +1,10 @@
 import { Option, Schema } from "effect"
+import type { AccountSetting } from "../../domain/Provider.ts"
 import { unlessOneOf } from "../BodyFields.ts"
-import { orientationOf } from "./OpenAiCalls.ts"
 
 const sizes = {
-  "720P": { wide: "1280x720", tall: "720x1280", square: "1280x720" },
-  "1080P": { wide: "1792x1024", tall: "1024x1792", square: "1792x1024" }
+  "720P": { wide: "1280x720", tall: "720x1280" },
+  "1080P": { wide: "1792x1024", tall: "1024x1792" }
 } as const
 
 const Sized = Schema.Struct({
@@ -24,13 +24,21 @@ const tierOf = ({ resolution, size }: Sized) => {
   return sizes[resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"]
 }
 
-/** The size of the video: that of the input image if there is one, else by tier and orientation. */
-export const sizeOf = (body: Sized, picture: Pixels | undefined): string =>
-  tierOf(body)[
-    orientationOf(
-      picture === undefined ? (body.size ?? "1280*720") : `${picture.width}*${picture.height}`
-    )
-  ]
+/** The fields of a body that are sent. */
+export const videoFields: ReadonlySet<string> = new Set([
+  "prompt",
+  "duration",
+  "size",
+  "resolution",
+  "image"
+])
+
+/**
+ * OpenAI has shut down this API. Other bases that are compatible with it may still have it.
+ * docs/reference/vendors.md#openai-videos
+ */
+export const hasVideos = ({ baseUrl }: AccountSetting): boolean =>
+  new URL(baseUrl).hostname !== "api.openai.com"
 
 /**
  * Why the vendor would refuse the input image: it must have exactly the size of the video.

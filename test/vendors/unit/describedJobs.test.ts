@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted, Schema, Struct } from "effect"
+import { Effect, Option, Redacted, Schema, Stream, Struct } from "effect"
 import { TestClock } from "effect/testing"
 import { createHmac } from "node:crypto"
 import { Vendor } from "../../../src/catalog/Vendors.ts"
@@ -319,6 +319,57 @@ describe("a described account", () => {
       const done = yield* account.poll(submitted.handle)
       assert(done._tag === "Done")
       assert.lengthOf(done.result.items, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("sends what follows from the pixels of a picture, and reads bytes at a path", () =>
+    Effect.gen(function* () {
+      const { json: _, ...submit } = jobs.submit
+      const size = { $cel: "has(pictures.image) ? pictures.image.width : 0" }
+      const { jobs: film } = Schema.decodeSync(Vendor)({
+        name: "film",
+        jobs: {
+          ...jobs,
+          submit: { ...submit, form: { size, file: { $file: "$.body.image" } } },
+          results: { content: "/jobs/{id}/bytes", mime: "image/png" },
+          list: {
+            path: "/jobs",
+            jobs: "$.items[*]",
+            id: "$.id",
+            createdAt: "$.at",
+            shows: [{ listed: "$.length", sent: { $cel: 'body.prompt == "p" ? 5 : 9' } }]
+          }
+        }
+      })
+      const adapter = describedAdapter("film", Struct.omit(film!, ["models"]))
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => Upstream.start(describedProtocol({ name: "film", jobs: film! }))),
+        (it) => Effect.promise(() => it.close())
+      )
+      server.runningPolls = 0
+      const account = yield* accountAt(adapter, server.url, server.key)
+      const submitted = yield* account.submit(
+        order({ image: "artifact:1" }, { media: [picture("#/image")] })
+      )
+      assert(submitted._tag === "Accepted")
+      assert.strictEqual(server.lastSubmit.form.get("size")?.[0]?.text, "1")
+      const done = yield* account.poll(submitted.handle)
+      assert(done._tag === "Done")
+      const [item] = done.result.items
+      assert(item?._tag === "Url" && item.needsAuth)
+      assert.strictEqual(item.url, `${server.url}/jobs/${String(submitted.handle["id"])}/bytes`)
+      const { stream } = Option.getOrThrow(yield* account.download(item))
+      assert.isAbove(Buffer.concat(yield* Stream.runCollect(stream)).length, 0)
+
+      const items = [5, 9].map((length) => ({ id: `j${length}`, at: 1_700_000_000, length }))
+      const { account: listing } = accountOf({ list: film!.list! }, [{ json: { items } }])
+      const found = yield* listing.list!({
+        requests: [],
+        from: 1_700_000_000_000,
+        until: 1_700_000_000_000
+      })
+      const likenesses = found.map((it) => it.compare(order({ prompt: "p" })))
+      assert.deepStrictEqual(likenesses, ["same", "other"])
     }).pipe(Effect.scoped)
   )
 

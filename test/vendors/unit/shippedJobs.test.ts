@@ -6,6 +6,7 @@ import { falQueue } from "../../../src/catalog/jobs/Fal.ts"
 import { jobFaults } from "../../../src/catalog/jobs/JobFaults.ts"
 import { JobProtocol } from "../../../src/catalog/jobs/JobProtocol.ts"
 import { luma } from "../../../src/catalog/jobs/Luma.ts"
+import { openAiVideos } from "../../../src/catalog/jobs/OpenAiVideos.ts"
 import { replicatePredictions } from "../../../src/catalog/jobs/Replicate.ts"
 import { capturedBy, quote } from "../../../src/catalog/Price.ts"
 import { shippedJobVendors } from "../../../src/catalog/ShippedVendors.ts"
@@ -50,8 +51,8 @@ const polled = (vendor: Vendor, json: unknown) =>
 const errorOf = (code: string, message = "m") => ({ error: { code, message } })
 
 describe("the shipped job vendors", () => {
-  it("fal and Replicate, whose models are elsewhere, have no faults", () => {
-    for (const protocol of [falQueue, replicatePredictions]) {
+  it("those whose models are elsewhere have no faults", () => {
+    for (const protocol of [falQueue, replicatePredictions, openAiVideos]) {
       assert.deepStrictEqual(Schema.decodeUnknownSync(JobProtocol)(protocol), protocol)
       assert.deepStrictEqual(jobFaults({ ...protocol, models: [] as never }), [])
     }
