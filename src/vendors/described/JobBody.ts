@@ -92,9 +92,10 @@ const partsOf = Effect.fnUntraced(function* (
   const template = Object.fromEntries(texts)
   const values = new Map(Object.entries(Object(yield* rendered(template, { ...scope, pictures }))))
   const fields = Object.keys(form).flatMap((name): ReadonlyArray<[string, string | FormFile]> => {
-    const value = files.get(name) ?? values.get(name)
+    const file = files.get(name)
+    if (file !== undefined) return [[name, file]]
+    const value = values.get(name)
     if (value === undefined || value === null) return []
-    if (files.has(name)) return [[name, value as FormFile]]
     return [[name, typeof value === "object" ? JSON.stringify(value) : String(value)]]
   })
   return { raw: yield* multipart(fields) }

@@ -47,10 +47,3 @@ export const apiOf = ({ auth, observeResponse, http }: AdapterContext): VendorAp
   reportedError,
   observeResponse
 })
-
-/** The orientation of a size `W*H`; square if there is no size. */
-export const orientationOf = (size: string | null | undefined): "wide" | "tall" | "square" => {
-  const [width = 1, height = 1] = (size ?? "").split("*").map(Number)
-  if (!(width > 0 && height > 0) || width === height) return "square"
-  return width > height ? "wide" : "tall"
-}

@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll } from "vitest"
 import { sniff } from "../../../src/catalog/media/Formats.ts"
+import { readResult } from "../../support/gateway.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { studio } from "../../support/upstreams/describedStudio.ts"
@@ -123,7 +124,12 @@ describe("a described vendor without a key", () => {
         ] as const
         for (const [model, expected] of videos) {
           const read = (path: string) =>
-            Effect.flatMap(call(path), (it) => Effect.promise(async (): Promise<any> => it.json()))
+            Effect.flatMap(call(path), (answer) =>
+              Effect.map(
+                Effect.promise(() => readResult(answer)),
+                ({ json }) => json
+              )
+            )
           const { id } = yield* Effect.flatMap(
             call("/v1/videos", json({ model, prompt: "A lighthouse [[sim:hang]]" })),
             (it) => Effect.promise(() => it.json() as Promise<{ readonly id: string }>)

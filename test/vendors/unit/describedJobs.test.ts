@@ -94,6 +94,33 @@ const order = (body: object, more: Partial<SubmitRequest> = {}) =>
 
 const bodyOf = (sent: Sent) => JSON.parse(String(sent.sent[0]?.body))
 
+const { jobs: studioJobs } = Schema.decodeSync(Vendor)(studio)
+
+const { json: _json, ...withoutJson } = jobs.submit
+
+/** A vendor of videos with forms, which follow the picture, and with bytes at a path. */
+const { jobs: film } = Schema.decodeSync(Vendor)({
+  name: "film",
+  jobs: {
+    ...jobs,
+    submit: {
+      ...withoutJson,
+      form: {
+        size: { $cel: "has(pictures.image) ? pictures.image.width : 0" },
+        file: { $file: "$.body.image" }
+      }
+    },
+    results: { content: "/jobs/{id}/bytes", mime: "image/png" },
+    list: {
+      path: "/jobs",
+      jobs: "$.items[*]",
+      id: "$.id",
+      createdAt: "$.at",
+      shows: [{ listed: "$.length", sent: { $cel: 'body.prompt == "p" ? 5 : 9' } }]
+    }
+  }
+})
+
 describe("a described account", () => {
   it.effect("sends its key as its scheme says, and the id of the task where it is asked for", () =>
     Effect.gen(function* () {
@@ -290,10 +317,11 @@ describe("a described account", () => {
 
   it.effect("a server that plays it takes its uploads, and shows the form of the model's id", () =>
     Effect.gen(function* () {
-      const { jobs } = Schema.decodeSync(Vendor)(studio)
-      const adapter = describedAdapter("studio", Struct.omit(jobs!, ["models"]))
+      const adapter = describedAdapter("studio", Struct.omit(studioJobs!, ["models"]))
       const server = yield* Effect.acquireRelease(
-        Effect.promise(() => Upstream.start(describedProtocol({ name: "studio", jobs: jobs! }))),
+        Effect.promise(() =>
+          Upstream.start(describedProtocol({ name: "studio", jobs: studioJobs! }))
+        ),
         (it) => Effect.promise(() => it.close())
       )
       server.runningPolls = 1
@@ -302,7 +330,7 @@ describe("a described account", () => {
         "studio/paint",
         "acme/paint",
         { prompt: "p", image: "artifact:1" },
-        { media: [picture("#/image")], described: { body: jobs!.models[0].body } }
+        { media: [picture("#/image")], described: { body: studioJobs!.models[0].body } }
       )
       const submitted = yield* account.submit(given)
       assert(submitted._tag === "Accepted")
@@ -324,23 +352,6 @@ describe("a described account", () => {
 
   it.effect("sends what follows from the pixels of a picture, and reads bytes at a path", () =>
     Effect.gen(function* () {
-      const { json: _, ...submit } = jobs.submit
-      const size = { $cel: "has(pictures.image) ? pictures.image.width : 0" }
-      const { jobs: film } = Schema.decodeSync(Vendor)({
-        name: "film",
-        jobs: {
-          ...jobs,
-          submit: { ...submit, form: { size, file: { $file: "$.body.image" } } },
-          results: { content: "/jobs/{id}/bytes", mime: "image/png" },
-          list: {
-            path: "/jobs",
-            jobs: "$.items[*]",
-            id: "$.id",
-            createdAt: "$.at",
-            shows: [{ listed: "$.length", sent: { $cel: 'body.prompt == "p" ? 5 : 9' } }]
-          }
-        }
-      })
       const adapter = describedAdapter("film", Struct.omit(film!, ["models"]))
       const server = yield* Effect.acquireRelease(
         Effect.promise(() => Upstream.start(describedProtocol({ name: "film", jobs: film! }))),
