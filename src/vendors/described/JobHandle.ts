@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { decimal } from "../../catalog/jobs/Expression.ts"
 import type { Polled } from "../../catalog/jobs/JobProtocol.ts"
 import { textAt } from "../../catalog/jobs/JsonPath.ts"
@@ -8,19 +8,16 @@ import type { Handle, SubmitRequest } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
 import { urlOf } from "./JobUrl.ts"
 
-/** A handle: these members, and the values that the description names. */
-const Job = Schema.StructWithRest(
-  Schema.Struct({
-    submittedAtMillis: Schema.Finite,
-    result: Schema.optionalKey(ResultKind),
-    output: Schema.optionalKey(Schema.Array(Schema.String)),
-    /** The model's body is not described, so its price reads no figures. */
-    isLabelled: Schema.optionalKey(Schema.Literal(true))
-  }),
-  [Schema.Record(Schema.String, Schema.Unknown)]
-)
-export type Job = typeof Job.Type
-const decodeJob = Schema.decodeUnknownOption(Job)
+/** The members of a handle beside the values that the description names. */
+const Members = Schema.Struct({
+  submittedAtMillis: Schema.Finite,
+  result: Schema.optionalKey(ResultKind),
+  output: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** The model's body is not described, so its price reads no figures. */
+  isLabelled: Schema.optionalKey(Schema.Literal(true))
+})
+export type Job = Handle & typeof Members.Type
+const isJob: (handle: Handle) => handle is Job = Schema.is(Members)
 
 /** The members of a handle that the request determines. */
 export const membersOf = (
@@ -37,13 +34,16 @@ export const membersOf = (
 const lost = (message: string) => new VendorError({ class: "LOST", message })
 
 /** Reads a stored handle; fails if a URL that gets the key has another origin than the account. */
-export const jobOf = ({ handle: paths }: Polled, base: string, handle: Handle) => {
-  const isOwn = ([name, at]: readonly [string, object | string]) =>
-    typeof at === "string" || isSameOrigin(base, String(handle[name] ?? base))
-  const job = Object.entries(paths).every(isOwn) ? decodeJob(handle) : Option.none()
-  return Effect.mapError(Effect.fromOption(job), () =>
-    lost("The job's handle is not of this account and its description")
-  )
+export const jobOf = (
+  { handle: paths }: Polled,
+  base: string,
+  handle: Handle
+): Effect.Effect<Job, VendorError> => {
+  const isElsewhere = (name: string) =>
+    typeof paths[name] === "object" && !isSameOrigin(base, String(handle[name] ?? base))
+  return isJob(handle) && !Object.keys(paths).some(isElsewhere)
+    ? Effect.succeed(handle)
+    : Effect.fail(lost("The job's handle is not of this account and its description"))
 }
 
 /** The values that later requests need. `json` is the response that names them. */

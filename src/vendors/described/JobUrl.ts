@@ -25,16 +25,19 @@ export const urlOf = (
   path: string,
   values: Readonly<Record<string, unknown>>
 ): string | undefined => {
+  if (path.startsWith("{")) {
+    const named = values[path.slice(1, -1)]
+    if (typeof named !== "string") return undefined
+    return isSameOrigin(base, named) || isCallable(named) ? named : undefined
+  }
   let isWhole = true
   const filled = path.replaceAll(placeholder, (_, name: string, count?: string) => {
     const value = values[name]
     const segments = typeof value === "string" ? segmentsOf(name, value, count) : []
     if (segments.length === 0 || !segments.every(isSegment)) isWhole = false
-    return path.startsWith("{") ? segments.join("/") : segments.map(encodeURIComponent).join("/")
+    return segments.map(encodeURIComponent).join("/")
   })
-  if (!isWhole) return undefined
-  if (!path.startsWith("{")) return `${base}${filled}`
-  return isSameOrigin(base, filled) || isCallable(filled) ? filled : undefined
+  return isWhole ? `${base}${filled}` : undefined
 }
 
 /** Adds a query parameter to a URL. */
