@@ -6,7 +6,15 @@
  */
 import assert from "node:assert"
 import { execFileSync, spawn, spawnSync } from "node:child_process"
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort, projectFolder } from "../support/spawnService.ts"
@@ -50,7 +58,9 @@ const makeBases = () => {
     buildah("add", container, debian, "/")
   )
   rmSync(debian, { recursive: true })
-  const npm = join(execFileSync("npm", ["root", "-g"], { encoding: "utf8" }).trim(), "npm")
+  // `npm root -g` names the folder of the node that runs it, here one without npm
+  const program = execFileSync("which", ["npm"], { encoding: "utf8" }).trim()
+  const npm = join(realpathSync(program), "../..")
   image(`${library}/debian:bookworm-slim`, `${library}/node:24-bookworm-slim`, (container) => {
     buildah("copy", container, process.execPath, "/usr/local/bin/node")
     buildah("copy", container, npm, "/usr/local/lib/node_modules/npm")
