@@ -12,9 +12,11 @@ import { gatewayEngine, kill, measureTasks, peerEngine, startVendor } from "./pe
 import type { Engine } from "./peers/engines.ts"
 import {
   bareGateway,
+  bifrost,
   bounds,
   climb,
   litellm,
+  litellmPostgres,
   ownGateway,
   portkey,
   spend
@@ -164,7 +166,11 @@ await bench(async () => {
     ...(await select("calls", async () => begin(await ownGateway(upstream)))),
     ...(await select("bare proxy", () => begin(bareGateway(upstream)))),
     ...(await model("portkey", portkey)),
-    ...(await model("litellm", litellm))
+    ...(await select("bifrost", () => begin(bifrost(upstream)))),
+    ...(await model("litellm", litellm)),
+    ...(await select("litellm-postgres", async () =>
+      begin(await litellmPostgres(installers["litellm-postgres"](), upstream))
+    ))
   ]
   await measureGateways(gateways)
   const vendor = await startVendor()

@@ -1,6 +1,8 @@
 /** Gateways for language models: what calls and streams cost, and whether a budget holds. */
-import { writeFileSync } from "node:fs"
+import { spawnSync } from "node:child_process"
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { Agent } from "undici"
 import { freePort } from "../../test/support/spawnService.ts"
 import {
@@ -10,6 +12,7 @@ import {
   manage,
   pause,
   press,
+  query,
   reachable,
   small,
   start,
@@ -109,41 +112,124 @@ export const portkey = ({ version, words }: Installed, upstream: string): Gatewa
 })
 
 /**
- * LiteLLM without Postgres: its client for it, Prisma, downloads an engine that no package registry serves. So there
- * are neither keys nor a ledger, and the budget is that of a provider.
+ * Bifrost with its default store, a file of each process: its documentation has no store for two of them.
+ * `BIFROST` names the program, since no package registry has it.
  */
-export const litellm = ({ version, words }: Installed, upstream: string): Gateway => {
-  const headers = { authorization: "Bearer sk-operator" }
-  const run = async (budget?: number): Promise<Subject> => {
-    const port = await freePort()
-    const file = join(folder, `litellm-${port}.yaml`)
-    const parameters = { model: "openai/gpt-4o", api_base: `${upstream}/v1`, api_key: "sk-vendor" }
-    const openai = { budget_limit: budget, time_period: "1d" }
+export const bifrost = (upstream: string): Gateway => {
+  const program = process.env["BIFROST"]
+  if (program === undefined)
+    throw new Error("BIFROST names no bifrost-http, and no registry has it")
+  const headers = { authorization: "Bearer sk-bf-bench" }
+  const prepare = (name: string, limit?: number) => {
+    const place = join(folder, name)
+    const store = join(place, "config.db")
+    const access = { provider: "openai", allowed_models: ["*"], key_ids: ["*"], weight: 1 }
+    const key = { id: "bench", name: "bench", value: "sk-bf-bench", provider_configs: [access] }
+    const budget = { id: "bench", virtual_key_id: "bench", max_limit: limit, reset_duration: "1d" }
     const settings = {
-      model_list: [{ model_name: "gpt-4o", litellm_params: parameters }],
-      general_settings: { master_key: "sk-operator" },
-      ...(budget === undefined ? {} : { router_settings: { provider_budget_config: { openai } } })
+      client: { enforce_auth_on_inference: true, enable_logging: false },
+      config_store: { enabled: true, type: "sqlite", config: { path: store } },
+      logs_store: { enabled: false },
+      framework: { pricing: { pricing_url: upstream } },
+      providers: {
+        openai: {
+          keys: [{ name: "vendor", value: "sk-vendor", models: ["*"], weight: 1 }],
+          network_config: { base_url: upstream }
+        }
+      },
+      governance: { virtual_keys: [key], budgets: limit === undefined ? [] : [budget] }
     }
-    // JSON is YAML
-    writeFileSync(file, JSON.stringify(settings))
-    const child = start([...words, "--config", file, "--host", "127.0.0.1", "--port", `${port}`], {
-      LITELLM_MODE: "PRODUCTION",
-      LITELLM_LOG: "ERROR",
-      LITELLM_LOCAL_MODEL_COST_MAP: "True"
-    })
+    mkdirSync(place)
+    writeFileSync(join(place, "config.json"), JSON.stringify(settings))
+    return { store, flags: ["-app-dir", place, "-log-level", "error"] }
+  }
+  // Its first start ends if it cannot download prices and parameters of models; here they are written
+  const first = prepare("bifrost")
+  const { stdout } = spawnSync(program, first.flags, { encoding: "utf8", timeout: 60_000 })
+  const catalog = new DatabaseSync(first.store)
+  catalog.exec(`INSERT INTO governance_model_parameters (model, data) VALUES ('gpt-4o', '{}');
+    INSERT INTO governance_model_pricing (model, provider, mode, input_cost_per_token, output_cost_per_token)
+      VALUES ('gpt-4o', 'openai', 'chat', 2.5e-6, 1e-5)`)
+  catalog.close()
+  const run = async (limit?: number): Promise<Subject> => {
+    const port = await freePort()
+    const { flags, store } = prepare(`bifrost-${port}`, limit)
+    copyFileSync(first.store, store)
+    const child = start([program, ...flags, "-port", `${port}`])
     const origin = `http://127.0.0.1:${port}`
-    await reachable(`${origin}/health/readiness`, child)
-    return { name: "litellm", origin, child, headers }
+    await reachable(`${origin}/health`, child)
+    return { name: "bifrost", origin, child, headers }
   }
   return {
-    name: "litellm",
-    version,
+    name: "bifrost",
+    version: /v\d+\.[\w.-]*/u.exec(stdout)?.[0] ?? "",
     start: run,
     budget: async (_, calls) => {
       const limit = gpt4oDollars * calls
       const subjects = [await run(limit), await run(limit)] as const
       const spent = async ({ origin }: Subject) => {
-        const response = await fetch(`${origin}/provider/budgets`, { headers })
+        const response = await fetch(`${origin}/api/governance/budgets?from_memory=true`)
+        const { budgets } = (await response.json()) as {
+          readonly budgets: Readonly<Record<string, { readonly current_usage: number }>>
+        }
+        return Object.values(budgets)[0]?.current_usage ?? Number.NaN
+      }
+      return {
+        subjects,
+        ledger: async () => {
+          await pause(1000)
+          const [a, b] = await Promise.all(subjects.map(spent))
+          return `no ledger; counted ${a!.toFixed(4)} and ${b!.toFixed(4)} of $${limit.toFixed(4)}`
+        }
+      }
+    }
+  }
+}
+
+/** A process of LiteLLM, whose operator has the key `sk-operator`. */
+const startLitellm = async (
+  { words }: Installed,
+  upstream: string,
+  env: Record<string, string> = {},
+  settings: object = {}
+) => {
+  const port = await freePort()
+  const file = join(folder, `litellm-${port}.yaml`)
+  const parameters = { model: "openai/gpt-4o", api_base: `${upstream}/v1`, api_key: "sk-vendor" }
+  const models = { model_list: [{ model_name: "gpt-4o", litellm_params: parameters }] }
+  const general = { general_settings: { master_key: "sk-operator" } }
+  // JSON is YAML
+  writeFileSync(file, JSON.stringify({ ...models, ...general, ...settings }))
+  const child = start([...words, "--config", file, "--host", "127.0.0.1", "--port", `${port}`], {
+    LITELLM_MODE: "PRODUCTION",
+    LITELLM_LOG: "ERROR",
+    LITELLM_LOCAL_MODEL_COST_MAP: "True",
+    ...env
+  })
+  const origin = `http://127.0.0.1:${port}`
+  await reachable(`${origin}/health/readiness`, child)
+  return { origin, child, headers: operator }
+}
+
+const operator = { authorization: "Bearer sk-operator" }
+
+/** LiteLLM without Postgres: neither keys nor a ledger, and its budget is that of a provider. */
+export const litellm = (installed: Installed, upstream: string): Gateway => {
+  const run = async (limit?: number): Promise<Subject> => {
+    const openai = { budget_limit: limit, time_period: "1d" }
+    const settings = { router_settings: { provider_budget_config: { openai } } }
+    const started = await startLitellm(installed, upstream, {}, limit === undefined ? {} : settings)
+    return { name: "litellm", ...started }
+  }
+  return {
+    name: "litellm",
+    version: installed.version,
+    start: run,
+    budget: async (_, calls) => {
+      const limit = gpt4oDollars * calls
+      const subjects = [await run(limit), await run(limit)] as const
+      const spent = async ({ origin }: Subject) => {
+        const response = await fetch(`${origin}/provider/budgets`, { headers: operator })
         const { providers } = (await response.json()) as Budgets
         return providers["openai"]?.spend ?? Number.NaN
       }
@@ -158,6 +244,68 @@ export const litellm = ({ version, words }: Installed, upstream: string): Gatewa
     }
   }
 }
+
+/** LiteLLM with Postgres: keys, budgets of keys, and a table of what was spent. */
+export const litellmPostgres = async (
+  installed: Installed & { readonly migrations: string },
+  upstream: string
+): Promise<Gateway> => {
+  const name = "litellm-postgres"
+  const url = await database("litellm")
+  const { migrations } = installed
+  for (const it of readdirSync(migrations, { withFileTypes: true }).sort(byName)) {
+    if (!it.isDirectory()) continue
+    await query(url, readFileSync(join(migrations, it.name, "migration.sql"), "utf8"))
+  }
+  let headers: Subject["headers"] | undefined
+  const makeKey = async (origin: string, settings: object) => {
+    const response = await fetch(`${origin}/key/generate`, {
+      method: "POST",
+      headers: { ...operator, "content-type": "application/json" },
+      body: JSON.stringify(settings)
+    })
+    if (!response.ok) throw new Error(`${name}: ${response.status} ${await response.text()}`)
+    const { key, token } = (await response.json()) as { key: string; token: string }
+    return { token, headers: { authorization: `Bearer ${key}` } }
+  }
+  const run = async (): Promise<Subject> => {
+    const env = { DATABASE_URL: url, DISABLE_SCHEMA_UPDATE: "true" }
+    const started = await startLitellm(installed, upstream, env)
+    headers ??= (await makeKey(started.origin, {})).headers
+    return { name, ...started, headers }
+  }
+  return {
+    name,
+    version: installed.version,
+    usesPostgres: true,
+    start: run,
+    budget: async (first, calls) => {
+      const limit = gpt4oDollars * calls
+      const key = await makeKey(first.origin, { max_budget: limit })
+      const second = await run()
+      return {
+        subjects: [
+          { ...first, headers: key.headers },
+          { ...second, headers: key.headers }
+        ],
+        ledger: async () => {
+          // It writes what was spent every ten to fifteen seconds
+          await pause(40_000)
+          const [row] = await query<{ spent: number; calls: string; logged: number }>(
+            url,
+            `SELECT spend AS spent, (SELECT count(*) FROM "LiteLLM_SpendLogs" WHERE api_key = token) AS calls,
+              (SELECT sum(spend) FROM "LiteLLM_SpendLogs" WHERE api_key = token) AS logged
+            FROM "LiteLLM_VerificationToken" WHERE token = '${key.token}'`
+          )
+          const { calls: rows, logged, spent } = row!
+          return `$${spent.toFixed(4)} of $${limit.toFixed(4)} spent; ${rows} calls of $${logged.toFixed(4)}`
+        }
+      }
+    }
+  }
+}
+
+const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
 
 /** 20 tokens of input and 40 of output, as the upstream counts them. */
 const gpt4oDollars = 20 * 2.5e-6 + 40 * 1e-5

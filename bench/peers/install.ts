@@ -31,6 +31,19 @@ const npm = (folder: string, name: string, program: string): Installed => {
   return { version, words: [process.execPath, place(folder, program)] }
 }
 
+const python = (...names: ReadonlyArray<string>) => place("litellm/node_modules/.python", ...names)
+
+const litellm = () => {
+  const [pip, program] = [python("bin/pip"), python("bin/litellm")]
+  if (!existsSync(program)) {
+    run("litellm", "python3", "-m", "venv", python())
+    run("litellm", pip, "install", "--quiet", "--requirement", "requirements.txt")
+  }
+  const shown = run("litellm", pip, "show", "litellm")
+  const field = (name: string) => new RegExp(`^${name}: (.*)`, "mu").exec(shown)?.[1] ?? ""
+  return { version: field("Version"), words: [program], packages: field("Location") }
+}
+
 export const installers = {
   portkey: () => {
     const name = "@portkey-ai/gateway"
@@ -44,14 +57,22 @@ export const installers = {
     const version = run("river", "go", "list", "-m", "-f", "{{.Version}}", module)
     return { version, words: [place("river", "node_modules", "river")] }
   },
-  litellm: () => {
-    const bin = (name: string) => place("litellm", "node_modules", ".python", "bin", name)
-    if (!existsSync(bin("litellm"))) {
-      run("litellm", "python3", "-m", "venv", "node_modules/.python")
-      run("litellm", bin("pip"), "install", "--quiet", "--requirement", "requirements.txt")
+  litellm,
+  /** Its client of Postgres is generated; `PRISMA_QUERY_ENGINE_BINARY` names an engine where none can be downloaded. */
+  "litellm-postgres": () => {
+    const { packages, ...installed } = litellm()
+    const schema = join(packages, "litellm/proxy/schema.prisma")
+    const engine = process.env["PRISMA_QUERY_ENGINE_BINARY"]
+    if (!existsSync(join(packages, "prisma/client.py"))) {
+      Object.assign(process.env, {
+        PATH: `${python("bin")}:${process.env["PATH"]}`,
+        PRISMA_HOME_DIR: python(),
+        // The generator asks for this engine too, and does not use it
+        ...(engine === undefined ? {} : { PRISMA_SCHEMA_ENGINE_BINARY: engine })
+      })
+      run("litellm", python("bin", "prisma"), "generate", "--schema", schema)
     }
-    const version = run("litellm", bin("pip"), "show", "litellm").split("\n")[1] ?? ""
-    return { version: version.replace("Version: ", ""), words: [bin("litellm")] }
+    return { ...installed, migrations: join(packages, "litellm_proxy_extras/migrations") }
   }
 } satisfies Record<string, () => Installed>
 
