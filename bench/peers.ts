@@ -114,11 +114,14 @@ const measureGateways = async (running: ReadonlyArray<Awaited<ReturnType<typeof 
     const { child: again } = await gateway.start()
     record("start, s", name, ((performance.now() - began) / 1000).toFixed(1))
     await stop(again)
-    const budget = await gateway.budget?.(subject, 100)
-    const passed = budget === undefined ? 0 : await spend(budget.subjects, 500)
-    const money = budget === undefined ? "no budgets" : `${passed}; ${await budget.ledger()}`
-    record("passed of 500 at once with a budget of 100; records", name, money)
-    for (const { child } of budget?.subjects ?? []) await stop(child)
+    // A call needs 40 tokens: a hold for 100 is more than twice its price
+    for (const maxTokens of [100, 40]) {
+      const budget = await gateway.budget?.(subject, 100)
+      const passed = budget === undefined ? 0 : await spend(budget.subjects, 500, maxTokens)
+      const money = budget === undefined ? "no budgets" : `${passed}; ${await budget.ledger()}`
+      record(`passed of 500 with a budget of 100, ${maxTokens} max_tokens; records`, name, money)
+      for (const { child } of budget?.subjects ?? []) if (child !== subject.child) await stop(child)
+    }
     await stop(subject.child)
   }
 }

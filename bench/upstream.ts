@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 
 const body = Buffer.from(
   JSON.stringify({
-    id: "chatcmpl-bench",
+    id: "chatcmpl-00000000",
     object: "chat.completion",
     created: 1,
     model: "gpt-4o",
@@ -18,10 +18,24 @@ const body = Buffer.from(
   })
 )
 const event = (content: string) =>
-  `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null })}\n\n`
-const usage = `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [], usage: { prompt_tokens: 20, completion_tokens: 200, total_tokens: 220 } })}\n\n`
-const word = Buffer.from(event("word "))
-const splitAt = word.length >> 1
+  `data: ${JSON.stringify({ id: "chatcmpl-00000000", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null })}\n\n`
+const usage = Buffer.from(
+  `data: ${JSON.stringify({ id: "chatcmpl-00000000", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [], usage: { prompt_tokens: 20, completion_tokens: 200, total_tokens: 220 } })}\n\ndata: [DONE]\n\n`
+)
+const firstWord = Buffer.from(event("word "))
+const splitAt = firstWord.length >> 1
+
+let answers = 0
+/** The next response has another id, because a peer keeps one row for an id. */
+const numbered = (...templates: ReadonlyArray<Buffer>) => {
+  answers += 1
+  const digits = String(answers % 1e8).padStart(8, "0")
+  return templates.map((template) => {
+    const copy = Buffer.from(template)
+    copy.write(digits, copy.indexOf("00000000"))
+    return copy
+  })
+}
 
 createServer((request, response) => {
   let text = ""
@@ -34,7 +48,7 @@ createServer((request, response) => {
           "content-type": "application/json",
           "content-length": body.length
         })
-        response.end(body)
+        response.end(numbered(body)[0])
       }
       if (text.includes("take your time")) setTimeout(answer, 300)
       else answer()
@@ -43,6 +57,7 @@ createServer((request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" })
     // `held open` streams stay open after their first event: for the memory figure
     const isHeld = text.includes("held open")
+    const [word, last] = numbered(firstWord, usage) as [Buffer, Buffer]
     response.write(word)
     if (isHeld) return
     let sent = 1
@@ -52,7 +67,7 @@ createServer((request, response) => {
       for (let i = 0; i < 9; i += 1) response.write(word)
       sent += 10
       if (sent > 200) {
-        response.end(`${usage}data: [DONE]\n\n`)
+        response.end(last)
         return
       }
       response.write(word.subarray(0, splitAt))

@@ -257,7 +257,7 @@ export const litellmPostgres = async (
     if (!it.isDirectory()) continue
     await query(url, readFileSync(join(migrations, it.name, "migration.sql"), "utf8"))
   }
-  let headers: Subject["headers"] | undefined
+  let unlimited: Subject["headers"] | undefined
   const makeKey = async (origin: string, settings: object) => {
     const response = await fetch(`${origin}/key/generate`, {
       method: "POST",
@@ -271,8 +271,8 @@ export const litellmPostgres = async (
   const run = async (): Promise<Subject> => {
     const env = { DATABASE_URL: url, DISABLE_SCHEMA_UPDATE: "true" }
     const started = await startLitellm(installed, upstream, env)
-    headers ??= (await makeKey(started.origin, {})).headers
-    return { name, ...started, headers }
+    unlimited ??= (await makeKey(started.origin, {})).headers
+    return { name, ...started, headers: unlimited }
   }
   return {
     name,
@@ -281,24 +281,28 @@ export const litellmPostgres = async (
     start: run,
     budget: async (first, calls) => {
       const limit = gpt4oDollars * calls
-      const key = await makeKey(first.origin, { max_budget: limit })
+      const { token, headers } = await makeKey(first.origin, { max_budget: limit })
       const second = await run()
       return {
         subjects: [
-          { ...first, headers: key.headers },
-          { ...second, headers: key.headers }
+          { ...first, headers },
+          { ...second, headers }
         ],
         ledger: async () => {
           // It writes what was spent every ten to fifteen seconds
-          await pause(40_000)
-          const [row] = await query<{ spent: number; calls: string; logged: number }>(
-            url,
-            `SELECT spend AS spent, (SELECT count(*) FROM "LiteLLM_SpendLogs" WHERE api_key = token) AS calls,
-              (SELECT sum(spend) FROM "LiteLLM_SpendLogs" WHERE api_key = token) AS logged
-            FROM "LiteLLM_VerificationToken" WHERE token = '${key.token}'`
-          )
-          const { calls: rows, logged, spent } = row!
-          return `$${spent.toFixed(4)} of $${limit.toFixed(4)} spent; ${rows} calls of $${logged.toFixed(4)}`
+          await pause(30_000)
+          const [key, calls] = await Promise.all([
+            query<{ spend: number }>(
+              url,
+              `SELECT spend FROM "LiteLLM_VerificationToken" WHERE token = '${token}'`
+            ),
+            query<{ spend: number }>(
+              url,
+              `SELECT spend FROM "LiteLLM_SpendLogs" WHERE api_key = '${token}' AND status = 'success'`
+            )
+          ])
+          const logged = calls.reduce((total, { spend }) => total + spend, 0)
+          return `$${key[0]!.spend.toFixed(4)} of $${limit.toFixed(4)} spent; ${calls.length} calls of $${logged.toFixed(4)} logged`
         }
       }
     }
@@ -317,7 +321,12 @@ interface Budgets {
 const agent = new Agent({ connections: 250, headersTimeout: 60_000 })
 
 /** So many calls at once, spread over the processes; returns how many passed. */
-export const spend = async (subjects: ReadonlyArray<Subject>, calls: number): Promise<number> => {
+export const spend = async (
+  subjects: ReadonlyArray<Subject>,
+  calls: number,
+  maxTokens = small.max_tokens
+): Promise<number> => {
+  const body = JSON.stringify({ ...slow, max_tokens: maxTokens })
   const statuses = await Promise.all(
     Array.from({ length: calls }, async (_, n) => {
       const { headers, origin } = subjects[n % subjects.length]!
@@ -326,7 +335,7 @@ export const spend = async (subjects: ReadonlyArray<Subject>, calls: number): Pr
         path: "/v1/chat/completions",
         method: "POST",
         headers: { "content-type": "application/json", ...headers },
-        body: JSON.stringify(slow)
+        body
       })
       await response.body.dump()
       return response.statusCode

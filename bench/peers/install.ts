@@ -63,14 +63,14 @@ export const installers = {
     const { packages, ...installed } = litellm()
     const schema = join(packages, "litellm/proxy/schema.prisma")
     const engine = process.env["PRISMA_QUERY_ENGINE_BINARY"]
+    Object.assign(process.env, {
+      PATH: `${python("bin")}:${process.env["PATH"]}`,
+      PRISMA_HOME_DIR: python(),
+      // Both the generator and LiteLLM ask for this engine too, and need it for migrations alone
+      ...(engine === undefined ? {} : { PRISMA_SCHEMA_ENGINE_BINARY: engine })
+    })
     if (!existsSync(join(packages, "prisma/client.py"))) {
-      Object.assign(process.env, {
-        PATH: `${python("bin")}:${process.env["PATH"]}`,
-        PRISMA_HOME_DIR: python(),
-        // The generator asks for this engine too, and does not use it
-        ...(engine === undefined ? {} : { PRISMA_SCHEMA_ENGINE_BINARY: engine })
-      })
-      run("litellm", python("bin", "prisma"), "generate", "--schema", schema)
+      run("litellm", python("bin/prisma"), "generate", "--schema", schema)
     }
     return { ...installed, migrations: join(packages, "litellm_proxy_extras/migrations") }
   }
