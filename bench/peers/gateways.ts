@@ -1,6 +1,6 @@
 /** Gateways for language models: what calls and streams cost, and whether a budget holds. */
 import { spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Agent } from "undici"
@@ -179,7 +179,7 @@ export const bifrost = (upstream: string): Gateway => {
         ledger: async () => {
           await pause(1000)
           const [a, b] = await Promise.all(subjects.map(spent))
-          return `no ledger; counted ${a!.toFixed(4)} and ${b!.toFixed(4)} of $${limit.toFixed(4)}`
+          return `counted ${a!.toFixed(4)} + ${b!.toFixed(4)} of $${limit.toFixed(4)}`
         }
       }
     }
@@ -238,7 +238,7 @@ export const litellm = (installed: Installed, upstream: string): Gateway => {
         ledger: async () => {
           await pause(5000)
           const [a, b] = await Promise.all(subjects.map(spent))
-          return `no ledger; counted ${a!.toFixed(4)} and ${b!.toFixed(4)} of $${limit.toFixed(4)}`
+          return `counted ${a!.toFixed(4)} + ${b!.toFixed(4)} of $${limit.toFixed(4)}`
         }
       }
     }
@@ -250,12 +250,10 @@ export const litellmPostgres = async (
   installed: Installed & { readonly migrations: string },
   upstream: string
 ): Promise<Gateway> => {
-  const name = "litellm-postgres"
+  const { migrations, version } = installed
   const url = await database("litellm")
-  const { migrations } = installed
-  for (const it of readdirSync(migrations, { withFileTypes: true }).sort(byName)) {
-    if (!it.isDirectory()) continue
-    await query(url, readFileSync(join(migrations, it.name, "migration.sql"), "utf8"))
+  for (const name of globSync("*/migration.sql", { cwd: migrations }).sort()) {
+    await query(url, readFileSync(join(migrations, name), "utf8"))
   }
   let unlimited: Subject["headers"] | undefined
   const makeKey = async (origin: string, settings: object) => {
@@ -264,7 +262,7 @@ export const litellmPostgres = async (
       headers: { ...operator, "content-type": "application/json" },
       body: JSON.stringify(settings)
     })
-    if (!response.ok) throw new Error(`${name}: ${response.status} ${await response.text()}`)
+    if (!response.ok) throw new Error(`litellm: ${response.status} ${await response.text()}`)
     const { key, token } = (await response.json()) as { key: string; token: string }
     return { token, headers: { authorization: `Bearer ${key}` } }
   }
@@ -272,11 +270,11 @@ export const litellmPostgres = async (
     const env = { DATABASE_URL: url, DISABLE_SCHEMA_UPDATE: "true" }
     const started = await startLitellm(installed, upstream, env)
     unlimited ??= (await makeKey(started.origin, {})).headers
-    return { name, ...started, headers: unlimited }
+    return { name: "litellm-postgres", ...started, headers: unlimited }
   }
   return {
-    name,
-    version: installed.version,
+    name: "litellm-postgres",
+    version,
     usesPostgres: true,
     start: run,
     budget: async (first, calls) => {
@@ -291,25 +289,18 @@ export const litellmPostgres = async (
         ledger: async () => {
           // It writes what was spent every ten to fifteen seconds
           await pause(30_000)
-          const [key, calls] = await Promise.all([
-            query<{ spend: number }>(
-              url,
-              `SELECT spend FROM "LiteLLM_VerificationToken" WHERE token = '${token}'`
-            ),
-            query<{ spend: number }>(
-              url,
-              `SELECT spend FROM "LiteLLM_SpendLogs" WHERE api_key = '${token}' AND status = 'success'`
-            )
-          ])
-          const logged = calls.reduce((total, { spend }) => total + spend, 0)
-          return `$${key[0]!.spend.toFixed(4)} of $${limit.toFixed(4)} spent; ${calls.length} calls of $${logged.toFixed(4)} logged`
+          const [row] = await query<{ spend: number; logged: number }>(
+            url,
+            `SELECT spend, (SELECT sum(spend) FROM "LiteLLM_SpendLogs" WHERE api_key = token) AS logged
+            FROM "LiteLLM_VerificationToken" WHERE token = '${token}'`
+          )
+          const { logged, spend } = row!
+          return `$${spend.toFixed(4)} of $${limit.toFixed(4)} spent, $${logged.toFixed(4)} logged`
         }
       }
     }
   }
 }
-
-const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
 
 /** 20 tokens of input and 40 of output, as the upstream counts them. */
 const gpt4oDollars = 20 * 2.5e-6 + 40 * 1e-5
