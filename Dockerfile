@@ -1,5 +1,6 @@
 # The image holds the pinned Node from package-lock.json, the dependencies of the service and the source,
-# which runs as it is. npm and the rest of the development dependencies stay behind in the first stage.
+# which runs as it is. npm, the rest of the development dependencies, and the types, maps and sources of the
+# dependencies stay behind in the first stage.
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
@@ -8,7 +9,9 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund \
   && npm install --prefix /node --no-audit --no-fund "node-linux-$(node -p process.arch)@$(node -p "require('./package-lock.json').packages['node_modules/node'].version")" \
   && install -D /node/node_modules/node-linux-*/bin/node /node/bin/node \
-  && npm cache clean --force
+  && npm cache clean --force \
+  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete \
+  && rm -r node_modules/effect/src
 COPY schema ./schema
 COPY src ./src
 

@@ -56,9 +56,10 @@ const record = (row: string, name: string, text: string, value?: number) => {
 }
 
 const printTable = () => {
-  const line = (cells: ReadonlyArray<string>) => console.log(`| ${cells.join(" | ")} |`)
+  const line = (cells: ReadonlyArray<string>) =>
+    console.log(`|${cells.map((it) => (it === "" ? "" : ` ${it} `)).join("|")}|`)
   const names = [...versions.keys()]
-  line(["", ...names.map((name) => `${name} ${versions.get(name)}`)])
+  line(["Figure", ...names.map((name) => `${name} ${versions.get(name)}`)])
   line(["---", ...names.map(() => "---")])
   for (const [row, cells] of rows) line([row, ...names.map((name) => cells.get(name) ?? "")])
 }
