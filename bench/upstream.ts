@@ -37,7 +37,8 @@ const numbered = (...templates: ReadonlyArray<Buffer>) => {
   })
 }
 
-createServer((request, response) => {
+// One peer fails a call on a connection that an idle upstream has closed
+createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
   let text = ""
   request.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
   request.on("end", () => {
