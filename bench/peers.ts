@@ -119,8 +119,8 @@ const measureGateways = async (running: ReadonlyArray<Awaited<ReturnType<typeof 
     for (const maxTokens of [100, 40]) {
       const budget = await gateway.budget?.(subject, 100)
       const passed = budget === undefined ? 0 : await spend(budget.subjects, 500, maxTokens)
-      const money = budget === undefined ? "no budgets" : `${passed}; ${await budget.ledger()}`
-      record(`passed of 500 with a budget of 100, ${maxTokens} max_tokens; records`, name, money)
+      const money = budget === undefined ? "none" : `${passed}; ${await budget.ledger()}`
+      record(`passed of 500 with a budget of 100, max_tokens ${maxTokens}; records`, name, money)
       for (const { child } of budget?.subjects ?? []) if (child !== subject.child) await stop(child)
     }
     await stop(subject.child)
@@ -155,8 +155,8 @@ const measureEngines = async (
       `${thousandths(of("p50"))}, ${thousandths(of("p99"))}`
     )
     record("MiB after the tasks", name, whole(of("memory")))
-    const { completed, failed, jobs, tasks } = await kill(engine, vendor)
-    const outcome = `${jobs} for ${tasks}; ${completed} completed, ${failed} failed`
+    const { failed, jobs, tasks } = await kill(engine, vendor)
+    const outcome = `${jobs} for ${tasks}; ${failed} failed`
     record("killed while it submits: jobs at the vendor for tasks", name, outcome)
     record("continues after, by default", name, recovery.after)
   }

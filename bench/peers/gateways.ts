@@ -84,7 +84,7 @@ export const ownGateway = async (upstream: string): Promise<Gateway> => {
           { ...first, headers: key.headers },
           { ...second, headers: key.headers }
         ],
-        ledger: async () => `${await key.spent()} of ${amount} credits spent`
+        ledger: async () => `${await key.spent()} of ${amount} credits`
       }
     }
   }
@@ -295,7 +295,7 @@ export const litellmPostgres = async (
             FROM "LiteLLM_VerificationToken" WHERE token = '${token}'`
           )
           const { logged, spend } = row!
-          return `$${spend.toFixed(4)} of $${limit.toFixed(4)} spent, $${logged.toFixed(4)} logged`
+          return `$${spend.toFixed(4)} of $${limit.toFixed(4)} and $${logged.toFixed(4)} logged`
         }
       }
     }
