@@ -9,8 +9,8 @@ import { textCodePointsMax } from "../../domain/limits/Limits.ts"
 export type Purpose = "condition" | "value" | "price"
 
 const variables: Readonly<Record<Purpose, ReadonlyArray<string>>> = {
-  /** Parts of a vendor's response. */
-  condition: ["status", "code", "message", "response"],
+  /** Parts of a vendor's response, and the request: `submit`, `results` or `query`. */
+  condition: ["request", "status", "code", "message", "response"],
   /** `item` is an element of the list that a template repeats, `pictures` the pixels of the files of a form. */
   value: ["body", "pictures", "model", "named", "task", "callback", "item"],
   /** `usage` and `results` exist once a task has ended. */

@@ -1,8 +1,10 @@
+import { acceptedWithoutJob } from "./JobProtocol.ts"
 import type { JobProtocol } from "./JobProtocol.ts"
 
+const timeouts = ["generation_timeout", "request_timeout", "startup_timeout"] as const
+
 /**
- * fal's queue, which runs labelled models and those of `mediaModels`. A refusal with a
- * status that is not listed is in doubt. docs/reference/vendors.md#fal-queue
+ * fal's queue, which runs labelled models and those of `mediaModels`. docs/reference/vendors.md#fal-queue
  */
 export const falQueue: JobProtocol = {
   auth: { scheme: "header", name: "Authorization", prefix: "Key " },
@@ -36,10 +38,12 @@ export const falQueue: JobProtocol = {
     code: ["$.detail[0].type", "$.detail.error"],
     codeHeader: "x-fal-error-type",
     message: ["$.detail[0].msg", "$.detail.message", "$.detail"],
-    requestIdHeader: "x-fal-request-id"
+    requestIdHeader: "x-fal-request-id",
+    absent: "status"
   },
   jobError: { code: ["$.error_type"], message: ["$.error"] },
   failures: [
+    acceptedWithoutJob,
     { codes: ["content_policy_violation"], class: "CONTENT" },
     { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
     { codes: ["EndpointDeprecated"], class: "GONE" },
@@ -50,7 +54,10 @@ export const falQueue: JobProtocol = {
         .join(" || "),
       class: "OPERATOR"
     },
-    { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
+    { codes: timeouts, when: 'request == "submit"', class: "RETRYABLE" },
+    { codes: timeouts, class: "TIMEOUT" },
+    // The job has ended, so the error at its result is the job's
+    { when: 'request == "results" && !(status in [401, 403, 422, 429])', class: "FAILED" },
     { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
     { status: 401, class: "OPERATOR" },
     { status: 402, class: "OPERATOR" },
@@ -58,9 +65,9 @@ export const falQueue: JobProtocol = {
     // Of a submit it is the model that is missing, of a poll the job
     { status: 404, class: "OPERATOR" },
     { status: 410, class: "OPERATOR" },
-    ...[400, 405, 413, 415, 422].map((status) => ({ status, class: "FATAL_CLIENT" as const })),
     { status: 429, class: "RATE_LIMITED" },
-    { when: "status >= 500", class: "RETRYABLE" }
+    { when: "status >= 500", class: "RETRYABLE" },
+    { when: "status >= 400", class: "FATAL_CLIENT" }
   ],
   pollsPerSecond: 200
 }

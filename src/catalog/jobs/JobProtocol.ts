@@ -174,7 +174,10 @@ const FailureClass = Schema.Literals([
   "TIMEOUT"
 ])
 
-/** A rule applies if all its conditions are met. A rule with a status never applies to a failed job. */
+/**
+ * A rule applies if all its conditions are met. A rule with a status never applies to a failed job. A submit to which
+ * `FAILED` or `TIMEOUT` applies is in doubt.
+ */
 const FailureRule = Schema.Struct({
   status: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 200, maximum: 599 }))),
   /** A whole code, or a prefix if it ends in `*`. */
@@ -184,12 +187,24 @@ const FailureRule = Schema.Struct({
 })
 export type FailureRule = typeof FailureRule.Type
 
-const Report = Schema.Struct({
-  code: Schema.optionalKey(Paths),
+/** A submit that was accepted may have bought a job, whatever its response says. */
+export const acceptedWithoutJob: FailureRule = {
+  when: 'request == "submit" && status < 300',
+  class: "FAILED"
+}
+
+const report = { code: Schema.optionalKey(Paths), message: Paths }
+
+const ReportedError = Schema.Struct({
+  ...report,
   /** The header that has the code if the body has none. */
   codeHeader: Schema.optionalKey(HeaderName),
-  message: Paths,
-  requestIdHeader: Schema.optionalKey(HeaderName)
+  requestIdHeader: Schema.optionalKey(HeaderName),
+  /**
+   * A refusal without code and message comes from an intermediary, and its status decides whether a submit is in doubt.
+   * docs/reference/vendors.md#error-classes
+   */
+  absent: Schema.optionalKey(Schema.Literal("status"))
 })
 
 const Results = Schema.Struct({
@@ -219,7 +234,7 @@ const State = Schema.Struct({
   running: Words,
   done: Words,
   failed: Words,
-  /** A poll that has a value here reports a failed job, whatever its state. */
+  /** A job whose state is one of `done` has failed if its poll has a value here. */
   failure: Schema.optionalKey(SingularPath)
 })
 
@@ -235,6 +250,19 @@ const Shown = Schema.Struct({
   sent: Schema.Union([SingularPath, Schema.Struct({ $cel: Expression("value") })])
 })
 
+/** The next page of a list: its URL or, with a parameter, its cursor. */
+const Next = Schema.Struct({
+  parameter: Schema.optionalKey(ParameterName),
+  /** If absent, the cursor is the id of the last job. */
+  at: Schema.optionalKey(SingularPath),
+  /** Whether there is a next page. If absent, there is one if the page before has a cursor. */
+  more: Schema.optionalKey(SingularPath)
+}).check(
+  Schema.makeFilter(
+    ({ at, parameter }) => at !== undefined || parameter !== undefined || "Expected at or parameter"
+  )
+)
+
 /** The vendor's list of jobs, newest first. It is used to find a job whose submit got no response. */
 const List = Schema.Struct({
   path: RequestPath,
@@ -248,10 +276,7 @@ const List = Schema.Struct({
   model: Schema.optionalKey(
     Schema.Array(Schema.Struct({ ...Shown.fields, exact: Schema.optionalKey(Schema.Boolean) }))
   ),
-  /** Without a parameter it is the URL of the next page. */
-  next: Schema.optionalKey(
-    Schema.Struct({ at: SingularPath, parameter: Schema.optionalKey(ParameterName) })
-  ),
+  next: Schema.optionalKey(Next),
   /** The callback URL of a listed job, which identifies its task. */
   callback: Schema.optionalKey(SingularPath)
 })
@@ -305,9 +330,9 @@ export const JobProtocol = Schema.Struct({
   list: Schema.optionalKey(List),
   callbacks: Schema.optionalKey(Callbacks),
   /** Where a response contains its error. */
-  error: Report,
+  error: ReportedError,
   /** Where a poll says why a job has failed. If absent, as `error`. */
-  jobError: Schema.optionalKey(Report),
+  jobError: Schema.optionalKey(Schema.Struct(report)),
   /** The first rule that applies decides. If none applies, a refused submit is in doubt: 3004. */
   failures: Schema.Array(FailureRule).check(Schema.isMaxLength(100)),
   /** Figures of an ended job, for its price. */

@@ -78,6 +78,12 @@ export const select = (path: string, value: unknown): ReadonlyArray<unknown> => 
   return nodes
 }
 
+/** The nodes, or `undefined` if the value has no list (or null) in which the wildcard at the end of a path selects. */
+export const listAt = (path: string, value: unknown): ReadonlyArray<unknown> | undefined =>
+  typeof first(path.replace(/(?:\[\*\]|\.\*)$/u, ""), value) === "object"
+    ? select(path, value)
+    : undefined
+
 /** The first node; `undefined` if there is none. */
 export const first = (path: string, value: unknown): unknown => select(path, value)[0]
 

@@ -1,3 +1,4 @@
+import { acceptedWithoutJob } from "./JobProtocol.ts"
 import type { JobProtocol } from "./JobProtocol.ts"
 
 const isTall =
@@ -44,14 +45,16 @@ export const openAiVideos: JobProtocol = {
       { listed: "$.seconds", sent: seconds }
     ],
     shows: [{ listed: "$.prompt", sent: "$.body.prompt" }],
-    next: { at: "$.last_id", parameter: "after" }
+    next: { parameter: "after", more: "$.has_more" }
   },
   error: {
     code: ["$.error.code", "$.error.type"],
     message: ["$.error.message"],
-    requestIdHeader: "x-request-id"
+    requestIdHeader: "x-request-id",
+    absent: "status"
   },
   failures: [
+    acceptedWithoutJob,
     {
       codes: ["insufficient_quota", "billing_*", "invalid_api_key", "account_*"],
       class: "OPERATOR"
@@ -59,7 +62,7 @@ export const openAiVideos: JobProtocol = {
     { codes: ["organization_*", "unsupported_country_*"], class: "OPERATOR" },
     { codes: ["model_not_found", "model_deprecated"], class: "GONE" },
     {
-      when: 'message.lowerAscii().startsWith("the model ") && (message.contains("does not exist") || message.contains("has been deprecated"))',
+      when: 'message.lowerAscii().startsWith("the model ") && (message.lowerAscii().contains("does not exist") || message.lowerAscii().contains("has been deprecated"))',
       class: "GONE"
     },
     {
@@ -75,13 +78,18 @@ export const openAiVideos: JobProtocol = {
     { codes: ["rate_limit_*"], class: "RATE_LIMITED" },
     { status: 401, class: "OPERATOR" },
     { status: 402, class: "OPERATOR" },
+    { codes: ["server_error", "internal_error"], class: "RETRYABLE" },
+    // Of a poll the status decides: a 403 does not mean that the job is gone
+    {
+      when: 'request == "submit" || status == 0',
+      codes: ["invalid_*", "unsupported_*"],
+      class: "FATAL_CLIENT"
+    },
     { status: 403, class: "OPERATOR" },
     { status: 404, class: "OPERATOR" },
     { status: 410, class: "OPERATOR" },
     { status: 429, class: "RATE_LIMITED" },
-    { codes: ["server_error", "internal_error"], class: "RETRYABLE" },
     { when: "status >= 500", class: "RETRYABLE" },
-    { codes: ["invalid_*", "unsupported_*"], class: "FATAL_CLIENT" },
     { when: "status >= 400", class: "FATAL_CLIENT" }
   ],
   pollsPerSecond: 20

@@ -1,8 +1,11 @@
+import { acceptedWithoutJob } from "./JobProtocol.ts"
 import type { JobProtocol } from "./JobProtocol.ts"
 
 /** The vendor has no error codes, so the message decides. */
 const says = (...words: ReadonlyArray<string>) =>
   words.map((it) => `message.lowerAscii().contains("${it}")`).join(" || ")
+
+const interrupted = says("prediction interrupted", "prediction timed out")
 
 /**
  * Replicate's predictions, which run labelled models and those of `mediaModels`. Files and results are deleted after an
@@ -60,9 +63,10 @@ export const replicatePredictions: JobProtocol = {
       secret: { path: "/webhooks/default/secret", at: "$.key" }
     }
   },
-  error: { message: ["$.detail"] },
+  error: { message: ["$.detail"], absent: "status" },
   jobError: { message: ["$.error"] },
   failures: [
+    acceptedWithoutJob,
     {
       when: says("nsfw", "flagged as sensitive", "safety checker", "safety filter", "e005"),
       class: "CONTENT"
@@ -72,7 +76,8 @@ export const replicatePredictions: JobProtocol = {
       class: "GONE"
     },
     { when: says("failed to download", "failed to fetch"), class: "MEDIA" },
-    { when: says("prediction interrupted", "prediction timed out"), class: "TIMEOUT" },
+    { when: `request == "submit" && (${interrupted})`, class: "RETRYABLE" },
+    { when: interrupted, class: "TIMEOUT" },
     // This message may quote the client
     { status: 400, class: "FATAL_CLIENT" },
     { status: 422, class: "FATAL_CLIENT" },

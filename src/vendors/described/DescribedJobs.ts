@@ -172,9 +172,10 @@ const pollWith = (protocol: JobProtocol, polled: Polled, base: string, send: Job
     const isAbsent = absent !== undefined && typeof json === "object" && json !== null
     const state = textAt([at], json) ?? (isAbsent ? running[0] : undefined)
     if (state === undefined) return yield* unreadableError("query", response)
-    const isFailed = failure !== undefined && textAt([failure], json) !== undefined
+    const isDone = done.includes(state)
+    const isFailed = isDone && failure !== undefined && textAt([failure], json) !== undefined
     if (isFailed || failed.includes(state)) return yield* jobFailure(protocol, json, idOf(job))
-    if (done.includes(state)) return yield* doneWith(protocol, polled, base, send, job, json)
+    if (isDone) return yield* doneWith(protocol, polled, base, send, job, json)
     const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
     return { _tag: "Running", pollAfter: intervalOf(polled, age), ...percentIn(polled, json) }
   })
@@ -196,7 +197,7 @@ const doneWith = Effect.fnUntraced(function* (
     at,
     results.path === undefined ? json : yield* resultsOf(protocol, base, send, job, results.path)
   )
-  const isFlagged = flagsAt(results.flagged, shown)
+  const isFlagged = flagsAt(job.result === "documents" ? undefined : results.flagged, shown)
   const items = (yield* made(results, base, shown, job)).filter((_, index) => !isFlagged(index))
   // The state response, not the results, may say why there are none
   if (items.length === 0) {
@@ -234,7 +235,8 @@ const resultsOf = Effect.fnUntraced(function* (
 ) {
   const response = yield* send({ purpose: "query", url: yield* jobUrl(base, path, job) })
   if (!isOk(response)) return yield* resultFailure(protocol, response, idOf(job))
-  const json = jsonIn(response)
+  // Accepted, so the results are not there yet
+  const json = response.status === 202 ? undefined : jsonIn(response)
   return json === undefined ? yield* unreadableError("query", response) : json
 })
 

@@ -3,7 +3,7 @@ import { holds } from "../../catalog/jobs/Expression.ts"
 import type { FailureRule, JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { textAt } from "../../catalog/jobs/JsonPath.ts"
 import { retryAfterMillis } from "../accounts/RateLimits.ts"
-import { jobFailed, responseError, unreadableError } from "../Faults.ts"
+import { classOf, jobFailed, responseError, unreadableError } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
 import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
@@ -30,9 +30,13 @@ const faultRule = ({ class: kind, codes, status }: FailureRule): FaultRule => ({
   ...(status === undefined ? {} : { status })
 })
 
+/** What was requested. */
+type Requested = "submit" | "results" | "query"
+
 /** The rules whose conditions a response meets. `status` is 0 for a failed job. */
 const rulesOf = (
   failures: ReadonlyArray<FailureRule>,
+  request: Requested,
   status: number,
   { code, message }: ReportedError,
   response: unknown
@@ -41,12 +45,17 @@ const rulesOf = (
     .filter(
       ({ when }) =>
         when === undefined ||
-        holds(when, { status, code: code ?? "", message: message ?? "", response })
+        holds(when, { request, status, code: code ?? "", message: message ?? "", response })
     )
     .map(faultRule)
 
 /** Classes that describe the outcome of a job, so they do not prove that no job exists. */
 const ofJobs: ReadonlySet<string> = new Set(["FAILED", "TIMEOUT"])
+
+const isOfJob = (rule: FaultRule): boolean => ofJobs.has(rule.class)
+
+const ofSubmit = (rule: FaultRule): FaultRule =>
+  isOfJob(rule) ? { ...rule, class: "AMBIGUOUS" } : rule
 
 /**
  * The failure of a submit. Unless the description says that this very response means that nothing was bought, the
@@ -58,15 +67,17 @@ export const submitFailure = Effect.fnUntraced(function* (
 ) {
   const json = jsonIn(response)
   const reported = reportIn(error, json, response.headers)
-  if (reported === undefined) return yield* unreadableError("submit", response)
-  const rules = rulesOf(failures, response.status, reported, json).filter(
-    (rule) => !ofJobs.has(rule.class)
-  )
   const wait = retryAfterMillis(response.headers, yield* Clock.currentTimeMillis)
-  return yield* responseError([...rules, { class: "AMBIGUOUS" }], "submit", response, {
-    ...reported,
-    retryAfterMillis: wait
-  })
+  if (reported !== undefined) {
+    const rules = rulesOf(failures, "submit", response.status, reported, json).map(ofSubmit)
+    return yield* responseError([...rules, { class: "AMBIGUOUS" }], "submit", response, {
+      ...reported,
+      retryAfterMillis: wait
+    })
+  }
+  return yield* error.absent === undefined
+    ? unreadableError("submit", response)
+    : responseError([], "submit", response, waitOf(response, wait))
 })
 
 /** The failure of a request about a job, which is free and can be repeated. */
@@ -76,19 +87,21 @@ export const queryFailure = Effect.fnUntraced(function* (
 ) {
   const json = jsonIn(response)
   const reported = reportIn(error, json, response.headers)
-  const rules = rulesOf(failures, response.status, reported ?? {}, json)
+  const rules = rulesOf(failures, "query", response.status, reported ?? {}, json)
   const wait = retryAfterMillis(response.headers, yield* Clock.currentTimeMillis)
   return yield* responseError(
     rules,
     "query",
     response,
-    reported === undefined && response.status !== 429
-      ? undefined
-      : { ...reported, retryAfterMillis: wait }
+    reported === undefined ? waitOf(response, wait) : { ...reported, retryAfterMillis: wait }
   )
 })
 
-/** With these statuses the vendor refuses the request about the job, not the job itself. */
+/** What a response of an intermediary reports: the wait of a 429. */
+const waitOf = ({ status }: VendorResponse, retryAfterMillis: number | undefined) =>
+  status === 429 ? { retryAfterMillis } : undefined
+
+/** With these statuses the vendor refuses the request about the job, not the job itself, unless a rule says so. */
 const notOfJobs: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
 /** Whether a poll says why the job has no results. */
@@ -102,7 +115,7 @@ export const jobFailure = (
   id: string
 ): VendorError => {
   const reported = { ...reportIn(jobError, json), requestId: id }
-  const rules = rulesOf(failures, 0, reported, json)
+  const rules = rulesOf(failures, "query", 0, reported, json)
   return jobFailed(
     rules.filter(({ status }) => status === undefined),
     reported
@@ -118,11 +131,15 @@ export const resultFailure = (
   const { error, failures } = protocol
   const json = jsonIn(response)
   const reported = reportIn(error, json, response.headers)
-  if (reported === undefined || notOfJobs.has(response.status)) {
-    return queryFailure(protocol, response)
-  }
-  const rules = rulesOf(failures, response.status, reported, json)
+  if (reported === undefined) return queryFailure(protocol, response)
+  const rules = rulesOf(failures, "results", response.status, reported, json)
     .filter(({ status = response.status }) => status === response.status)
     .map(Struct.omit(["status"]))
+  if (
+    notOfJobs.has(response.status) &&
+    !ofJobs.has(classOf(rules.filter(isOfJob), response.status, reported))
+  ) {
+    return queryFailure(protocol, response)
+  }
   return Effect.fail(jobFailed(rules, { ...reported, requestId: id }))
 }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
-import { first, select, textAt } from "../../catalog/jobs/JsonPath.ts"
+import { first, listAt, textAt } from "../../catalog/jobs/JsonPath.ts"
 import { isSameOrigin } from "../BaseUrl.ts"
 import { unreadableError } from "../Faults.ts"
 import { plainInput } from "../FlatInput.ts"
@@ -47,23 +47,36 @@ const isSame = (shown: unknown, sent: unknown, prompt: string | undefined) => {
   return members.some((it) => it.isSame === true && it.value === prompt) ? true : undefined
 }
 
-const likeness = (
+/** What a request sent, in the order of the pairs of the list. */
+interface Sent {
+  readonly model: ReadonlyArray<unknown>
+  readonly shows: ReadonlyArray<unknown>
+  readonly prompt: string | undefined
+}
+
+const sentBy = (
   protocol: JobProtocol,
   { model = [], shows }: List,
-  request: SubmitRequest,
-  job: unknown
-): Likeness => {
+  request: SubmitRequest
+): Sent => {
   const scope = { ...plainScope(protocol, request), input: plainInput(request) }
-  const isOther = model.some(({ exact = false, listed, sent }) => {
-    const [shown, own] = [first(listed, job) ?? undefined, sentIn(sent, scope)]
+  return {
+    model: model.map(({ sent }) => sentIn(sent, scope)),
+    shows: shows.map(({ sent }) => sentIn(sent, scope)),
+    prompt: promptIn(request)
+  }
+}
+
+const likeness = ({ model = [], shows }: List, sent: Sent, job: unknown): Likeness => {
+  const isOther = model.some(({ exact = false, listed }, index) => {
+    const [shown, own] = [first(listed, job) ?? undefined, sent.model[index]]
     return exact && (shown === undefined) !== (own === undefined)
       ? true
       : isShown(shown, own) === false
   })
   if (isOther) return "other"
-  const prompt = promptIn(request)
   const compared = new Set(
-    shows.map(({ listed, sent }) => isSame(first(listed, job), sentIn(sent, scope), prompt))
+    shows.map(({ listed }, index) => isSame(first(listed, job), sent.shows[index], sent.prompt))
   )
   if (compared.has(false)) return "other"
   return compared.has(true) ? "same" : "open"
@@ -77,14 +90,22 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
   }: ListQuery): Effect.fn.Return<ReadonlyArray<ListedJob>, VendorError> {
     const polled = polledOf(protocol)
     const found: Array<ListedJob> = []
+    // Computed once, because a request is compared with each job
+    const known = new Map<SubmitRequest, Sent>()
+    const sentOf = (request: SubmitRequest): Sent => {
+      const sent = known.get(request) ?? sentBy(protocol, list, request)
+      known.set(request, sent)
+      return sent
+    }
     const start = urlOf(base, list.path, {}) ?? `${base}${list.path}`
     let url = start
     for (let page = 1; page <= pagesMax; page += 1) {
       const response = yield* send({ purpose: "query", url })
       if (!isOk(response)) return yield* queryFailure(protocol, response)
       const json = jsonIn(response)
-      if (json === undefined) return yield* unreadableError("query", response)
-      const jobs = select(list.jobs, json).flatMap((job) => {
+      const listed = listAt(list.jobs, json)
+      if (listed === undefined) return yield* unreadableError("query", response)
+      const jobs = listed.flatMap((job) => {
         const jobId = textAt([list.id], job)
         const at = millisOf(textAt([list.createdAt], job))
         return jobId === undefined || Number.isNaN(at) ? [] : [{ at, job, jobId }]
@@ -96,18 +117,20 @@ export const makeList = (protocol: JobProtocol, list: List, base: string, send: 
           jobId,
           ...(callbackUrl === undefined ? {} : { callbackUrl }),
           createdAtMillis: at,
-          compare: (request) => likeness(protocol, list, request, job),
+          compare: (request) => likeness(list, sentOf(request), job),
           handle: (request) => ({
             ...(polled && valuesIn(polled, base, { id: jobId, model: request.upstreamModel }, {})),
             ...membersOf(request, at)
           })
         })
       }
-      const cursor = list.next === undefined ? undefined : textAt([list.next.at], json)
-      const oldest = jobs.at(-1)?.at
-      if (cursor === undefined || list.next === undefined) return found
-      if (oldest === undefined || oldest < from - graceMillis) return found
-      const { parameter } = list.next
+      const last = jobs.at(-1)
+      if (list.next === undefined || last === undefined || last.at < from - graceMillis)
+        return found
+      const { at, more, parameter } = list.next
+      if (more !== undefined && first(more, json) !== true) return found
+      const cursor = at === undefined ? last.jobId : textAt([at], json)
+      if (cursor === undefined) return more === undefined ? found : yield* longList
       url = parameter === undefined ? cursor : withParameter(start, parameter, cursor)
       // The key is sent only to the account's own origin
       if (!isSameOrigin(base, url)) return yield* longList

@@ -52,7 +52,12 @@ export const itemsIn = (
   json: unknown,
   { output, result }: Made = {}
 ): ReadonlyArray<ResultItem> => {
-  if (result === "documents" && output !== undefined) return documentsAt(json, output)
+  const ownDocuments = () => nodesAt(documents ?? [], json).map(documentOf)
+  // Of a model that makes documents, an address in them is no file
+  if (result === "documents") {
+    const made = output === undefined ? ownDocuments() : documentsAt(json, output)
+    if (made.length > 0 || output !== undefined) return made
+  }
   const fields = output ?? (urls === "usual" ? usualOf(result) : undefined)
   const files =
     fields === undefined
@@ -64,7 +69,7 @@ export const itemsIn = (
   const inline = nodesAt(base64 ?? [], json).flatMap((node) => encodedBytes(node, mime))
   if (inline.length > 0) return inline
   const isOther = result !== undefined && result !== "documents"
-  return isOther ? [] : nodesAt(documents ?? [], json).map(documentOf)
+  return isOther ? [] : ownDocuments()
 }
 
 /** Whether the result at an index is flagged. One flag may stand for all. */

@@ -26,7 +26,9 @@ export const inlineOrUpload = (protocol: JobProtocol, base: string, send: JobSen
       const response = yield* send({ purpose: "query", method: "POST", url, raw, timeout })
       if (!isOk(response)) return yield* queryFailure(protocol, response)
       const uploaded = textAt([uploads.at], jsonIn(response))
-      return uploaded ?? (yield* unreadableError("query", response))
+      return uploaded === undefined || uploaded === ""
+        ? yield* unreadableError("query", response)
+        : uploaded
     })
   }
 }

@@ -403,7 +403,7 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("a rule of jobs says nothing of a submit, whose code may be in a header", () =>
+  it.effect("a submit to which a rule of jobs applies is in doubt; a code may be in a header", () =>
     Effect.gen(function* () {
       const failures = [
         { codes: ["late"], class: "TIMEOUT" },
@@ -424,9 +424,49 @@ describe("a described account", () => {
         )
       const told = yield* refused(400, { message: "m" }, "busy")
       assert.deepInclude(told, { class: "RATE_LIMITED", requestId: "r1", vendorCode: "busy" })
-      assert.strictEqual((yield* refused(503, { message: "m" }, "late")).class, "RETRYABLE")
+      assert.strictEqual((yield* refused(503, { message: "m" }, "late")).class, "AMBIGUOUS")
+      assert.strictEqual((yield* refused(503, { message: "m" }, "slow")).class, "RETRYABLE")
       assert.strictEqual((yield* refused(504, { message: "m" }, "late")).class, "AMBIGUOUS")
       assert.strictEqual((yield* refused(400, {}, "busy")).class, "AMBIGUOUS", "not the vendor's")
+    })
+  )
+
+  it.effect("a condition reads what was requested", () =>
+    Effect.gen(function* () {
+      const failures = (["submit", "results", "query"] as const).map((name, index) => ({
+        when: `request == "${name}"`,
+        class: (["RETRYABLE", "TIMEOUT", "OPERATOR"] as const)[index]!
+      }))
+      const results = { path: "/jobs/{id}/files", urls: ["$.files[*]"] } as const
+      const handle = { id: "j", model: "m", submittedAtMillis: 0 }
+      const refused = { status: 503, json: { message: "m" } }
+      const account = (...replies: Parameters<typeof accountOf>[1]) =>
+        accountOf({ failures, results }, replies).account
+      const submit = account(refused).submit(order({ prompt: "p" }))
+      assert.strictEqual((yield* Effect.flip(submit)).class, "RETRYABLE")
+      assert.strictEqual((yield* Effect.flip(account(refused).poll(handle))).class, "OPERATOR")
+      const done = { json: { state: "ok" } }
+      assert.strictEqual((yield* Effect.flip(account(done, refused).poll(handle))).class, "TIMEOUT")
+    })
+  )
+
+  it.effect("a refusal without code and message is in doubt, unless its status decides", () =>
+    Effect.gen(function* () {
+      const refused = (status: number, absent: object) =>
+        Effect.flip(
+          accountOf({ error: { ...jobs.error, ...absent } }, [
+            { status, json: { page: "of a proxy" } }
+          ]).account.submit(order({ prompt: "p" }))
+        )
+      for (const [status, kind] of [
+        [200, "AMBIGUOUS"],
+        [429, "RATE_LIMITED"],
+        [502, "AMBIGUOUS"],
+        [503, "RETRYABLE"]
+      ] as const) {
+        assert.strictEqual((yield* refused(status, {})).class, "AMBIGUOUS")
+        assert.strictEqual((yield* refused(status, { absent: "status" })).class, kind)
+      }
     })
   )
 
