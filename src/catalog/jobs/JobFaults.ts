@@ -22,6 +22,16 @@ type Submit = Pick<Jobs["submit"], "form" | "forms" | "json" | "results"> & {
   readonly path?: string | undefined
 }
 
+/** Requests that the vendor does not name: each has a path after the base. */
+const ownPathFaults = (
+  path: string | undefined,
+  known: ReadonlyArray<string>,
+  at: ReadonlyArray<PropertyKey>
+): ReadonlyArray<Fault> =>
+  path !== undefined && isWholeUrl(path)
+    ? [[at, "Expected a path after the base"]]
+    : pathFaults(path, known, at)
+
 /** The faults of the vendor's own submit, or of a model's submit that overrides parts of it (`base`). */
 const submitFaultsAt = (
   at: ReadonlyArray<PropertyKey>,
@@ -31,14 +41,13 @@ const submitFaultsAt = (
   const isModel = base !== undefined
   const contents = [own.json, own.form, base?.json, base?.form]
   const faults: ReadonlyArray<readonly [boolean, string, string]> = [
-    [own.path !== undefined && isWholeUrl(own.path), "path", "Expected a path after the base"],
     [isModel && (own.path ?? base.path ?? base.forms) === undefined, "path", noneOfVendor],
     [own.json !== undefined && own.form !== undefined, "form", "Expected json or form, not both"],
     [isModel && contents.every((it) => it === undefined), "json", noneOfVendor],
     [JSON.stringify(own.json ?? null).includes('"$file"'), "json", "Only a form has files"]
   ]
   return [
-    ...pathFaults(own.path, ["model"], [...at, "path"]),
+    ...ownPathFaults(own.path, ["model"], [...at, "path"]),
     ...placeFaults([...at, "results"], own.results),
     ...fileFaults([...at, "form"], own.form),
     ...faults.flatMap(([isFault, name, detail]): ReadonlyArray<Fault> =>
@@ -65,9 +74,9 @@ const noneOfVendor = "Required here, because the vendor's submit has none"
 
 const submitFaults = ({ models, submit }: Jobs): ReadonlyArray<Fault> => [
   ...submitFaultsAt(["submit"], submit),
-  ...pathFaults(submit.uploads?.path, [], ["submit", "uploads", "path"]),
+  ...ownPathFaults(submit.uploads?.path, [], ["submit", "uploads", "path"]),
   ...(submit.forms ?? []).flatMap(({ model, path }, index) =>
-    pathFaults(path, ["model", ...namesIn(model)], ["submit", "forms", index, "path"])
+    ownPathFaults(path, ["model", ...namesIn(model)], ["submit", "forms", index, "path"])
   ),
   ...models.flatMap((model, index) =>
     submitFaultsAt(["models", index, "submit"], model.submit ?? {}, submit)
@@ -136,9 +145,13 @@ const placeFaults = (
 ): ReadonlyArray<Fault> => {
   if (results === undefined) return []
   const { base64, content, json, urls, whole } = results
-  return [urls, base64, json, whole, content].every((it) => it === undefined)
-    ? [[[...at, "urls"], "Expected urls, base64 or json"]]
-    : []
+  const hasPaths = [urls, base64, json].some((it) => it !== undefined)
+  if (content !== undefined && hasPaths) {
+    return [[[...at, "content"], "Expected content, or urls, base64 or json"]]
+  }
+  return hasPaths || whole !== undefined || content !== undefined
+    ? []
+    : [[[...at, "urls"], "Expected urls, base64 or json"]]
 }
 
 /** If the vendor sends callbacks, its submits must contain the callback URL. */
@@ -175,7 +188,7 @@ const handleFaults = (handle: NonNullable<Jobs["submit"]["handle"]>): ReadonlyAr
   ...Object.entries(handle).flatMap(([name, at]): ReadonlyArray<Fault> => {
     const path = ["submit", "handle", name]
     if (ownMembers.has(name)) return [[path, "Every handle has a member of this name"]]
-    return typeof at === "string" ? [] : pathFaults(at.or, ["id", "model"], [...path, "or"])
+    return typeof at === "string" ? [] : ownPathFaults(at.or, ["id", "model"], [...path, "or"])
   })
 ]
 
@@ -191,7 +204,7 @@ export const jobFaults = (jobs: Jobs): ReadonlyArray<Fault> => {
     ...pathFaults(poll?.path, known, ["poll", "path"]),
     ...pathFaults(cancel?.path, known, ["cancel", "path"]),
     ...pathFaults(results?.path, known, ["results", "path"]),
-    ...pathFaults(results?.content, known, ["results", "content"]),
+    ...ownPathFaults(results?.content, known, ["results", "content"]),
     ...pathFaults(list?.path, [], ["list", "path"]),
     ...placeFaults(["results"], results),
     ...callbackFaults(jobs),

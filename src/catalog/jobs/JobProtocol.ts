@@ -54,7 +54,7 @@ export const JobAuth = Schema.Union([
 export type JobAuth = typeof JobAuth.Type
 
 /** `{id}`, or `{model:2}`: the first two segments of the model. */
-export const placeholder = /\{([^{}:]*)(?::(\d))?\}/gu
+export const placeholder = /\{([^{}:]*)(?::([1-9]))?\}/gu
 
 /** The names of the placeholders in a path, such as `model` of `{model:2}`. */
 export const namesIn = (path: string): ReadonlyArray<string> =>
@@ -68,6 +68,10 @@ export const RequestPath = Schema.String.check(
   Schema.makeFilter<string>(
     (path) =>
       !/(?:^|\/)\.{1,2}(?:[/?]|$)/u.test(path) || "Expected a path without . and .. as its parts"
+  ),
+  Schema.makeFilter<string>(
+    (path) =>
+      !/[{}]/u.test(path.replaceAll(placeholder, "")) || "Expected names such as {id} or {model:2}"
   )
 )
 
@@ -122,12 +126,20 @@ export const SubmitBody = {
 
 const positive = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
 
-/** A form of a model's id, such as `{name:2}:{version}`. `{name:2}` stands for two segments, `{version}` for one. */
+/**
+ * A form of a model's id, such as `{name:2}:{version}`. `{name:2}` stands for two segments, `{version}` for one. A name
+ * is a whole segment, so that a form is compared in linear time.
+ */
 const Form = Schema.Struct({
   model: Schema.String.check(
-    Schema.isPattern(/^(?:[A-Za-z0-9_./:-]|\{[a-z][A-Za-z0-9]{0,31}(?::[1-9])?\}){1,100}$/u, {
-      expected: "a form such as {name:2}:{version}"
-    })
+    Schema.isPattern(
+      /^(?:[A-Za-z0-9_.-]{1,64}|\{[a-z][A-Za-z0-9]{0,31}(?::[1-9])?\})(?:[/:](?:[A-Za-z0-9_.-]{1,64}|\{[a-z][A-Za-z0-9]{0,31}(?::[1-9])?\})){0,15}$/u,
+      { expected: "a form such as {name:2}:{version}" }
+    ),
+    Schema.makeFilter<string>(
+      (form) =>
+        new Set(namesIn(form)).size === namesIn(form).length || "Expected each name only once"
+    )
   ),
   path: RequestPath
 })

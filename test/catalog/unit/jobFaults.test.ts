@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema, Struct } from "effect"
+import { Result, Schema, Struct } from "effect"
 import { jobFaults } from "../../../src/catalog/jobs/JobFaults.ts"
 import { Vendor } from "../../../src/catalog/Vendors.ts"
 import { callingReplicate } from "../../support/upstreams/describedCallbacks.ts"
@@ -33,6 +33,8 @@ describe("results of a description", () => {
     const nowhere = { ...sound!, submit: { ...sound!.submit, results: { mime: "audio/mpeg" } } }
     const given = { ...jobs!, results: { shortLived: true }, models: [nowhere] as const }
     assert.sameMembers(faultsOf(given), ["results/urls", "models/0/submit/results/urls"])
+    const twice = { content: "/v1/jobs/{id}/bytes", json: ["$"] } as const
+    assert.deepStrictEqual(faultsOf({ ...jobs!, results: twice }), ["results/content"])
   })
 })
 
@@ -59,11 +61,60 @@ describe("requests of a description", () => {
         "submit/forms/0/path"
       ]
     )
+    const named = "{id}"
+    assert.deepStrictEqual(
+      faultsOf({
+        ...jobs!,
+        submit: {
+          ...submit,
+          forms: [{ model: "{id}", path: named }],
+          uploads: { ...submit.uploads!, path: named },
+          handle: { ...submit.handle, self: { url: "$.self", or: named } }
+        },
+        results: { content: named }
+      }),
+      ["submit/handle/self/or", "submit/uploads/path", "submit/forms/0/path", "results/content"]
+    )
     const id = { url: "$.id", or: "/v1/jobs" }
     assert.include(
       faultsOf({ ...jobs!, submit: { ...submit, handle: { id } } }),
       "submit/handle/id"
     )
+  })
+
+  it("have names that are whole segments, each once, of one to nine segments", () => {
+    const faultOf = (forms: object, poll = "{self}") => {
+      const given = { ...studio, jobs: { ...studio.jobs!, poll: { path: poll } } }
+      const submit = { ...studio.jobs!.submit, forms: [{ path: "/v1", ...forms }] }
+      const read = Schema.decodeUnknownResult(Vendor)({ ...given, jobs: { ...given.jobs, submit } })
+      return Result.isFailure(read) ? String(read.failure) : undefined
+    }
+    assert.isUndefined(faultOf({ model: "deployments/{owner}/{name:2}:{version}" }))
+    const form = "a form such as {name:2}:{version}"
+    for (const [model, expected] of [
+      ["{a}{b}", form],
+      ["{a}-{b}", form],
+      ["{a}:", form],
+      ["{a:0}", form],
+      ["{a}/{b}/{a}", "each name only once"],
+      [Array.from({ length: 17 }, (_, index) => `{a${index}}`).join("/"), form]
+    ] as const) {
+      const fault = faultOf({ model })
+      assert.include(fault, expected)
+      assert.include(fault, '["jobs"]["submit"]["forms"][0]["model"]')
+    }
+    for (const path of ["/{model:0}", "/{model:10}", "/{id", "/id}"]) {
+      assert.include(faultOf({ model: "{a}" }, path), "names such as {id} or {model:2}")
+    }
+  })
+
+  it("of the next page of a list have its URL or a parameter", () => {
+    const list = { path: "/jobs", jobs: "$[*]", id: "$.id", createdAt: "$.at", next: {} }
+    const shows = [{ listed: "$.prompt", sent: "$.body.prompt" }]
+    const given = { ...studio, jobs: { ...studio.jobs!, list: { ...list, shows } } }
+    const read = Schema.decodeUnknownResult(Vendor)(given)
+    assert(Result.isFailure(read))
+    assert.include(String(read.failure), "at or parameter")
   })
 
   it("that read progress are polls", () => {
