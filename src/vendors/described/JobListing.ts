@@ -37,14 +37,14 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Compares two objects as far as both have a member. They are the same if that is so of the prompt. */
-const isSame = (shown: unknown, sent: unknown, prompt: string | undefined) => {
+const isSame = (shown: unknown, sent: unknown, prompt: string | undefined): boolean | undefined => {
   if (!isObject(shown) || !isObject(sent)) return isShown(shown, sent)
-  const members = Object.entries(sent).map(([name, value]) => ({
-    value,
-    isSame: Object.hasOwn(shown, name) ? isShown(shown[name], value) : undefined
-  }))
-  if (members.some((it) => it.isSame === false)) return false
-  return members.some((it) => it.isSame === true && it.value === prompt) ? true : undefined
+  const compared = Object.entries(sent).map(([name, value]) => {
+    const same = Object.hasOwn(shown, name) ? isSame(shown[name], value, prompt) : undefined
+    return same === true && !isObject(value) && value !== prompt ? undefined : same
+  })
+  const found = new Set(compared)
+  return found.has(false) ? false : found.has(true) || undefined
 }
 
 /** What a request sent, in the order of the pairs of the list. */

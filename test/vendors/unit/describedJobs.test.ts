@@ -479,6 +479,36 @@ describe("a described account", () => {
     })
   )
 
+  it.effect("compares the members of objects in objects, as far as both have them", () =>
+    Effect.gen(function* () {
+      const list = {
+        path: "/jobs",
+        jobs: "$[*]",
+        id: "$.id",
+        createdAt: "$.at",
+        shows: [{ listed: "$.input", sent: "$.body" }]
+      } as const
+      const inputs = [
+        { prompt: "p", camera: { zoom: 1, lens: "wide" } },
+        { prompt: "p", camera: { zoom: 2 } },
+        { camera: { zoom: 1 } },
+        { prompt: "q", camera: { zoom: 1 } },
+        { camera: { title: "p" } }
+      ]
+      const json = inputs.map((input) => ({ id: "j", at: 1_700_000_000, input }))
+      const found = yield* accountOf({ list }, [{ json }]).account.list!({
+        requests: [],
+        from: 1_700_000_000_000,
+        until: 1_700_000_000_000
+      })
+      const given = order({ prompt: "p", camera: { zoom: 1 } })
+      assert.deepStrictEqual(
+        found.map((it) => it.compare(given)),
+        ["same", "other", "open", "other", "open"]
+      )
+    })
+  )
+
   it.effect("finds a job in a list of several pages, by what it shows of the request", () =>
     Effect.gen(function* () {
       const list = {
