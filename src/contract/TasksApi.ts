@@ -154,7 +154,7 @@ export const TaskTimeline = Schema.Struct({
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
   /** Present while it runs at a vendor that reports progress: per cent, which never go down. */
-  progress: Schema.optionalKey(Schema.Int),
+  progress: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))),
   /** Present for an alias: its models, in the order in which they are tried. */
   candidates: Schema.optionalKey(Schema.Array(TaskCandidate)),
   moves: Schema.Array(Move),
