@@ -54,7 +54,8 @@ export const falQueue: JobProtocol = {
         .join(" || "),
       class: "OPERATOR"
     },
-    { codes: timeouts, when: 'request == "submit"', class: "RETRYABLE" },
+    // Only a failed job was given up: any other request can be repeated
+    { codes: timeouts, when: 'request != "results" && status > 0', class: "RETRYABLE" },
     { codes: timeouts, class: "TIMEOUT" },
     // The job has ended, so the error at its result is the job's
     { when: 'request == "results" && !(status in [401, 403, 422, 429])', class: "FAILED" },
@@ -65,6 +66,7 @@ export const falQueue: JobProtocol = {
     // Of a submit it is the model that is missing, of a poll the job
     { status: 404, class: "OPERATOR" },
     { status: 410, class: "OPERATOR" },
+    { status: 422, class: "FATAL_CLIENT" },
     { status: 429, class: "RATE_LIMITED" },
     { when: "status >= 500", class: "RETRYABLE" },
     { when: "status >= 400", class: "FATAL_CLIENT" }

@@ -76,7 +76,8 @@ export const replicatePredictions: JobProtocol = {
       class: "GONE"
     },
     { when: says("failed to download", "failed to fetch"), class: "MEDIA" },
-    { when: `request == "submit" && (${interrupted})`, class: "RETRYABLE" },
+    // Only a failed job was given up: any other request can be repeated
+    { when: `status > 0 && (${interrupted})`, class: "RETRYABLE" },
     { when: interrupted, class: "TIMEOUT" },
     // This message may quote the client
     { status: 400, class: "FATAL_CLIENT" },

@@ -178,6 +178,28 @@ describe("fal's response to the request for a result", () => {
 })
 
 describe("a poll", () => {
+  it.effect("that times out is repeated: it does not end a job that was paid for", () =>
+    Effect.gen(function* () {
+      const replicateJob = {
+        id: "p",
+        model: "acme/paint",
+        submittedAtMillis: 0,
+        getUrl: "https://vendor.example/p",
+        cancelUrl: "https://vendor.example/c"
+      }
+      for (const [name, job, reply] of [
+        ["fal-queue", falJob, detail(504, "late", "request_timeout")],
+        ["replicate", replicateJob, detail(504, "Prediction timed out")]
+      ] as const) {
+        const { account } = yield* replying(name, [reply])
+        assert.strictEqual((yield* Effect.flip(account.poll(job))).class, "RETRYABLE")
+      }
+      const ended = { id: "p", status: "failed", error: "Prediction timed out" }
+      const { account } = yield* replying("replicate", [{ body: ended }])
+      assert.strictEqual((yield* Effect.flip(account.poll(replicateJob))).class, "TIMEOUT")
+    })
+  )
+
   it.effect("a document of Replicate that is an address is no file", () =>
     Effect.gen(function* () {
       const output = ["https://a.example/page"]
