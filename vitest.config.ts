@@ -31,6 +31,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     pool: "forks",
+    // A larger young generation saves 6 % of the CPU of all tests
+    execArgv: ["--max-semi-space-size=64"],
     isolate: false,
     maxWorkers: 6,
     sequence: { sequencer: Interleaved },

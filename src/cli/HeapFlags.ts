@@ -2,7 +2,8 @@
 export const heapFlags = [
   "--max-semi-space-size=16",
   "--heap-growing-percent=100",
-  "--no-allocation-site-pretenuring"
+  "--no-allocation-site-pretenuring",
+  "--v8-pool-size=1"
 ] as const
 
 /** The name of a flag, in any spelling, such as `max-semi-space-size`. */

@@ -21,11 +21,13 @@ describe("the flags of a service", () => {
     assert.deepStrictEqual(missingFlags(heapFlags, ""), [])
     assert.deepStrictEqual(missingFlags(["--max_semi_space_size=64"], "--inspect"), [
       "--heap-growing-percent=100",
-      "--no-allocation-site-pretenuring"
+      "--no-allocation-site-pretenuring",
+      "--v8-pool-size=1"
     ])
     assert.deepStrictEqual(missingFlags(["--allocation-site-pretenuring"], ""), [
       "--max-semi-space-size=16",
-      "--heap-growing-percent=100"
+      "--heap-growing-percent=100",
+      "--v8-pool-size=1"
     ])
     assert.notInclude(missingFlags([], "--max-semi-space-size=8"), "--max-semi-space-size=16")
   })
