@@ -1,4 +1,4 @@
-import { acceptedWithoutJob } from "./JobProtocol.ts"
+import { acceptedWithoutJob, usualStatuses } from "./JobProtocol.ts"
 import type { JobProtocol } from "./JobProtocol.ts"
 
 const timeouts = ["generation_timeout", "request_timeout", "startup_timeout"] as const
@@ -60,16 +60,7 @@ export const falQueue: JobProtocol = {
     // The job has ended, so the error at its result is the job's
     { when: 'request == "results" && !(status in [401, 403, 422, 429])', class: "FAILED" },
     { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
-    { status: 401, class: "OPERATOR" },
-    { status: 402, class: "OPERATOR" },
-    { status: 403, class: "OPERATOR" },
-    // Of a submit it is the model that is missing, of a poll the job
-    { status: 404, class: "OPERATOR" },
-    { status: 410, class: "OPERATOR" },
-    { status: 422, class: "FATAL_CLIENT" },
-    { status: 429, class: "RATE_LIMITED" },
-    { when: "status >= 500", class: "RETRYABLE" },
-    { when: "status >= 400", class: "FATAL_CLIENT" }
+    ...usualStatuses
   ],
   pollsPerSecond: 200
 }

@@ -205,6 +205,15 @@ export const acceptedWithoutJob: FailureRule = {
   class: "FAILED"
 }
 
+/** What a status means where no code or message says more. They stand last, because the first rule that applies decides. */
+export const usualStatuses: ReadonlyArray<FailureRule> = [
+  // A missing model of a submit, a missing job of a poll (404, 410)
+  ...[401, 402, 403, 404, 410].map((status) => ({ status, class: "OPERATOR" as const })),
+  { status: 429, class: "RATE_LIMITED" },
+  { when: "status >= 500", class: "RETRYABLE" },
+  { when: "status >= 400", class: "FATAL_CLIENT" }
+]
+
 const report = { code: Schema.optionalKey(Paths), message: Paths }
 
 const ReportedError = Schema.Struct({

@@ -1,4 +1,4 @@
-import { acceptedWithoutJob } from "./JobProtocol.ts"
+import { acceptedWithoutJob, usualStatuses } from "./JobProtocol.ts"
 import type { JobProtocol } from "./JobProtocol.ts"
 
 const isTall =
@@ -85,12 +85,7 @@ export const openAiVideos: JobProtocol = {
       codes: ["invalid_*", "unsupported_*"],
       class: "FATAL_CLIENT"
     },
-    { status: 403, class: "OPERATOR" },
-    { status: 404, class: "OPERATOR" },
-    { status: 410, class: "OPERATOR" },
-    { status: 429, class: "RATE_LIMITED" },
-    { when: "status >= 500", class: "RETRYABLE" },
-    { when: "status >= 400", class: "FATAL_CLIENT" }
+    ...usualStatuses
   ],
   pollsPerSecond: 20
 }

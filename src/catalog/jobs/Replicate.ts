@@ -1,4 +1,4 @@
-import { acceptedWithoutJob } from "./JobProtocol.ts"
+import { acceptedWithoutJob, usualStatuses } from "./JobProtocol.ts"
 import type { JobProtocol } from "./JobProtocol.ts"
 
 /** The vendor has no error codes, so the message decides. */
@@ -83,14 +83,7 @@ export const replicatePredictions: JobProtocol = {
     { status: 400, class: "FATAL_CLIENT" },
     { status: 422, class: "FATAL_CLIENT" },
     { when: says("unpaid", "insufficient credit", "billing", "spend limit"), class: "OPERATOR" },
-    { status: 401, class: "OPERATOR" },
-    { status: 402, class: "OPERATOR" },
-    { status: 403, class: "OPERATOR" },
-    { status: 404, class: "OPERATOR" },
-    { status: 410, class: "OPERATOR" },
-    { status: 429, class: "RATE_LIMITED" },
-    { when: "status >= 500", class: "RETRYABLE" },
-    { when: "status >= 400", class: "FATAL_CLIENT" }
+    ...usualStatuses
   ],
   pollsPerSecond: 40
 }

@@ -1,3 +1,4 @@
+import { falQueue } from "../../../src/catalog/jobs/Fal.ts"
 import type { Vendor } from "../../../src/catalog/Vendors.ts"
 import { describedFal } from "./describedFal.ts"
 
@@ -30,7 +31,7 @@ export const callingFal: typeof Vendor.Encoded = {
       ...jobs!.submit,
       json: { prompt: { $: "$.body.prompt" }, num_images: { $: "$.body.n" } }
     },
-    callbacks: { parameter: "fal_webhook", proof: { scheme: "fal" } },
+    callbacks: falQueue.callbacks!,
     models: [model]
   }
 }
