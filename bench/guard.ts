@@ -19,7 +19,7 @@ import { jobCatalog } from "./jobCatalog.ts"
 import { load } from "./load.ts"
 import { quantile } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
-import { startFlags } from "./startFlags.ts"
+import { startFlagsOf } from "./startFlags.ts"
 
 const commit = process.argv[2] ?? "HEAD"
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -120,7 +120,8 @@ const startSide = async (name: string, tree: string, shared: Shared): Promise<Si
   const files = { catalog: join(folder, "catalog.json"), ca: join(folder, "ca.pem") }
   writeFileSync(files.catalog, JSON.stringify(jobCatalog))
   writeFileSync(files.ca, shared.ca)
-  const words = ["-c", gatewayCore, process.execPath, ...startFlags, join(tree, "src/main.ts")]
+  const node = [process.execPath, ...startFlagsOf(tree)]
+  const words = ["-c", gatewayCore, ...node, join(tree, "src/main.ts")]
   const child = spawn("taskset", words, {
     cwd: tree,
     stdio: ["ignore", "ignore", "inherit"],

@@ -1,14 +1,17 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 
-/** The flags of `npm start`. */
-export const startFlags = (
-  JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+/** The flags of `npm start` in this folder. */
+export const startFlagsOf = (tree: string): ReadonlyArray<string> => {
+  const { scripts } = JSON.parse(readFileSync(join(tree, "package.json"), "utf8")) as {
     readonly scripts: { readonly start: string }
   }
-).scripts.start
-  .split(" ")
-  .filter((word) => word.startsWith("--"))
+  return scripts.start.split(" ").filter((word) => word.startsWith("--"))
+}
+
+export const startFlags = [...startFlagsOf(fileURLToPath(new URL("../", import.meta.url)))]
 
 /** Starts this program again with these flags, so that what it measures runs as the service does. */
 export const withStartFlags = (): void => {
