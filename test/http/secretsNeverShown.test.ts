@@ -1,14 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
 import { Cause, Effect, Option, Tracer } from "effect"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, describe, it } from "vitest"
 import { dashscope } from "../../src/testing/vendors/DashScopeProtocol.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { anthropicScript, mockAnthropic } from "../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
 import { json, mockVendor } from "../support/mockVendors.ts"
-import type { MockVendor, Script } from "../support/mockVendors.ts"
-import { startGateway } from "../support/passthroughGateway.ts"
-import type { TestGateway } from "../support/passthroughGateway.ts"
+import type { Script } from "../support/mockVendors.ts"
+import { gatewayOfTests, upstreamOfTests } from "../support/passthroughGateway.ts"
 import { Upstream } from "../support/upstreams/Upstream.ts"
 
 const vendorKeys = {
@@ -22,11 +21,6 @@ const vendorKeys = {
 }
 const masterKey = Buffer.alloc(32, 7).toString("base64")
 
-let openai: MockVendor
-let anthropic: MockVendor
-let gemini: MockVendor
-let tasks: Upstream
-let gateway: TestGateway
 const spans: Array<Tracer.NativeSpan> = []
 /** All responses to clients, except the ones that show a new key or secret. */
 const responses: Array<string> = []
@@ -59,44 +53,41 @@ const degraded = (works: Script): Script => {
   }
 }
 
-beforeAll(async () => {
-  openai = await mockOpenAi()
-  anthropic = await mockAnthropic()
-  gemini = await mockVendor((_, response) =>
+const openai = await upstreamOfTests(mockOpenAi())
+const anthropic = await upstreamOfTests(mockAnthropic())
+const gemini = await upstreamOfTests(
+  mockVendor((_, response) =>
     json(response, 200, { candidates: [], usageMetadata: { promptTokenCount: 1 } })
   )
-  tasks = await Upstream.start(dashscope)
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
-  gateway = await startGateway(
-    {
-      OPENAI_API_KEY: `${vendorKeys.openaiA};name=a,${vendorKeys.openaiB}`,
-      OPENAI_BASE_URL: `${openai.origin}/v1`,
-      ANTHROPIC_API_KEY: vendorKeys.anthropic,
-      ANTHROPIC_BASE_URL: anthropic.origin,
-      GEMINI_API_KEY: vendorKeys.gemini,
-      GEMINI_BASE_URL: gemini.origin,
-      DASHSCOPE_API_KEY: vendorKeys.dashscope,
-      DASHSCOPE_BASE_URL: `${tasks.url}/api/v1`,
-      FAL_API_KEY: vendorKeys.fal,
-      REPLICATE_API_KEY: vendorKeys.replicate,
-      EGRESS_ALLOW: "127.0.0.1",
-      UPSTREAM_TIMEOUT: "1 second"
-    },
-    1000n,
-    tracer
-  )
-  secrets.push(gateway.key)
+)
+const tasks = await Upstream.start(dashscope)
+afterAll(() => tasks.close())
+const tracer = Tracer.make({
+  span: (options) => {
+    const span = new Tracer.NativeSpan(options)
+    spans.push(span)
+    return span
+  }
 })
-afterAll(async () => {
-  await gateway.stop()
-  for (const mock of [openai, anthropic, gemini, tasks]) await mock.close()
-})
+const gateway = await gatewayOfTests(
+  {
+    OPENAI_API_KEY: `${vendorKeys.openaiA};name=a,${vendorKeys.openaiB}`,
+    OPENAI_BASE_URL: `${openai.origin}/v1`,
+    ANTHROPIC_API_KEY: vendorKeys.anthropic,
+    ANTHROPIC_BASE_URL: anthropic.origin,
+    GEMINI_API_KEY: vendorKeys.gemini,
+    GEMINI_BASE_URL: gemini.origin,
+    DASHSCOPE_API_KEY: vendorKeys.dashscope,
+    DASHSCOPE_BASE_URL: `${tasks.url}/api/v1`,
+    FAL_API_KEY: vendorKeys.fal,
+    REPLICATE_API_KEY: vendorKeys.replicate,
+    EGRESS_ALLOW: "127.0.0.1",
+    UPSTREAM_TIMEOUT: "1 second"
+  },
+  1000n,
+  tracer
+)
+secrets.push(gateway.key)
 
 const chat = { model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: "Hi" }] }
 const message = { ...chat, model: "claude-haiku-4-5" }

@@ -1,6 +1,7 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
 import { rm } from "node:fs/promises"
+import { afterAll, assert, beforeEach } from "vitest"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -15,6 +16,7 @@ import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { adminToken } from "./gateway.ts"
+import type { MockVendor } from "./mockVendors.ts"
 import { startedDatabase } from "./stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
@@ -163,6 +165,12 @@ export const startGateway = async (
     calls,
     entries,
     drift,
+    /** The receipt of the newest call, when no call is open. */
+    newest: async () => {
+      await settled()
+      assert.strictEqual(await drift(), 0)
+      return (await calls())[0]!
+    },
     post,
     /** `/metrics` with the operator's token, or with another one. */
     metrics: async (token: string | null = adminToken) => {
@@ -177,3 +185,22 @@ export const startGateway = async (
 }
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
+
+/** The gateway of one test file, until the file ends. */
+export const gatewayOfTests: typeof startGateway = async (...options) => {
+  const gateway = await startGateway(...options)
+  afterAll(() => gateway.stop())
+  return gateway
+}
+
+/** An upstream of one test file, until the file ends. Each test begins with its first script and an empty record. */
+export const upstreamOfTests = async (starting: Promise<MockVendor>): Promise<MockVendor> => {
+  const upstream = await starting
+  const { script } = upstream
+  beforeEach(() => {
+    upstream.seen.length = 0
+    upstream.script = script
+  })
+  afterAll(() => upstream.close())
+  return upstream
+}

@@ -13,9 +13,10 @@ import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { WebhookSender } from "../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
-import { adminToken } from "./gateway.ts"
+import { adminToken, readResult } from "./gateway.ts"
 import { freePort } from "./spawnService.ts"
 import { startedDatabase } from "./stores.ts"
+import { until } from "./until.ts"
 
 /** A whole gateway on a port of 127.0.0.1 with a user who has credits and a key. */
 export class Running extends Context.Service<
@@ -115,6 +116,18 @@ export const call = (path: string, init: RequestInit = {}) =>
   )
 
 export const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
+
+/** The status and the JSON of a response to the running gateway's key. */
+export const read = (path: string, init: RequestInit = {}) =>
+  Effect.flatMap(call(path, init), (answer) => promised(() => readResult(answer)))
+
+/** Asks again and again until the answer satisfies the condition. */
+export const polled = <A>(ask: () => Promise<A>, isOver: (answer: A) => boolean) =>
+  promised(async () => {
+    let answer = await ask()
+    await until(async () => isOver(answer) || ((answer = await ask()), false))
+    return answer
+  })
 
 /** The key of a second user, with credits. */
 export const strangersKey = Effect.flatMap(Running, ({ url }) =>

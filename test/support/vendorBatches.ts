@@ -1,8 +1,11 @@
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerEmbedded } from "../../src/db/Database.ts"
+import { startVendorServer } from "../../src/testing/index.ts"
+import type { VendorServer } from "../../src/testing/index.ts"
 import type { GatewayProcess } from "./gatewayProcess.ts"
+import { promised, read, runningGateway } from "./running.ts"
 
 /** The task of a vendor-format id of a batch or response, which ends with the task's id. */
 export const taskIdOf = (id: string) =>
@@ -29,6 +32,52 @@ export const receiptsOf = async (gateway: GatewayProcess, id: string) => {
   } while (cursor !== "")
   return found
 }
+
+/** The receipts of a batch of the running gateway. */
+export const batchReceipts = (id: string) =>
+  Effect.gen(function* () {
+    const receipts: Array<{
+      custom_id: string
+      model: string
+      cost: string
+      outcome: string
+      usage: object
+    }> = []
+    let cursor = ""
+    do {
+      const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
+      receipts.push(...json.data)
+      cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
+    } while (cursor !== "")
+    return receipts
+  })
+
+/** What receipts charge together, in micro-credits. */
+export const sumOf = (receipts: ReadonlyArray<{ readonly cost: string }>) =>
+  receipts.reduce((total, { cost }) => total + micro(cost), 0n)
+
+/** What a batch or response was charged, in micro-credits. */
+export const capturedOf = (id: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(id)}`
+    return row?.["captured"]
+  })
+
+/** The vendor behind `gatewayAt`. */
+export class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
+
+/** A running gateway at a vendor server that follows a script. */
+export const gatewayAt = (...vendor: Parameters<typeof startVendorServer>) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.acquireRelease(
+        promised(() => startVendorServer(...vendor)),
+        (vendor) => promised(() => vendor.stop())
+      ),
+      (vendor) => Layer.merge(runningGateway({ ...vendor.env }), Layer.succeed(Vendor, vendor))
+    )
+  )
 
 /** What the ledger captured for each batch, read from the data folder of a service that has ended. */
 export const capturesIn = (dataDir: string) =>

@@ -1,11 +1,9 @@
 import { Effect } from "effect"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { limiterOf } from "../../support/admission.ts"
 import { adminToken } from "../../support/gateway.ts"
-import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { mockOpenAi } from "../../support/mockOpenAi.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import { rawHttp } from "../../support/rawHttp.ts"
 import { until } from "../../support/until.ts"
 
@@ -14,26 +12,14 @@ import { until } from "../../support/until.ts"
 /** Equal, so that no slow machine changes what is admitted. */
 const bounds = { least: 8, usual: 8, most: 8 }
 const limiters = { creates: limiterOf(bounds), calls: limiterOf(bounds) }
-let upstream: MockVendor
-let gateway: TestGateway
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  const env = {
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: `${upstream.origin}/v1`,
-    SIMULATOR_DELAY: "1 hour"
-  }
-  gateway = await startGateway(env, 1000n, undefined, limiters)
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
-  upstream.script = openAiScript
-})
+const upstream = await upstreamOfTests(mockOpenAi())
+const env = {
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: `${upstream.origin}/v1`,
+  SIMULATOR_DELAY: "1 hour"
+}
+const gateway = await gatewayOfTests(env, 1000n, undefined, limiters)
 
 const create = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const job = { prompt: "A lighthouse", n: 1 }

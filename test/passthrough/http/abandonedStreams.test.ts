@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import type { ServerResponse } from "node:http"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, beforeEach, describe, it } from "vitest"
 import {
   abandonedStreamBytesMax,
   abandonedStreamsPerUserMax
@@ -10,17 +10,20 @@ import {
 import { Drain } from "../../../src/process/Drain.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor, Seen } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { Seen } from "../../support/mockVendors.ts"
+import {
+  gatewayOfTests,
+  startGateway,
+  upstreamOfTests,
+  jsonOf
+} from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { chat, gemini, messages, responses } from "../../support/reasoningStreams.ts"
 import type { ReasoningStream } from "../../support/reasoningStreams.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** docs/reference/passthrough.md#streams-left-by-their-client */
-let upstream: MockVendor
-let gateway: TestGateway
-
 /** What the upstream sends at first, and what it sends after `goOn`. */
 let first: ReadonlyArray<string> = []
 let rest: ReadonlyArray<string> | "breaks" = []
@@ -56,26 +59,11 @@ const catalogFile = () => {
   return file
 }
 
-beforeAll(async () => {
-  upstream = await mockVendor(script)
-  gateway = await startGateway(envOf(catalogFile()), 100_000n)
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
+const upstream = await upstreamOfTests(mockVendor(script))
+const gateway = await gatewayOfTests(envOf(catalogFile()), 100_000n)
 beforeEach(() => {
-  upstream.seen.length = 0
   mayGoOn = new Promise((resolve) => (goOn = resolve))
 })
-
-const until = async (what: string, is: () => boolean | Promise<boolean>) => {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (await is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
 
 const newestOf = async (from: TestGateway) => {
   await from.settled()
@@ -113,7 +101,7 @@ const leaveAt = async (
   }
   controller.abort()
   await reader.read().catch(() => {})
-  await until("the gateway knows that the client has left", () => from.open() <= others)
+  await until(() => from.open() <= others, { what: "the gateway knows that the client has left" })
 }
 
 /** The client has left: what its call holds is not settled until `goOn`. */
@@ -157,7 +145,7 @@ describe("a stream of a model that does not reason", () => {
 
   it("left in the middle of its text: the upstream is closed at once, and what passed is charged", async () => {
     await leaveAt(plain, "Hello")
-    await until("the upstream is closed", isClosed)
+    await until(isClosed, { what: "the upstream is closed" })
     const { captured, usage } = await newestOf(gateway)
     const inputTokens = Math.ceil(JSON.stringify(plain.body).length / 4)
     assert.deepEqual(usage, { inputTokens, outputTokens: 2, counted: true })
@@ -179,7 +167,7 @@ describe("a stream of a model that does not reason", () => {
     mayGoOn = new Promise((resolve) => (goOn = resolve))
     const asked = { ...plain.body, stream_options: { include_usage: true } }
     await leaveAt({ ...plain, body: asked }, '"prompt_tokens"')
-    await until("the upstream is closed", isClosed)
+    await until(isClosed, { what: "the upstream is closed" })
     const left = await newestOf(gateway)
     assert.deepEqual([left.captured, left.usage], [whole.captured, whole.usage])
     goOn()
@@ -191,7 +179,7 @@ describe("a stream of a model that does not reason", () => {
   ])("%s: closed at once", async (_, body) => {
     const stream = "input" in body ? responses : chat()
     await leaveAt({ ...stream, body }, "input" in body ? "output_item.added" : "Hello")
-    await until("the upstream is closed", isClosed)
+    await until(isClosed, { what: "the upstream is closed" })
     assert.deepInclude((await newestOf(gateway)).usage, { counted: true })
     goOn()
   })
@@ -209,7 +197,7 @@ describe("what ends the reading of a stream that was left", () => {
       ABANDONED_STREAM_TIMEOUT: "50 millis"
     })
     await leaveAt(chat(), "Hello", hasty)
-    await until("the upstream is closed", isClosed)
+    await until(isClosed, { what: "the upstream is closed" })
     assert.deepEqual((await newestOf(hasty)).usage, seen)
     goOn()
     await hasty.stop()
@@ -253,10 +241,10 @@ describe("what ends the reading of a stream that was left", () => {
     await leaveAt(chat(), "Hello", stopping)
     assert.notEqual((await stopping.run(walletOf(stopping))).held, 0n)
     await stopping.run(Effect.flatMap(Drain, ({ begin }) => begin))
-    await until("the upstream is closed", isClosed)
+    await until(isClosed, { what: "the upstream is closed" })
     assert.deepEqual((await newestOf(stopping)).usage, seen)
     await leaveAt(chat(), "Hello", stopping)
-    await until("the upstream is closed", isClosed)
+    await until(isClosed, { what: "the upstream is closed" })
     assert.deepEqual((await newestOf(stopping)).usage, seen)
     goOn()
     await stopping.stop()

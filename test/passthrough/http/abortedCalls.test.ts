@@ -1,11 +1,10 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, describe, it } from "vitest"
 import { chatEvents, mockOpenAi } from "../../support/mockOpenAi.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { until } from "../../support/until.ts"
 
 /**
  * The requirement is 100 ms from the client's close to the upstream's. A clock would measure the
@@ -13,8 +12,6 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
  * same call in which Node reports that the client has closed. No timer, no turn of the event loop and
  * no microtask lies between; the rest is the network.
  */
-let upstream: MockVendor
-let gateway: TestGateway
 
 /** Node is reporting to the gateway that a client has closed. */
 let isReporting = false
@@ -48,29 +45,17 @@ const onConnected = (message: unknown) => {
   }
 }
 
-beforeAll(async () => {
-  subscribe("http.server.request.start", onRequest)
-  subscribe("undici:client:connected", onConnected)
-  upstream = await mockOpenAi()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: `${upstream.origin}/v1`
-  })
+subscribe("http.server.request.start", onRequest)
+subscribe("undici:client:connected", onConnected)
+const upstream = await upstreamOfTests(mockOpenAi())
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: `${upstream.origin}/v1`
 })
-afterAll(async () => {
+afterAll(() => {
   unsubscribe("http.server.request.start", onRequest)
   unsubscribe("undici:client:connected", onConnected)
-  await gateway.stop()
-  await upstream.close()
 })
-
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
 
 const chat = { model: "gpt-4o", max_tokens: 600, messages: [] }
 
@@ -90,14 +75,13 @@ describe("a client that disconnects", () => {
         const call = gateway
           .post("/v1/chat/completions", { ...chat, stream }, {}, { signal: controller.signal })
           .then((answer) => answer.body?.getReader().read())
-        await until("the upstream is called", () => upstream.seen.length === round + 1)
+        await until(() => upstream.seen.length === round + 1, { what: "the upstream is called" })
         if (stream) await call
         controller.abort()
         await call.catch(() => {})
-        await until(
-          "the upstream connection is closed",
-          () => upstream.seen[round]!.aborted !== undefined
-        )
+        await until(() => upstream.seen[round]!.aborted !== undefined, {
+          what: "the upstream connection is closed"
+        })
       }
       assert.deepEqual(destroyed, [true, true, true, true, true])
       await gateway.settled()

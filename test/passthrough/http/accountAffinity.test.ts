@@ -1,13 +1,7 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { mockOpenAi } from "../../support/mockOpenAi.ts"
-import { json } from "../../support/mockVendors.ts"
+import { assert, describe, it } from "vitest"
+import { json, mockVendor } from "../../support/mockVendors.ts"
 import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
-
-let first: MockVendor
-let second: MockVendor
-let gateway: TestGateway
+import { gatewayOfTests, startGateway, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 const answers: Script = (_, response) =>
   json(response, 200, {
@@ -21,22 +15,9 @@ const answers: Script = (_, response) =>
 const accountsOf = (bases: ReadonlyArray<MockVendor>) =>
   bases.map((it, n) => `sk-org-${n};name=${"ab"[n]};base=${it.origin}/v1`).join(",")
 
-beforeAll(async () => {
-  first = await mockOpenAi()
-  second = await mockOpenAi()
-  gateway = await startGateway({ OPENAI_API_KEY: accountsOf([first, second]) })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await first.close()
-  await second.close()
-})
-beforeEach(() => {
-  for (const vendor of [first, second]) {
-    vendor.seen.length = 0
-    vendor.script = answers
-  }
-})
+const first = await upstreamOfTests(mockVendor(answers))
+const second = await upstreamOfTests(mockVendor(answers))
+const gateway = await gatewayOfTests({ OPENAI_API_KEY: accountsOf([first, second]) })
 
 const path = "/vendors/openai/v1/responses"
 const reference = { input: [{ type: "item_reference", id: "msg_1" }] }

@@ -1,14 +1,13 @@
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import { startGateway, upstreamOfTests, jsonOf } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
 const chat = { model: "gpt-4o", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }
 const path = "/v1/chat/completions"
-let first: MockVendor
-let second: MockVendor
+const first = await upstreamOfTests(mockOpenAi())
+const second = await upstreamOfTests(mockOpenAi())
 const started: Array<TestGateway> = []
 
 /** A gateway with two accounts, `a` with three shares and `b` with one, at two mock upstreams. */
@@ -30,14 +29,8 @@ const start = async (env: Record<string, string> = {}) => {
 
 const metrics = (gateway: TestGateway) => gateway.metrics()
 
-beforeAll(async () => {
-  first = await mockOpenAi()
-  second = await mockOpenAi()
-})
 afterAll(async () => {
   for (const gateway of started) await gateway.stop()
-  await first.close()
-  await second.close()
 })
 
 /** Each test starts its own gateway. */

@@ -1,26 +1,12 @@
 import Anthropic from "@anthropic-ai/sdk"
 import { GoogleGenAI } from "@google/genai"
 import OpenAI from "openai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { anthropicUsage } from "../../support/mockAnthropic.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
-import { startBeforeVendors } from "../../support/recordedVendors.ts"
+import { gatewayBeforeVendors } from "../../support/recordedVendors.ts"
 
-let openai: MockVendor
-let anthropic: MockVendor
-let google: MockVendor
-let gateway: TestGateway
-
-let before: Awaited<ReturnType<typeof startBeforeVendors>>
-
-beforeAll(async () => {
-  before = await startBeforeVendors()
-  ;({ anthropic, gateway, google, openai } = before)
-})
-afterAll(() => before.stop())
-beforeEach(() => before.reset())
+const { anthropic, gateway, google, openai } = await gatewayBeforeVendors()
 
 const options = { timeout: 120_000 }
 const version = { "anthropic-version": "2023-06-01" }

@@ -1,13 +1,12 @@
 import { writeFileSync } from "node:fs"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { catalogFile, triedOn } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 const catalog = {
   // Served by the simulator, as its provider has no key
@@ -26,9 +25,6 @@ const catalog = {
   ]
 }
 
-let openAi: MockVendor
-let anthropic: MockVendor
-let gateway: TestGateway
 const file = catalogFile(catalog)
 
 /** Answers a model with this; all others as usual. */
@@ -55,29 +51,16 @@ const messages = { ...chat, model: "claude" }
 const busy: Script = (_, response) =>
   json(response, 429, { error: { message: "slow down" } }, { "retry-after": "0" })
 
-beforeAll(async () => {
-  openAi = await mockOpenAi()
-  anthropic = await mockAnthropic()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-secret-a",
-    OPENAI_BASE_URL: `${openAi.origin}/v1`,
-    ANTHROPIC_API_KEY: "sk-secret-b",
-    ANTHROPIC_BASE_URL: anthropic.origin,
-    UPSTREAM_TIMEOUT: "1 second",
-    CATALOG_FILE: file
-  })
+const openAi = await upstreamOfTests(mockOpenAi())
+const anthropic = await upstreamOfTests(mockAnthropic())
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-secret-a",
+  OPENAI_BASE_URL: `${openAi.origin}/v1`,
+  ANTHROPIC_API_KEY: "sk-secret-b",
+  ANTHROPIC_BASE_URL: anthropic.origin,
+  UPSTREAM_TIMEOUT: "1 second",
+  CATALOG_FILE: file
 })
-afterAll(async () => {
-  await gateway.stop()
-  await openAi.close()
-  await anthropic.close()
-})
-
-const newest = async () => {
-  await gateway.settled()
-  const [call] = await gateway.calls()
-  return call!
-}
 
 describe("a call that names an alias", () => {
   it("goes to the first model, whose name and price its receipt has", async () => {
@@ -87,7 +70,7 @@ describe("a call that names an alias", () => {
     assert.deepEqual(modelsSeen(openAi), ["gpt-4o"])
     assert.equal(response.headers.get("x-service-model"), "openai/gpt-4o")
     assert.equal(response.headers.get("x-service-skipped"), null)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepEqual(
       [call.vendor, call.model, call.alias],
       ["openai", "gpt-4o", { alias: "chat", skipped: [] }]
@@ -107,7 +90,7 @@ describe("a call that names an alias", () => {
         reset()
         const plain = await gateway.post(path, { ...body, model: first })
         await plain.text()
-        const { held } = await newest()
+        const { held } = await gateway.newest()
         reset()
         vendor().script = refusing(first, usual, busy)
         const response = await gateway.post(path, { ...body, stream })
@@ -119,7 +102,7 @@ describe("a call that names an alias", () => {
           response.headers.get("x-service-skipped"),
           `"${dialect}/${first}";reason=rate_limited`
         )
-        const call = await newest()
+        const call = await gateway.newest()
         assert.deepEqual([call.vendor, call.model], [dialect, second])
         assert.deepEqual(call.alias, {
           alias: body.model,
@@ -149,7 +132,7 @@ describe("a call that names an alias", () => {
         await response.text()
         assert.equal(response.status, status)
         assert.deepEqual(modelsSeen(vendor()), [first])
-        const call = await newest()
+        const call = await gateway.newest()
         assert.deepEqual([call.outcome, call.captured], ["released", 0n], String(status))
       }
     })
@@ -221,7 +204,7 @@ describe("a call that names an alias", () => {
     const response = await gateway.post("/v1/chat/completions", chat)
     assert.equal(response.status, 429)
     assert.deepEqual(modelsSeen(openAi), ["gpt-4o", "gpt-4o-mini"])
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepEqual([call.outcome, call.captured, call.model], ["released", 0n, "gpt-4o-mini"])
     assert.equal(await gateway.drift(), 0)
   })

@@ -1,49 +1,36 @@
 import { Tracer } from "effect"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** Spans and metrics under OpenTelemetry's names. docs/reference/configuration.md#telemetry */
 const spans: Array<Tracer.NativeSpan> = []
-let upstream: MockVendor
-let gateway: TestGateway
-let before: Awaited<ReturnType<typeof figures>>
 
-beforeAll(async () => {
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
-  upstream = await mockOpenAi()
-  gateway = await startGateway(
-    {
-      OPENAI_API_KEY: "sk-vendor",
-      OPENAI_BASE_URL: upstream.origin,
-      GEMINI_API_KEY: "key-vendor",
-      GEMINI_BASE_URL: upstream.origin,
-      ...Object.fromEntries(
-        ["MISTRAL", "MOONSHOT", "XAI", "DEEPSEEK"].flatMap((vendor) => [
-          [`${vendor}_API_KEY`, "sk-vendor"],
-          [`${vendor}_BASE_URL`, `${upstream.origin}/v1`]
-        ])
-      )
-    },
-    1000n,
-    tracer
-  )
-  before = await figures()
+const tracer = Tracer.make({
+  span: (options) => {
+    const span = new Tracer.NativeSpan(options)
+    spans.push(span)
+    return span
+  }
 })
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-
+const upstream = await upstreamOfTests(mockOpenAi())
+const gateway = await gatewayOfTests(
+  {
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: upstream.origin,
+    GEMINI_API_KEY: "key-vendor",
+    GEMINI_BASE_URL: upstream.origin,
+    ...Object.fromEntries(
+      ["MISTRAL", "MOONSHOT", "XAI", "DEEPSEEK"].flatMap((vendor) => [
+        [`${vendor}_API_KEY`, "sk-vendor"],
+        [`${vendor}_BASE_URL`, `${upstream.origin}/v1`]
+      ])
+    )
+  },
+  1000n,
+  tracer
+)
 /** Metrics belong to the process, in which other tests run as well. */
 const figures = async () => {
   const text = await gateway.metrics()
@@ -57,6 +44,8 @@ const figures = async () => {
     )
   }
 }
+
+const before = await figures()
 
 const secret = "a prompt that nobody else may read"
 const chat = { model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: secret }] }

@@ -1,32 +1,12 @@
 import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk"
 import { ApiError, GoogleGenAI } from "@google/genai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
+import { fails } from "../../support/fails.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
-import { startBeforeVendors } from "../../support/recordedVendors.ts"
+import type { Script } from "../../support/mockVendors.ts"
+import { gatewayBeforeVendors } from "../../support/recordedVendors.ts"
 
-let openai: MockVendor
-let anthropic: MockVendor
-let google: MockVendor
-let gateway: TestGateway
-
-let before: Awaited<ReturnType<typeof startBeforeVendors>>
-
-beforeAll(async () => {
-  before = await startBeforeVendors()
-  ;({ anthropic, gateway, google, openai } = before)
-})
-afterAll(() => before.stop())
-beforeEach(() => before.reset())
-
-const fails = (call: PromiseLike<unknown>): Promise<Error> =>
-  Promise.resolve(call).then(
-    () => {
-      throw new Error("expected a failure")
-    },
-    (error: Error) => error
-  )
+const { anthropic, gateway, google, openai } = await gatewayBeforeVendors()
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.origin}${path}`, {

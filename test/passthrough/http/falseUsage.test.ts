@@ -1,27 +1,14 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { chatCompletion, mockOpenAi } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** Figures that cannot be true are not used. docs/reference/passthrough.md#usage, ADR 0072. */
-let upstream: MockVendor
-let gateway: TestGateway
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor;name=main",
-    OPENAI_BASE_URL: upstream.origin
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
+const upstream = await upstreamOfTests(mockOpenAi())
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor;name=main",
+  OPENAI_BASE_URL: upstream.origin
 })
 
 const chat = { model: "gpt-4o", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }
@@ -30,12 +17,6 @@ const faults = async (): Promise<number> => {
   const text = await gateway.metrics()
   const line = /^gateway_upstream_usage_faults_total\{account="openai:main"\} (\d+)$/mu.exec(text)
   return Number(line?.[1] ?? 0)
-}
-
-const newest = async () => {
-  await gateway.settled()
-  assert.equal(await gateway.drift(), 0)
-  return (await gateway.calls())[0]!
 }
 
 const cases: ReadonlyArray<readonly [string, string]> = [
@@ -62,7 +43,7 @@ describe("usage figures that cannot be true", () => {
         response.end(whole)
       }
       await (await gateway.post("/v1/chat/completions", chat)).text()
-      const call = await newest()
+      const call = await gateway.newest()
       assert.deepEqual(call.usage, {
         inputTokens: Math.ceil(JSON.stringify(chat).length / 4),
         outputTokens: Math.ceil(whole.length / 4),
@@ -85,7 +66,7 @@ describe("usage figures that cannot be true", () => {
       ])
     const body = { ...chat, stream: true }
     await (await gateway.post("/v1/chat/completions", body)).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepEqual(call.usage, {
       inputTokens: Math.ceil(JSON.stringify(body).length / 4),
       outputTokens: 2,
@@ -99,7 +80,7 @@ describe("usage figures that cannot be true", () => {
     const usage = { prompt_tokens: 3000, completion_tokens: 600, prompt_tokens_details: null }
     upstream.script = (_, response) => json(response, 200, { ...chatCompletion("gpt-4o"), usage })
     await (await gateway.post("/v1/chat/completions", chat)).text()
-    assert.equal((await newest()).usage?.counted, false)
+    assert.equal((await gateway.newest()).usage?.counted, false)
     assert.equal(await faults(), before)
   })
 })

@@ -1,29 +1,15 @@
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI } from "@google/genai"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { fails } from "../../support/fails.ts"
 import { geminiEvents, geminiScript, mockGemini } from "../../support/mockGemini.ts"
 import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { until } from "../../support/until.ts"
 
 const clientOf = ({ key, origin }: TestGateway) =>
   new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${origin}/vendors/google` } })
-
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
-
-const fails = (call: PromiseLike<unknown>): Promise<Error> =>
-  Promise.resolve(call).then(
-    () => {
-      throw new Error("expected a failure")
-    },
-    (error: Error) => error
-  )
 
 const ask = { model: "gemini-2.5-flash", contents: "Hi ".repeat(1000) }
 const parameters = {
@@ -160,7 +146,7 @@ describe("the @google/genai package, unchanged", () => {
         for await (const _ of stream) controller.abort()
       })()
     )
-    await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)
+    await until(() => mock.seen[0]!.aborted !== undefined, { what: "the upstream is aborted" })
     const call = await newest()
     assert.isTrue(call.usage!["counted"])
     assert.equal(call.usage!["inputTokens"], 1000)
@@ -172,7 +158,7 @@ describe("the @google/genai package, unchanged", () => {
     const config = { httpOptions: { timeout: 2000 } }
     const error = await fails(client.models.generateContent({ ...ask, config }))
     assert.match(`${error.name} ${error.message}`, /abort|timeout/iu)
-    await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)
+    await until(() => mock.seen[0]!.aborted !== undefined, { what: "the upstream is aborted" })
     assert.equal(mock.seen.length, 1)
     const call = await newest()
     assert.equal(call.outcome, "settled")

@@ -1,54 +1,35 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, beforeEach, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /**
  * A client that leaves before the answer pays for the prompt, once the upstream has the request.
  * docs/reference/passthrough.md#metering, ADR 0072.
  */
-let upstream: MockVendor
-let gateway: TestGateway
-
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  const file = join(temporaryFolder("catalog"), "catalog.json")
-  const image = { vendor: "openai", provider: "openai", method: "POST" }
-  writeFileSync(
-    file,
-    JSON.stringify({
-      routes: [{ ...image, path: "/v1/images/generations", meter: { per: "call", amount: "4.00" } }]
-    })
-  )
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor-1;weight=1000,sk-vendor-2",
-    OPENAI_BASE_URL: upstream.origin,
-    ANTHROPIC_API_KEY: "sk-ant-vendor",
-    ANTHROPIC_BASE_URL: upstream.origin,
-    CATALOG_FILE: file
+const upstream = await upstreamOfTests(mockOpenAi())
+const file = join(temporaryFolder("catalog"), "catalog.json")
+const image = { vendor: "openai", provider: "openai", method: "POST" }
+writeFileSync(
+  file,
+  JSON.stringify({
+    routes: [{ ...image, path: "/v1/images/generations", meter: { per: "call", amount: "4.00" } }]
   })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
+)
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor-1;weight=1000,sk-vendor-2",
+  OPENAI_BASE_URL: upstream.origin,
+  ANTHROPIC_API_KEY: "sk-ant-vendor",
+  ANTHROPIC_BASE_URL: upstream.origin,
+  CATALOG_FILE: file
 })
 beforeEach(() => {
-  upstream.seen.length = 0
   upstream.script = () => {}
 })
-
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
 
 const messages = [{ role: "user", content: "x".repeat(1500) }]
 const chat = { model: "gpt-4o", max_tokens: 600, messages }
@@ -63,10 +44,10 @@ const left = async (
   const call = gateway
     .post(path, body, {}, { signal: controller.signal })
     .then((answer) => answer.text())
-  await until("the moment to leave", when)
+  await until(when, { what: "the moment to leave" })
   controller.abort()
   await call.catch(() => {})
-  await until("the upstream is let go", () => upstream.seen.at(-1)!.aborted !== undefined)
+  await until(() => upstream.seen.at(-1)!.aborted !== undefined, { what: "the upstream is let go" })
   await gateway.settled()
   assert.equal(await gateway.drift(), 0)
   return (await gateway.calls())[0]!
@@ -123,7 +104,7 @@ describe("a client that leaves before the answer", () => {
     )
     assert.equal(answer.status, 200)
     controller.abort()
-    await until("the upstream is let go", () => upstream.seen[0]!.aborted !== undefined)
+    await until(() => upstream.seen[0]!.aborted !== undefined, { what: "the upstream is let go" })
     await gateway.settled()
     const call = (await gateway.calls())[0]!
     assert.equal(call.captured, BigInt(promptTokens(body)) * 250n)

@@ -2,16 +2,11 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
-
-let upstream: MockVendor
-let gateway: TestGateway
 
 const chat = {
   model: "gpt-4o",
@@ -20,51 +15,36 @@ const chat = {
 }
 const bytes = JSON.stringify(chat).length
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  const file = join(temporaryFolder("catalog"), "catalog.json")
-  writeFileSync(
-    file,
-    JSON.stringify({
-      routes: [
-        {
-          vendor: "openai",
-          provider: "openai",
-          method: "POST",
-          path: "/v1/images/generations",
-          meter: { per: "call", amount: "4.00" }
-        }
-      ],
-      tokenModels: [
-        {
-          vendor: "openai",
-          model: "thinker",
-          price: { per: "million_tokens", input: "100", output: "1000", reasoning: "3000" },
-          outputTokensMax: 1000,
-          inputTokensMax: 10000
-        }
-      ]
-    })
-  )
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: upstream.origin,
-    CATALOG_FILE: file
+const upstream = await upstreamOfTests(mockOpenAi())
+const file = join(temporaryFolder("catalog"), "catalog.json")
+writeFileSync(
+  file,
+  JSON.stringify({
+    routes: [
+      {
+        vendor: "openai",
+        provider: "openai",
+        method: "POST",
+        path: "/v1/images/generations",
+        meter: { per: "call", amount: "4.00" }
+      }
+    ],
+    tokenModels: [
+      {
+        vendor: "openai",
+        model: "thinker",
+        price: { per: "million_tokens", input: "100", output: "1000", reasoning: "3000" },
+        outputTokensMax: 1000,
+        inputTokensMax: 10000
+      }
+    ]
   })
+)
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: upstream.origin,
+  CATALOG_FILE: file
 })
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
-  upstream.script = openAiScript
-})
-
-const newest = async () => {
-  await gateway.settled()
-  return (await gateway.calls())[0]!
-}
 
 const requestIds = () =>
   gateway.run(
@@ -79,7 +59,7 @@ const requestIds = () =>
 describe("metering", () => {
   it("holds the most that the call can cost, settles what it cost, and releases the rest", async () => {
     await gateway.post("/v1/chat/completions", chat)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.strictEqual(call.firstTokenMs, null)
     assert.isString(call.accountId)
     // Every byte may be a token at 250, and 600 tokens at 1000 credits a million
@@ -102,7 +82,7 @@ describe("metering", () => {
   it("holds the catalog's figure when the body sets no limit", async () => {
     const { max_tokens: _, ...open } = chat
     await gateway.post("/v1/chat/completions", open)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.held, BigInt(JSON.stringify(open).length) * 250n + 16_384n * 1000n)
   })
 
@@ -113,7 +93,7 @@ describe("metering", () => {
       max_completion_tokens: 900
     })
     // 1000 input at 100, 400 output at 1000, 100 reasoning at 3000 credits a million
-    assert.equal((await newest()).captured, 100_000n + 400_000n + 300_000n)
+    assert.equal((await gateway.newest()).captured, 100_000n + 400_000n + 300_000n)
   })
 
   it("a call that may cost more than its tokens is refused before anything is held or sent", async () => {
@@ -176,14 +156,14 @@ describe("metering", () => {
 
   it("never captures more than was held", async () => {
     await gateway.post("/v1/chat/completions", { ...chat, max_tokens: 1, messages: [] })
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, call.held)
   })
 
   it("a route that is paid per call costs its price, a free one nothing", async () => {
     const image = await gateway.post("/vendors/openai/v1/images/generations", { prompt: "x" })
     assert.equal(image.headers.get("x-service-cost"), "4.00")
-    assert.equal((await newest()).captured, 4_000_000n)
+    assert.equal((await gateway.newest()).captured, 4_000_000n)
     const before = (await gateway.calls()).length
     await gateway.post("/vendors/openai/v1/moderations", { input: "x" })
     assert.equal((await gateway.calls()).length, before)
@@ -203,7 +183,7 @@ describe("metering", () => {
     )
     await answer.body!.getReader().read()
     controller.abort()
-    const call = await newest()
+    const call = await gateway.newest()
     const input = Math.ceil((bytes + ',"stream":true'.length) / 4)
     assert.equal(call.captured, BigInt(input) * 250n + 3n * 1000n)
     assert.isTrue(call.usage!["counted"])
@@ -226,7 +206,7 @@ describe("metering", () => {
     let text = ""
     while (!text.includes("[DONE]")) text += (await reader.read()).value
     controller.abort()
-    const call = await newest()
+    const call = await gateway.newest()
     upstreamEnds.resolve()
     assert.equal(call.captured, 700_000n)
     assert.isFalse(call.usage!["counted"])
@@ -245,7 +225,7 @@ describe("metering", () => {
     const begun = Date.now()
     await (await gateway.post("/v1/chat/completions", { ...chat, stream: true })).text()
     const took = Date.now() - begun
-    const { endedAt, createdAt, firstTokenMs } = await newest()
+    const { endedAt, createdAt, firstTokenMs } = await gateway.newest()
     assert.isAtLeast(took, wait)
     assert.isAtLeast(firstTokenMs!, 0)
     // The first piece came before the wait
@@ -262,14 +242,14 @@ describe("metering", () => {
       }
       const answer = await gateway.post("/v1/chat/completions", { ...chat, stream: true })
       await answer.text().catch(() => {})
-      assert.equal((await newest()).outcome, "released")
+      assert.equal((await gateway.newest()).outcome, "released")
     }
   })
 
   it("an upstream error is not charged", async () => {
     upstream.script = (_, response) => json(response, 500, { error: { message: "broken" } })
     await gateway.post("/v1/chat/completions", chat)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, 0n)
     assert.equal(call.outcome, "released")
     assert.equal(call.httpStatus, 500)

@@ -3,53 +3,27 @@ import { rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { digestOf } from "../../../src/users/KeyText.ts"
 import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, startGateway, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 
 /** ADR 0113: calls of every kind go one way, whatever their body, key and response are like. */
-let upstream: MockVendor
-let gateway: TestGateway
-
-const start = (env: Record<string, string> = {}) =>
-  startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: `${upstream.origin}/v1`,
-    ...env
-  })
-
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  gateway = await start()
-  // The first call looks its key up
-  await gateway.post(path, chat)
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
-  upstream.script = openAiScript
-})
+const upstream = await upstreamOfTests(mockOpenAi())
+const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
+const gateway = await gatewayOfTests(env)
 
 const path = "/v1/chat/completions"
 const chat = { model: "gpt-4o", max_tokens: 600, messages: [] }
+// The first call looks its key up
+await gateway.post(path, chat)
 const traceparent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
-
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
 
 const refusesConnections = async ({ origin }: TestGateway) => {
   const refused = () =>
@@ -350,7 +324,7 @@ describe("a call", () => {
       meter: { per: "call", amount: "1.00" }
     }
     writeFileSync(file, JSON.stringify({ routes: [route] }))
-    const own = await start({ CATALOG_FILE: file })
+    const own = await startGateway({ ...env, CATALOG_FILE: file })
     try {
       assert.equal((await post(own, chat, false)).status, 200)
       upstream.seen.length = 0
@@ -404,7 +378,7 @@ describe("a call", () => {
   })
 
   it("a service that stops waits for the call, which is completed and charged", async () => {
-    const stopping = await start()
+    const stopping = await startGateway(env)
     assert.equal((await post(stopping, chat, false)).status, 200)
     let answer = () => {}
     upstream.script = (_, response) => {
@@ -412,7 +386,7 @@ describe("a call", () => {
     }
     upstream.seen.length = 0
     const response = post(stopping, chat, false)
-    await until("the upstream is called", () => upstream.seen.length === 1)
+    await until(() => upstream.seen.length === 1, { what: "the upstream is called" })
     const stopped = stopping.stop()
     await refusesConnections(stopping)
     answer()
@@ -423,14 +397,14 @@ describe("a call", () => {
   })
 
   it("a service that stops lets streams end", async () => {
-    const stopping = await start()
+    const stopping = await startGateway(env)
     assert.equal((await post(stopping, chat, false)).status, 200)
     const gate = Promise.withResolvers<void>()
     upstream.script = (_, response) =>
       events(response, chatEvents(["a", "b"], true), () => gate.promise)
     upstream.seen.length = 0
     const response = post(stopping, { ...chat, stream: true }, false)
-    await until("the upstream is called", () => upstream.seen.length === 1)
+    await until(() => upstream.seen.length === 1, { what: "the upstream is called" })
     const stopped = stopping.stop()
     await refusesConnections(stopping)
     gate.resolve()
@@ -439,7 +413,7 @@ describe("a call", () => {
   })
 
   it("responses that wait behind another on a broken connection are dropped", async () => {
-    const stopping = await start()
+    const stopping = await startGateway(env)
     assert.equal((await post(stopping, chat, false)).status, 200)
     let completed = 0
     upstream.script = (seen, response) => {
@@ -450,15 +424,15 @@ describe("a call", () => {
     upstream.seen.length = 0
     const socket = connect(stopping.port, "127.0.0.1")
     socket.write(piece(stopping, "first") + piece(stopping, "second"))
-    await until("the second is complete", () => completed === 1)
+    await until(() => completed === 1, { what: "the second is complete" })
     socket.destroy()
     const first = upstream.seen.find(({ body }) => body.includes("first"))!
-    await until("the first is given up", () => first.aborted !== undefined)
+    await until(() => first.aborted !== undefined, { what: "the first is given up" })
     await stopping.stop()
   })
 
   it("a call that exceeds the service's time-outs is ended, and its upstream request too", async () => {
-    const stopping = await start()
+    const stopping = await startGateway(env)
     assert.equal((await post(stopping, chat, false)).status, 200)
     upstream.script = () => {}
     upstream.seen.length = 0
@@ -466,9 +440,11 @@ describe("a call", () => {
       ({ status }) => status,
       () => "broken"
     )
-    await until("the upstream is called", () => upstream.seen.length === 1)
+    await until(() => upstream.seen.length === 1, { what: "the upstream is called" })
     await stopping.stop()
     assert.include([503, "broken"], await response)
-    await until("the upstream connection is closed", () => upstream.seen[0]!.aborted !== undefined)
+    await until(() => upstream.seen[0]!.aborted !== undefined, {
+      what: "the upstream connection is closed"
+    })
   }, 180_000)
 })

@@ -1,29 +1,16 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { assert, describe, it } from "vitest"
+import { chatEvents, mockOpenAi } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { until } from "../../support/until.ts"
 
 const vendorKey = "sk-vendor-secret-0123456789"
-let upstream: MockVendor
-let gateway: TestGateway
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  gateway = await startGateway({
-    OPENAI_API_KEY: vendorKey,
-    OPENAI_BASE_URL: `${upstream.origin}/v1`,
-    UPSTREAM_TIMEOUT: "2 seconds"
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
-  upstream.script = openAiScript
+const upstream = await upstreamOfTests(mockOpenAi())
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: vendorKey,
+  OPENAI_BASE_URL: `${upstream.origin}/v1`,
+  UPSTREAM_TIMEOUT: "2 seconds"
 })
 
 const chat = {
@@ -32,15 +19,6 @@ const chat = {
   messages: [{ role: "user", content: "Hi ".repeat(1000) }]
 }
 const last = () => upstream.seen.at(-1)!
-
-/** Waits (real time, bounded) until the condition is true. */
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
 
 describe("what is relayed", () => {
   it("the upstream path is appended after /vendors/{vendor}, and the alias is the same route", async () => {
@@ -130,7 +108,7 @@ describe("what is relayed", () => {
     }
     await gateway.settled()
     // The pause of the account
-    await until("a free account", () => performance.now() > began + 1100)
+    await until(() => performance.now() > began + 1100, { what: "a free account" })
   })
 
   it("wrong members that determine the cost are named by their pointers", async () => {
@@ -363,7 +341,7 @@ describe("faults of the upstream", () => {
       () => assert.fail("the stream has ended as if it were whole"),
       () => {}
     )
-    await until("the upstream is let go", () => last().aborted !== undefined)
+    await until(() => last().aborted !== undefined, { what: "the upstream is let go" })
     await gateway.settled()
     assert.equal((await gateway.calls())[0]!.outcome, "released")
     assert.equal(upstream.seen.length, 1)

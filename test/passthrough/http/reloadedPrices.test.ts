@@ -1,18 +1,14 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { adminToken } from "../../support/gateway.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
 /** docs/catalog.md#reload, for cached keys and for keys that draw on a reservation. */
 
-let upstream: MockVendor
-let gateway: TestGateway
 const file = join(temporaryFolder("catalog"), "catalog.json")
 const completions = "/vendors/openai/v1/completions"
 
@@ -40,23 +36,17 @@ const reload = async (): Promise<string> => {
   return body.hash
 }
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  write("1000000", "1.00")
-  gateway = await startGateway(
-    {
-      OPENAI_API_KEY: "sk-vendor",
-      OPENAI_BASE_URL: `${upstream.origin}/v1`,
-      CATALOG_FILE: file,
-      ADMIN_TOKEN: adminToken
-    },
-    1_000_000n
-  )
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
+const upstream = await upstreamOfTests(mockOpenAi())
+write("1000000", "1.00")
+const gateway = await gatewayOfTests(
+  {
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: `${upstream.origin}/v1`,
+    CATALOG_FILE: file,
+    ADMIN_TOKEN: adminToken
+  },
+  1_000_000n
+)
 
 const chat = {
   model: "teller",

@@ -1,36 +1,16 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { json, mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/reference/wallet.md#speech-transcription-and-reranking */
 
-let vendor: MockVendor
-let gateway: TestGateway
-
-beforeAll(async () => {
-  vendor = await mockVendor(() => {})
-  gateway = await startGateway({
-    COHERE_API_KEY: "sk-vendor-cohere",
-    COHERE_BASE_URL: `${vendor.origin}/v2`,
-    JINA_API_KEY: "sk-vendor-jina",
-    JINA_BASE_URL: `${vendor.origin}/v1`
-  })
+const vendor = await upstreamOfTests(mockVendor(() => {}))
+const gateway = await gatewayOfTests({
+  COHERE_API_KEY: "sk-vendor-cohere",
+  COHERE_BASE_URL: `${vendor.origin}/v2`,
+  JINA_API_KEY: "sk-vendor-jina",
+  JINA_BASE_URL: `${vendor.origin}/v1`
 })
-afterAll(async () => {
-  await gateway.stop()
-  await vendor.close()
-})
-beforeEach(() => {
-  vendor.seen.length = 0
-})
-
-const newest = async () => {
-  await gateway.settled()
-  assert.equal(await gateway.drift(), 0)
-  return (await gateway.calls())[0]!
-}
 
 const query = "Which one is about light?"
 const documents = ["A lamp gives light.", "A stone is heavy."]
@@ -49,7 +29,7 @@ describe("reranking", () => {
     assert.equal(response.status, 200)
     assert.deepInclude(await response.json(), { results })
     assert.equal(vendor.seen[0]?.url, "/v2/rerank")
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, 400_000n)
     assert.isTrue(call.held >= call.captured)
     assert.deepInclude(call.usage, { searches: 2, counted: false })
@@ -64,7 +44,7 @@ describe("reranking", () => {
       query,
       documents: many
     })
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, 500_000n)
     assert.deepInclude(call.usage, { searches: 2, counted: true })
   })
@@ -79,7 +59,7 @@ describe("reranking", () => {
     })
     assert.equal(response.status, 200)
     assert.equal(vendor.seen[0]?.headers.authorization, "Bearer sk-vendor-jina")
-    const call = await newest()
+    const call = await gateway.newest()
     // 60 tokens at 5 credits a million
     assert.equal(call.captured, 300n)
     const bytes = Buffer.byteLength(JSON.stringify({ model: "jina-reranker-v3", query, documents }))
@@ -98,7 +78,7 @@ describe("reranking", () => {
     assert.equal(response.status, 200)
     assert.equal(vendor.seen[0]?.url, "/v2/rerank")
     assert.equal(JSON.parse(vendor.seen[0]?.body ?? "").model, "rerank-v3.5")
-    assert.equal((await newest()).captured, 200_000n)
+    assert.equal((await gateway.newest()).captured, 200_000n)
   })
 
   it("documents are needed for a price", async () => {

@@ -1,34 +1,20 @@
 import { Effect, Option } from "effect"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import * as Credits from "../../../src/domain/Credits.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** Keys that call so often that their calls are drawn on a reservation (ADR 0116), over HTTP. */
 
-let upstream: MockVendor
-let gateway: TestGateway
-
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  upstream.script = openAiScript
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: `${upstream.origin}/v1`
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
+const upstream = await upstreamOfTests(mockOpenAi())
+upstream.script = openAiScript
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: `${upstream.origin}/v1`
 })
 
 const run = <A, E>(effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys>): Promise<A> =>

@@ -1,19 +1,14 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { anthropicUsage } from "../../support/mockAnthropic.ts"
 import { geminiUsage } from "../../support/mockGemini.ts"
 import { chatCompletion, chatEvents, mockOpenAi, openAiUsage } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/reference/wallet.md#the-model-that-responded */
-
-let upstream: MockVendor
-let gateway: TestGateway
 
 const flat = (vendor: string, model: string, price: string) => ({
   vendor,
@@ -23,36 +18,25 @@ const flat = (vendor: string, model: string, price: string) => ({
   inputTokensMax: 10_000
 })
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  const file = join(temporaryFolder("catalog"), "catalog.json")
-  const prices = [
-    ["big", "1000"],
-    ["small", "100"]
-  ] as const
-  const tokenModels = ["openai", "anthropic", "google"].flatMap((vendor) =>
-    prices.map(([model, price]) => flat(vendor, model, price))
-  )
-  writeFileSync(file, JSON.stringify({ tokenModels }))
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: upstream.origin,
-    ANTHROPIC_API_KEY: "sk-ant-vendor",
-    ANTHROPIC_BASE_URL: upstream.origin,
-    GEMINI_API_KEY: "AIza-vendor-gemini",
-    GEMINI_BASE_URL: upstream.origin,
-    CATALOG_FILE: file
-  })
+const upstream = await upstreamOfTests(mockOpenAi())
+const file = join(temporaryFolder("catalog"), "catalog.json")
+const prices = [
+  ["big", "1000"],
+  ["small", "100"]
+] as const
+const tokenModels = ["openai", "anthropic", "google"].flatMap((vendor) =>
+  prices.map(([model, price]) => flat(vendor, model, price))
+)
+writeFileSync(file, JSON.stringify({ tokenModels }))
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: upstream.origin,
+  ANTHROPIC_API_KEY: "sk-ant-vendor",
+  ANTHROPIC_BASE_URL: upstream.origin,
+  GEMINI_API_KEY: "AIza-vendor-gemini",
+  GEMINI_BASE_URL: upstream.origin,
+  CATALOG_FILE: file
 })
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-
-const newest = async () => {
-  await gateway.settled()
-  return (await gateway.calls())[0]!
-}
 
 const body = (model: string) => ({
   model,
@@ -69,7 +53,7 @@ const charged = async (
   upstream.script = (_, out) => json(out, 200, response)
   const answer = await gateway.post(path, request)
   assert.equal(answer.status, 200)
-  const { captured, model, usage } = await newest()
+  const { captured, model, usage } = await gateway.newest()
   return [model, captured, usage!["pricedAs"]]
 }
 
@@ -101,7 +85,7 @@ describe("a call is settled at the price of the model that responded", () => {
     upstream.script = (_, response) => events(response, lines)
     const request = { ...body("big"), stream: true }
     await (await gateway.post("/vendors/anthropic/v1/messages", request)).text()
-    const { captured, usage } = await newest()
+    const { captured, usage } = await gateway.newest()
     assert.deepEqual([captured, usage!["pricedAs"]], [150_000n, "small"])
   })
 
@@ -109,7 +93,7 @@ describe("a call is settled at the price of the model that responded", () => {
     const lines = chatEvents(["Hel", "lo"], true).map((it) => it.replaceAll("gpt-4o", "small"))
     upstream.script = (_, response) => events(response, lines)
     await (await gateway.post(chat, { ...body("big"), stream: true })).text()
-    const { captured, usage } = await newest()
+    const { captured, usage } = await gateway.newest()
     assert.deepEqual([captured, usage!["pricedAs"]], [150_000n, "small"])
   })
 
@@ -117,7 +101,7 @@ describe("a call is settled at the price of the model that responded", () => {
     const request = { ...body("small"), max_tokens: 1 }
     upstream.script = (_, response) => json(response, 200, chatCompletion("big"))
     await gateway.post(chat, request)
-    const { captured, held } = await newest()
+    const { captured, held } = await gateway.newest()
     assert.equal(captured, held)
     assert.equal(held, BigInt(JSON.stringify(request).length + 1) * 100n)
   })

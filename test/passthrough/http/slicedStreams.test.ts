@@ -1,38 +1,24 @@
 import { Effect, Option } from "effect"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import * as Credits from "../../../src/domain/Credits.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 import { until } from "../../support/until.ts"
 
 /** Holds that follow a stream. docs/reference/wallet.md#holds-of-streams, ADR 0306 */
 
-let upstream: MockVendor
-let gateway: TestGateway
-
-beforeAll(async () => {
-  upstream = await mockVendor(() => {})
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: upstream.origin,
-    ANTHROPIC_API_KEY: "sk-ant-vendor",
-    ANTHROPIC_BASE_URL: upstream.origin,
-    GEMINI_API_KEY: "gemini-vendor",
-    GEMINI_BASE_URL: upstream.origin
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
+const upstream = await upstreamOfTests(mockVendor(() => {}))
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: upstream.origin,
+  ANTHROPIC_API_KEY: "sk-ant-vendor",
+  ANTHROPIC_BASE_URL: upstream.origin,
+  GEMINI_API_KEY: "gemini-vendor",
+  GEMINI_BASE_URL: upstream.origin
 })
 
 const run = <A, E>(effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys>): Promise<A> =>

@@ -1,44 +1,24 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/media/Sound.ts"
 import { wavOf } from "../../../src/sandbox/media/WavFile.ts"
 import { catalogFile } from "../../support/aliases.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/reference/wallet.md#speech-transcription-and-reranking */
-
-let vendor: MockVendor
-let gateway: TestGateway
 
 const path = "/v1/audio/speech"
 const said = { model: "tts-1", input: "Hello, world!", voice: "alloy" }
 const mini = { ...said, model: "gpt-4o-mini-tts" }
 
-beforeAll(async () => {
-  vendor = await mockVendor(() => {})
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor-openai",
-    OPENAI_BASE_URL: vendor.origin,
-    CATALOG_FILE: catalogFile({
-      aliases: [{ alias: "voice", to: [{ model: "openai/tts-1-hd" }, { model: "openai/tts-1" }] }]
-    })
+const vendor = await upstreamOfTests(mockVendor(() => {}))
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor-openai",
+  OPENAI_BASE_URL: vendor.origin,
+  CATALOG_FILE: catalogFile({
+    aliases: [{ alias: "voice", to: [{ model: "openai/tts-1-hd" }, { model: "openai/tts-1" }] }]
   })
 })
-afterAll(async () => {
-  await gateway.stop()
-  await vendor.close()
-})
-beforeEach(() => {
-  vendor.seen.length = 0
-})
-
-const newest = async () => {
-  await gateway.settled()
-  assert.equal(await gateway.drift(), 0)
-  return (await gateway.calls())[0]!
-}
 
 const sends = (bytes: Buffer, type = "audio/mpeg") => {
   vendor.script = (_, response) => {
@@ -55,7 +35,7 @@ describe("speech", () => {
     assert.equal(response.status, 200)
     assert.equal(response.headers.get("content-type"), "audio/mpeg")
     assert.isTrue(Buffer.from(await response.arrayBuffer()).equals(sound))
-    const call = await newest()
+    const call = await gateway.newest()
     // 7 code points at 1500 credits a million
     assert.equal(call.captured, 10_500n)
     assert.equal(call.held, 10_500n)
@@ -76,7 +56,7 @@ describe("speech", () => {
     const response = await gateway.post(path, text, {}, { body, duplex: "half" })
     assert.equal(response.status, 200, await response.clone().text())
     await response.arrayBuffer()
-    assert.equal((await newest()).captured, 4096n * 1500n)
+    assert.equal((await gateway.newest()).captured, 4096n * 1500n)
     const more = await gateway.post(path, { ...said, input: `${input}ü` })
     assert.deepInclude(await jsonOf(more), {
       code: 2001,
@@ -97,7 +77,7 @@ describe("speech", () => {
     assert.isAbove(first.value?.length ?? 0, 0)
     finish()
     while (!(await reader.read()).done) continue
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, 19_500n)
     assert.isNumber(call.firstTokenMs)
   })
@@ -107,7 +87,7 @@ describe("speech", () => {
     {
       sends(wav, "audio/wav")
       await (await gateway.post(path, { ...mini, response_format: "wav" })).arrayBuffer()
-      const call = await newest()
+      const call = await gateway.newest()
       // 3 seconds at 1250 tokens a minute
       assert.equal(call.usage?.["outputTokens"], 63)
       assert.equal(call.usage?.["counted"], true)
@@ -121,7 +101,7 @@ describe("speech", () => {
     sends(Buffer.alloc(9000, 3), "application/octet-stream")
     await (await gateway.post(path, { ...mini, input: "a".repeat(60) })).arrayBuffer()
     // 4 seconds
-    assert.equal((await newest()).usage?.["outputTokens"], 84)
+    assert.equal((await gateway.newest()).usage?.["outputTokens"], 84)
   })
 
   it("events are charged by the vendor's figures", async () => {
@@ -131,7 +111,7 @@ describe("speech", () => {
         'data: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101}}\n\n'
       ])
     await (await gateway.post(path, { ...mini, stream_format: "sse" })).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepInclude(call.usage, { inputTokens: 14, outputTokens: 101, counted: false })
     assert.equal(call.captured, 14n * 60n + 101n * 1200n)
   })
@@ -145,7 +125,7 @@ describe("speech", () => {
     const response = await gateway.post(path, said, {}, { signal: controller.signal })
     await response.body!.getReader().read()
     controller.abort()
-    assert.equal((await newest()).captured, 19_500n)
+    assert.equal((await gateway.newest()).captured, 19_500n)
     vendor.script = (_, response) => {
       response.writeHead(200, { "content-type": "audio/mpeg" })
       response.write(mp3Of("a"))
@@ -156,11 +136,11 @@ describe("speech", () => {
       () => assert.fail("the sound was whole"),
       () => undefined
     )
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.outcome, "released")
     vendor.script = (_, response) => json(response, 400, { error: { message: "no such voice" } })
     assert.equal((await gateway.post(path, said)).status, 400)
-    assert.equal((await newest()).captured, 0n)
+    assert.equal((await gateway.newest()).captured, 0n)
   })
 
   it("an alias is tried in turn and charged by the model that spoke", async () => {
@@ -173,7 +153,7 @@ describe("speech", () => {
     const response = await gateway.post(path, { ...said, model: "voice" })
     assert.equal(response.status, 200)
     await response.arrayBuffer()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.model, "tts-1")
     assert.equal(call.captured, 19_500n)
     assert.equal(call.held, 39_000n)

@@ -1,33 +1,19 @@
 import { Effect, Option } from "effect"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import * as Credits from "../../../src/domain/Credits.ts"
 import type { ApiKeyId } from "../../../src/domain/Ids.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import type { KeyChange } from "../../../src/users/ApiKeys.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** Limits of a key that is cached, and whose calls are drawn on a reservation (ADR 0116, 0160). */
 
-let upstream: MockVendor
-let gateway: TestGateway
-
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  upstream.script = openAiScript
-  const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
-  gateway = await startGateway(env, 100_000n)
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
-})
+const upstream = await upstreamOfTests(mockOpenAi())
+upstream.script = openAiScript
+const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
+const gateway = await gatewayOfTests(env, 100_000n)
 
 /** The ledger of the user, newest first. */
 const entriesOf = () =>

@@ -2,17 +2,13 @@ import { Effect } from "effect"
 import { createServer, request } from "node:http"
 import type { ClientRequest, Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { afterAll, assert, describe, it } from "vitest"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 const streams = 12
 const bodyBytes = 3 * megabyte
 const chunk = { choices: [{ index: 0, delta: { content: "a" } }] }
-
-let upstream: Server
-let gateway: TestGateway
 
 /** Throws the body away, and begins a stream that does not end. */
 const startUpstream = () =>
@@ -27,16 +23,13 @@ const startUpstream = () =>
     server.listen(0, "127.0.0.1", () => resolve(server))
   })
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  const { port } = upstream.address() as AddressInfo
-  const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `http://127.0.0.1:${port}` }
-  gateway = await startGateway(env, 1_000_000n)
-})
-afterAll(async () => {
+const upstream = await startUpstream()
+const { port } = upstream.address() as AddressInfo
+const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `http://127.0.0.1:${port}` }
+const gateway = await gatewayOfTests(env, 1_000_000n)
+afterAll(() => {
   upstream.closeAllConnections()
   upstream.close()
-  await gateway.stop()
 })
 
 // One buffer for all: what a client sends, it keeps until the response

@@ -1,10 +1,9 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { shippedVendors } from "../../../src/catalog/ShippedVendors.ts"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, startGateway } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#token-prices */
@@ -27,10 +26,31 @@ interface Row {
   readonly replacement: string | null
 }
 
-let gateway: TestGateway
-let rows: ReadonlyArray<Row>
-
 const price = (input: string) => ({ per: "million_tokens", input, output: input })
+
+const file = join(temporaryFolder("catalog"), "catalog.json")
+const limits = { outputTokensMax: 10, inputTokensMax: 20 }
+writeFileSync(
+  file,
+  JSON.stringify({
+    tokenModels: [
+      {
+        vendor: "openai",
+        model: "gpt-4o",
+        price: price("300"),
+        laterPrices: [
+          { from: "2027-01-01", price: price("500") },
+          { from: "2026-12-01", price: price("400") }
+        ],
+        sunset: "2027-06-30",
+        replacement: "gpt-6-luna",
+        ...limits
+      },
+      { vendor: "nobody", model: "unreachable", price: price("1"), ...limits }
+    ]
+  })
+)
+const gateway = await gatewayOfTests({ CATALOG_FILE: file, OPENAI_API_KEY: "sk-vendor" })
 
 const page = async (query: string) => {
   const answer = await fetch(`${gateway.origin}/manage/v1/models${query}`, {
@@ -40,42 +60,16 @@ const page = async (query: string) => {
   return (await answer.json()) as { data: ReadonlyArray<Row>; next_cursor: string | null }
 }
 
-beforeAll(async () => {
-  const file = join(temporaryFolder("catalog"), "catalog.json")
-  const limits = { outputTokensMax: 10, inputTokensMax: 20 }
-  writeFileSync(
-    file,
-    JSON.stringify({
-      tokenModels: [
-        {
-          vendor: "openai",
-          model: "gpt-4o",
-          price: price("300"),
-          laterPrices: [
-            { from: "2027-01-01", price: price("500") },
-            { from: "2026-12-01", price: price("400") }
-          ],
-          sunset: "2027-06-30",
-          replacement: "gpt-6-luna",
-          ...limits
-        },
-        { vendor: "nobody", model: "unreachable", price: price("1"), ...limits }
-      ]
-    })
+const all: Array<Row> = []
+let cursor: string | null = null
+do {
+  const { data, next_cursor }: Awaited<ReturnType<typeof page>> = await page(
+    `?limit=7${cursor === null ? "" : `&cursor=${cursor}`}`
   )
-  gateway = await startGateway({ CATALOG_FILE: file, OPENAI_API_KEY: "sk-vendor" })
-  const all: Array<Row> = []
-  let cursor: string | null = null
-  do {
-    const { data, next_cursor }: Awaited<ReturnType<typeof page>> = await page(
-      `?limit=7${cursor === null ? "" : `&cursor=${cursor}`}`
-    )
-    all.push(...data)
-    cursor = next_cursor
-  } while (cursor !== null)
-  rows = all.filter(({ type }) => type === "token")
-})
-afterAll(() => gateway.stop())
+  all.push(...data)
+  cursor = next_cursor
+} while (cursor !== null)
+const rows = all.filter(({ type }) => type === "token")
 
 const of = (vendor: string, model: string) =>
   rows.filter((row) => row.vendor === vendor && row.model === model)

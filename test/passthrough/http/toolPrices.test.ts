@@ -1,40 +1,21 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** Tools that the vendor runs and charges. docs/reference/wallet.md#tools-that-the-vendor-runs */
-let upstream: MockVendor
-let gateway: TestGateway
 
-beforeAll(async () => {
-  upstream = await mockVendor(() => {})
-  gateway = await startGateway(
-    {
-      OPENAI_API_KEY: "sk-vendor-openai",
-      OPENAI_BASE_URL: upstream.origin,
-      ANTHROPIC_API_KEY: "sk-vendor-anthropic",
-      ANTHROPIC_BASE_URL: upstream.origin,
-      GEMINI_API_KEY: "vendor-key-gemini",
-      GEMINI_BASE_URL: upstream.origin
-    },
-    100_000n
-  )
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
-})
-
-const newest = async () => {
-  await gateway.settled()
-  assert.equal(await gateway.drift(), 0)
-  return (await gateway.calls())[0]!
-}
+const upstream = await upstreamOfTests(mockVendor(() => {}))
+const gateway = await gatewayOfTests(
+  {
+    OPENAI_API_KEY: "sk-vendor-openai",
+    OPENAI_BASE_URL: upstream.origin,
+    ANTHROPIC_API_KEY: "sk-vendor-anthropic",
+    ANTHROPIC_BASE_URL: upstream.origin,
+    GEMINI_API_KEY: "vendor-key-gemini",
+    GEMINI_BASE_URL: upstream.origin
+  },
+  100_000n
+)
 
 const search = (query: string) => ({ type: "web_search_call", action: { type: "search", query } })
 const opened = { type: "web_search_call", action: { type: "open_page", url: "https://x" } }
@@ -63,7 +44,7 @@ describe("tools that the vendor runs", () => {
         usage: responsesUsage
       })
     await (await gateway.post("/v1/responses", { ...asked, tools: [web] })).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, tokensOfGpt4o + 2_000_000n)
     assert.deepEqual(call.usage?.["tools"], { web_search: 2 })
   })
@@ -78,7 +59,7 @@ describe("tools that the vendor runs", () => {
       })
     const tools = [{ type: "code_interpreter", container: { type: "auto" } }]
     await (await gateway.post("/v1/responses", { ...asked, tools })).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, tokensOfGpt4o + 6_000_000n)
     assert.deepEqual(call.usage?.["tools"], { code_interpreter: 2 })
     for (const container of ["cntr_a", { type: "auto", memory_limit: "4g" }]) {
@@ -101,7 +82,7 @@ describe("tools that the vendor runs", () => {
         usage: responsesUsage
       })
     await (await gateway.post("/v1/responses", { ...asked, tools: [web] })).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, tokensOfGpt4o + 4_000_000n)
     assert.deepEqual(call.usage?.["tools"], { web_search: 4 })
   })
@@ -112,7 +93,7 @@ describe("tools that the vendor runs", () => {
       json(response, 200, { model: "gpt-4o", output: [found, found], usage: responsesUsage })
     const tools = [{ type: "file_search", vector_store_ids: ["vs_1"] }]
     await (await gateway.post("/v1/responses", { ...asked, max_tool_calls: 2, tools })).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.held, 128_000n * 250n + 100n * 1000n + 500_000n)
     assert.equal(call.captured, tokensOfGpt4o + 500_000n)
     assert.deepEqual(call.usage?.["tools"], { file_search: 2 })
@@ -138,7 +119,7 @@ describe("tools that the vendor runs", () => {
       const body = { ...asked, stream, max_tool_calls: 2, tools }
       const answer = await (await gateway.post("/v1/responses", body)).text()
       assert.isAbove(answer.length, 3_000_000)
-      const call = await newest()
+      const call = await gateway.newest()
       assert.equal(call.held, 128_000n * 250n + 100n * 1000n + 200_000_000n)
       // Text 20 at 500 and 9 at 125, pictures 1500 at 800 and 21 at 200, output 1030 at 3000 credits a million
       const images = 10_000n + 1_125n + 1_200_000n + 4_200n + 3_090_000n
@@ -161,7 +142,7 @@ describe("tools that the vendor runs", () => {
         json(response, 200, { model: "gpt-4o", output, tool_usage, usage: responsesUsage })
       const body = { ...asked, tools: [{ type: "image_generation" }] }
       await (await gateway.post("/v1/responses", body)).text()
-      return (await newest()).captured
+      return (await gateway.newest()).captured
     }
     assert.equal(await captured(undefined), tokensOfGpt4o + 100_000_000n)
     assert.equal(await captured({ image_gen: noImages }), tokensOfGpt4o)
@@ -194,7 +175,7 @@ describe("tools that the vendor runs", () => {
       ])
     const body = { ...asked, stream: true, tools: [web] }
     await (await gateway.post("/v1/responses", body)).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, tokensOfGpt4o + 1_000_000n)
     assert.deepEqual(call.usage?.["tools"], { web_search: 1 })
   })
@@ -212,7 +193,7 @@ describe("tools that the vendor runs", () => {
     const tool = { type: "web_search_20250305", name: "web_search", max_uses: 5 }
     const body = { model: "claude-haiku-4-5", max_tokens: 100, messages: [], tools: [tool] }
     await (await gateway.post("/v1/messages", body)).text()
-    const call = await newest()
+    const call = await gateway.newest()
     // Page fetching costs only the tokens of the page
     assert.equal(call.captured, 100_000n + 50_000n + 3_000_000n)
     assert.deepEqual(call.usage?.["tools"], { web_search: 3, web_fetch: 2 })
@@ -232,7 +213,7 @@ describe("tools that the vendor runs", () => {
         })
       const body = { contents: [], tools: [{ googleSearch: {} }] }
       await (await gateway.post(`/vendors/google/v1/models/${model}:generateContent`, body)).text()
-      const call = await newest()
+      const call = await gateway.newest()
       const output = model === "gemini-2.5-flash" ? 250_000n : 300_000n
       assert.equal(call.captured, output + cost)
     }
@@ -262,7 +243,7 @@ describe("tools that the vendor runs", () => {
       })
     const body = { contents: [], tools: [{ googleMaps: {} }, { googleSearch: {} }] }
     await (await gateway.post(`/vendors/google/v1/models/${model}:generateContent`, body)).text()
-    const call = await newest()
+    const call = await gateway.newest()
     const output = model === "gemini-2.5-flash" ? 250_000n : 300_000n
     assert.equal(call.captured, output + cost)
     assert.deepEqual(call.usage?.["tools"], uses)
@@ -273,7 +254,7 @@ describe("tools that the vendor runs", () => {
       json(response, 200, { model: "gpt-4o", output: [], usage: responsesUsage })
     const held = async (more: object) => {
       await (await gateway.post("/v1/responses", { ...asked, ...more })).text()
-      return (await newest()).held
+      return (await gateway.newest()).held
     }
     const tokens = 128_000n * 250n + 100n * 1000n
     assert.equal(await held({ tools: [web] }), tokens + 10_000_000n)
@@ -300,7 +281,7 @@ describe("tools that the vendor runs", () => {
     await answer.body!.getReader().read()
     leave.abort()
     finish()
-    assert.equal((await newest()).captured, tokensOfGpt4o + 1_000_000n)
+    assert.equal((await gateway.newest()).captured, tokensOfGpt4o + 1_000_000n)
   })
 
   it("a tool without a price is refused by its name", async () => {

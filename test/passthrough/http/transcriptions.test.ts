@@ -1,11 +1,10 @@
 import { createServer, request as httpRequest } from "node:http"
-import type { IncomingHttpHeaders, Server, ServerResponse } from "node:http"
+import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { afterAll, assert, beforeEach, describe, it } from "vitest"
 import { hertz, samplesOf } from "../../../src/sandbox/media/Sound.ts"
 import { wavOf } from "../../../src/sandbox/media/WavFile.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** Forms with a file go to the vendor as they arrive. docs/reference/wallet.md#speech-transcription-and-reranking */
 
@@ -18,11 +17,8 @@ interface Seen {
 
 type Answer = (response: ServerResponse) => void
 
-let vendor: Server
-let origin: string
 const seen: Array<Seen> = []
 let answer: Answer = () => {}
-let gateway: TestGateway
 
 const says = (value: unknown, status = 200) => {
   answer = (response) => {
@@ -31,35 +27,32 @@ const says = (value: unknown, status = 200) => {
   }
 }
 
-beforeAll(async () => {
-  vendor = createServer((request, response) => {
-    const record: Seen = {
-      url: request.url ?? "",
-      headers: request.headers,
-      chunks: [],
-      end: undefined
-    }
-    seen.push(record)
-    request.on("data", (chunk: Buffer) => record.chunks.push(chunk))
-    request.on("error", () => (record.end ??= "broken"))
-    request.on("close", () => (record.end ??= request.complete ? "whole" : "broken"))
-    request.on("end", () => {
-      record.end = "whole"
-      answer(response)
-    })
+const vendor = createServer((request, response) => {
+  const record: Seen = {
+    url: request.url ?? "",
+    headers: request.headers,
+    chunks: [],
+    end: undefined
+  }
+  seen.push(record)
+  request.on("data", (chunk: Buffer) => record.chunks.push(chunk))
+  request.on("error", () => (record.end ??= "broken"))
+  request.on("close", () => (record.end ??= request.complete ? "whole" : "broken"))
+  request.on("end", () => {
+    record.end = "whole"
+    answer(response)
   })
-  await new Promise<void>((resolve) => vendor.listen(0, "127.0.0.1", resolve))
-  origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
-  gateway = await startGateway(
-    {
-      // Nothing listens at the first account, which is tried first
-      OPENAI_API_KEY: `sk-dead;name=dead;base=http://127.0.0.1:9/v1,sk-vendor-openai;name=alive;base=${origin}/v1`
-    },
-    100_000n
-  )
 })
+await new Promise<void>((resolve) => vendor.listen(0, "127.0.0.1", resolve))
+const origin = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
+const gateway = await gatewayOfTests(
+  {
+    // Nothing listens at the first account, which is tried first
+    OPENAI_API_KEY: `sk-dead;name=dead;base=http://127.0.0.1:9/v1,sk-vendor-openai;name=alive;base=${origin}/v1`
+  },
+  100_000n
+)
 afterAll(async () => {
-  await gateway.stop()
   vendor.closeAllConnections()
   await new Promise((resolve) => vendor.close(resolve))
 })
@@ -99,12 +92,6 @@ const send = (
     headers: { authorization: `Bearer ${gateway.key}`, "content-type": type, ...headers },
     body: bytes
   })
-
-const newest = async () => {
-  await gateway.settled()
-  assert.equal(await gateway.drift(), 0)
-  return (await gateway.calls())[0]!
-}
 
 const whisper = formOf(["model", "whisper-1"], ["file", wav])
 const fileFirst = (model: string) =>
@@ -149,7 +136,7 @@ describe("a form with a file", () => {
     assert.equal(seen[0]!.headers["content-length"], String(whisper.bytes.length))
     assert.equal(seen[0]!.headers["content-type"], whisper.type)
     assert.equal(seen[0]!.headers.authorization, "Bearer sk-vendor-openai")
-    const call = await newest()
+    const call = await gateway.newest()
     // 3 seconds at 0.60 credits a minute
     assert.equal(call.captured, 30_000n)
     assert.deepInclude(call.usage, { seconds: 3, counted: false })
@@ -164,7 +151,7 @@ describe("a form with a file", () => {
     const response = await send(form)
     assert.equal(response.status, 200)
     assert.isTrue(Buffer.concat(seen[0]!.chunks).equals(form.bytes))
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.model, "gpt-4o-mini-transcribe")
     assert.isNull(call.alias)
     // 2 tokens of text and 28 of sound at 125 and 300 credits a million, 9 at 500
@@ -182,7 +169,7 @@ describe("a form with a file", () => {
       assert.equal(response.status, status)
       assert.deepInclude(await response.json(), { code })
       await until(() => seen.every(({ end }) => end === "broken"))
-      const call = await newest()
+      const call = await gateway.newest()
       assert.equal(call.outcome, "released")
     }
   )
@@ -202,7 +189,7 @@ describe("a form with a file", () => {
     assert.isUndefined(seen[0]!.end)
     request.end(whisper.bytes.subarray(half))
     assert.equal(await answered, 200)
-    assert.equal((await newest()).captured, 30_000n)
+    assert.equal((await gateway.newest()).captured, 30_000n)
   })
 
   it("a client that leaves before its end pays nothing, after its end what was counted", async () => {
@@ -211,13 +198,13 @@ describe("a form with a file", () => {
     await until(() => seen.length === 1)
     early.destroy()
     await until(() => seen[0]!.end === "broken")
-    assert.equal((await newest()).outcome, "released")
+    assert.equal((await gateway.newest()).outcome, "released")
     answer = () => {}
     const late = slowly(whisper)
     late.end(whisper.bytes)
     await until(() => seen[1]?.end === "whole")
     late.destroy()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.outcome, "settled")
     assert.equal(call.captured, 30_000n)
     assert.deepInclude(call.usage, { seconds: 3, counted: true })
@@ -232,7 +219,7 @@ describe("a form with a file", () => {
       response.end(text)
     }
     assert.equal(await (await send(whisper)).text(), text)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.captured, 30_000n)
     assert.deepInclude(call.usage, { seconds: 3, counted: true })
   })
@@ -240,7 +227,7 @@ describe("a form with a file", () => {
   it("a file that does not show its length counts a second for each 4,000 bytes", async () => {
     answer = (response) => response.end("Hello\n")
     await (await send(formOf(["model", "whisper-1"], ["file", Buffer.alloc(10_000, 1)]))).text()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepInclude(call.usage, { seconds: 2.5, counted: true })
     assert.equal(call.captured, 25_000n)
   })
@@ -248,7 +235,7 @@ describe("a form with a file", () => {
   it("the duration of a verbose transcript, and the figures of events, are charged", async () => {
     says({ text: "Hello", duration: "2.5", segments: [] })
     await (await send(whisper)).text()
-    assert.equal((await newest()).captured, 25_000n)
+    assert.equal((await gateway.newest()).captured, 25_000n)
     answer = (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write('data: {"type":"transcript.text.delta","delta":"Hello"}\n\n')
@@ -256,19 +243,19 @@ describe("a form with a file", () => {
     }
     const form = formOf(["stream", "true"], ["file", wav], ["model", "gpt-4o-transcribe"])
     assert.include(await (await send(form)).text(), "transcript.text.done")
-    assert.equal((await newest()).captured, 2n * 250n + 28n * 600n + 9n * 1000n)
+    assert.equal((await gateway.newest()).captured, 2n * 250n + 28n * 600n + 9n * 1000n)
   })
 
   it("a vendor that refuses it, or breaks off, is not paid and not asked again", async () => {
     says({ error: { message: "slow down" } }, 429)
     assert.equal((await send(whisper)).status, 429)
     assert.lengthOf(seen, 1)
-    assert.equal((await newest()).captured, 0n)
+    assert.equal((await gateway.newest()).captured, 0n)
     answer = (response) => response.destroy()
     const broken = await send(fileFirst("gpt-transcribe"))
     assert.equal(broken.status, 502)
     assert.lengthOf(seen, 2)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.outcome, "released")
   })
 
@@ -313,7 +300,7 @@ describe("a form with a file", () => {
     assert.equal(refused.status, 403)
     says({ text: "Hello", usage: { type: "duration", seconds: 3 } })
     assert.equal((await send(fileFirst("whisper-1"), { authorization })).status, 200)
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.model, "whisper-1")
     assert.isBelow(Number(call.held), 31_000)
   })
@@ -322,6 +309,6 @@ describe("a form with a file", () => {
     says({ text: "Hello", usage: { type: "duration", seconds: 3 } })
     await send(whisper, {}, "/vendors/openai/v1/audio/translations")
     assert.equal(seen[0]?.url, "/v1/audio/translations")
-    assert.equal((await newest()).route, "POST /v1/audio/translations")
+    assert.equal((await gateway.newest()).route, "POST /v1/audio/translations")
   })
 })

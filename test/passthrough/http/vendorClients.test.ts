@@ -9,50 +9,26 @@ import OpenAI, {
   BadRequestError,
   NotFoundError
 } from "openai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { anthropicScript, messageEvents, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { until } from "../../support/until.ts"
 
-let openAiMock: MockVendor
-let anthropicMock: MockVendor
-let gateway: TestGateway
-let openai: OpenAI
-let anthropic: Anthropic
-
-beforeAll(async () => {
-  openAiMock = await mockOpenAi()
-  anthropicMock = await mockAnthropic()
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor-openai",
-    OPENAI_BASE_URL: `${openAiMock.origin}/v1`,
-    ANTHROPIC_API_KEY: "sk-vendor-anthropic",
-    ANTHROPIC_BASE_URL: anthropicMock.origin
-  })
-  openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1` })
-  anthropic = new Anthropic({ apiKey: gateway.key, baseURL: `${gateway.origin}/vendors/anthropic` })
+const openAiMock = await upstreamOfTests(mockOpenAi())
+const anthropicMock = await upstreamOfTests(mockAnthropic())
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor-openai",
+  OPENAI_BASE_URL: `${openAiMock.origin}/v1`,
+  ANTHROPIC_API_KEY: "sk-vendor-anthropic",
+  ANTHROPIC_BASE_URL: anthropicMock.origin
 })
-afterAll(async () => {
-  await gateway.stop()
-  await openAiMock.close()
-  await anthropicMock.close()
+const openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1` })
+const anthropic = new Anthropic({
+  apiKey: gateway.key,
+  baseURL: `${gateway.origin}/vendors/anthropic`
 })
-beforeEach(() => {
-  for (const mock of [openAiMock, anthropicMock]) mock.seen.length = 0
-  openAiMock.script = openAiScript
-  anthropicMock.script = anthropicScript
-})
-
-const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 2000; tries += 1) {
-    if (is()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never happened: ${what}`)
-}
 
 const fails = async (call: PromiseLike<unknown>): Promise<Error & Record<string, unknown>> => {
   try {
@@ -120,7 +96,9 @@ describe("the openai package, unchanged", () => {
       events(response, chatEvents(["a", "b"], false), () => new Promise(() => {}))
     const stream = await openai.chat.completions.create({ ...chat, stream: true })
     for await (const _ of stream) stream.controller.abort()
-    await until("the upstream is aborted", () => openAiMock.seen[0]!.aborted !== undefined)
+    await until(() => openAiMock.seen[0]!.aborted !== undefined, {
+      what: "the upstream is aborted"
+    })
     await gateway.settled()
   })
 
@@ -128,7 +106,9 @@ describe("the openai package, unchanged", () => {
     openAiMock.script = () => {}
     const error = await fails(openai.chat.completions.create(chat, { timeout, maxRetries: 0 }))
     assert.instanceOf(error, APIConnectionTimeoutError)
-    await until("the upstream is aborted", () => openAiMock.seen[0]!.aborted !== undefined)
+    await until(() => openAiMock.seen[0]!.aborted !== undefined, {
+      what: "the upstream is aborted"
+    })
   })
 
   it("retries when the upstream says so; the gateway never does", async () => {
@@ -196,7 +176,9 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     const stream = anthropic.messages.stream(message, { maxRetries: 0 })
     stream.on("text", () => stream.abort())
     await fails(stream.finalText())
-    await until("the upstream is aborted", () => anthropicMock.seen[0]?.aborted !== undefined)
+    await until(() => anthropicMock.seen[0]?.aborted !== undefined, {
+      what: "the upstream is aborted"
+    })
     await gateway.settled()
     const call = (await gateway.calls())[0]!
     assert.isTrue(call.usage!["counted"])
@@ -208,10 +190,12 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     anthropicMock.script = () => {}
     const controller = new AbortController()
     const call = fails(anthropic.messages.create(message, { signal: controller.signal }))
-    await until("the upstream is called", () => anthropicMock.seen.length === 1)
+    await until(() => anthropicMock.seen.length === 1, { what: "the upstream is called" })
     controller.abort()
     assert.instanceOf(await call, AnthropicAbort)
-    await until("the upstream is aborted", () => anthropicMock.seen[0]!.aborted !== undefined)
+    await until(() => anthropicMock.seen[0]!.aborted !== undefined, {
+      what: "the upstream is aborted"
+    })
     await gateway.settled()
     await assertPromptCharged()
     assert.equal(anthropicMock.seen.length, 1)
@@ -221,7 +205,9 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     anthropicMock.script = () => {}
     const error = await fails(anthropic.messages.create(message, { timeout, maxRetries: 0 }))
     assert.instanceOf(error, AnthropicTimeout)
-    await until("the upstream is aborted", () => anthropicMock.seen[0]?.aborted !== undefined)
+    await until(() => anthropicMock.seen[0]?.aborted !== undefined, {
+      what: "the upstream is aborted"
+    })
     assert.equal(anthropicMock.seen.length, 1)
     await gateway.settled()
     await assertPromptCharged()

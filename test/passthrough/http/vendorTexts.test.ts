@@ -1,37 +1,19 @@
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { chatCompletion, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { assert, describe, it } from "vitest"
+import { chatCompletion, mockOpenAi } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** No text of a vendor reaches a client raw. docs/reference/passthrough.md#errors, ADR 0074. */
 const key = "sk-proj-AAAA1111vendorsecretopenaiA"
-let upstream: MockVendor
-let gateway: TestGateway
 
-beforeAll(async () => {
-  upstream = await mockOpenAi()
-  gateway = await startGateway({ OPENAI_API_KEY: key, OPENAI_BASE_URL: upstream.origin })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.script = openAiScript
-})
+const upstream = await upstreamOfTests(mockOpenAi())
+const gateway = await gatewayOfTests({ OPENAI_API_KEY: key, OPENAI_BASE_URL: upstream.origin })
 
 const chat = { model: "gpt-4o", max_tokens: 60, messages: [{ role: "user", content: "Hi" }] }
 const ask = async (body: object = chat) => {
   const answer = await gateway.post("/v1/chat/completions", body)
   return { status: answer.status, headers: answer.headers, text: await answer.text() }
 }
-const newest = async () => {
-  await gateway.settled()
-  return (await gateway.calls())[0]!
-}
-
 describe("a vendor's refusal", () => {
   it("loses what only the operator may see, and keeps the rest", async () => {
     upstream.script = (_, response) =>
@@ -73,7 +55,7 @@ describe("a vendor's refusal", () => {
     assert.isNull(headers.get("www-authenticate"))
     assert.equal(headers.get("x-request-id"), "req_1")
     assert.notInclude(headers.get("x-echo") ?? "", "vendorsecret")
-    assert.equal((await newest()).outcome, "released")
+    assert.equal((await gateway.newest()).outcome, "released")
   })
 
   it("is relayed byte for byte when it has nothing to hide", async () => {
@@ -147,7 +129,7 @@ describe("a vendor's success", () => {
     const { headers, text } = await ask()
     assert.equal(text, whole.replace(key, "*".repeat(key.length)))
     assert.equal(headers.get("x-echo"), "*".repeat(key.length))
-    assert.equal((await newest()).usage?.["counted"], false)
+    assert.equal((await gateway.newest()).usage?.["counted"], false)
   })
 
   it("loses it in a stream too, split anywhere", async () => {
@@ -162,7 +144,7 @@ describe("a vendor's success", () => {
       }
       const { text } = await ask({ ...chat, stream: true, stream_options: { include_usage: true } })
       assert.equal(text, `${event.replace(key, "*".repeat(key.length))}${last}`)
-      assert.equal((await newest()).usage?.["inputTokens"], 9)
+      assert.equal((await gateway.newest()).usage?.["inputTokens"], 9)
     }
   })
 
@@ -190,7 +172,7 @@ describe("a vendor's success", () => {
       const { text } = await ask({ ...chat, stream: true, stream_options: { include_usage } })
       const shown = failure.replace(/organization org-\w+/u, "organization [hidden]")
       assert.equal(text, `${delta}${shown}`)
-      assert.equal((await newest()).outcome, "released")
+      assert.equal((await gateway.newest()).outcome, "released")
     }
   })
 
@@ -203,7 +185,7 @@ describe("a vendor's success", () => {
     assert.equal(status, 502)
     assert.equal(JSON.parse(text).code, 5002)
     assert.notInclude(text, "Sign in")
-    const call = await newest()
+    const call = await gateway.newest()
     assert.equal(call.outcome, "released")
     assert.equal(call.captured, 0n)
   })

@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { catalogFile } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { chatCompletion } from "../../support/mockOpenAi.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import type { Script } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/catalog.md#vendors: vendors of language models that are data. */
 
@@ -55,34 +54,22 @@ const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
 const chunk = (delta: object, more: object = {}) =>
   data({ object: "chat.completion.chunk", choices: [{ index: 0, delta, ...more }] })
 
-let vendor: MockVendor
-let gateway: TestGateway
 const file = catalogFile(content)
 
-beforeAll(async () => {
-  vendor = await mockVendor(usual)
-  const base = `${vendor.origin}/v1`
-  gateway = await startGateway({
-    ACME_API_KEY: "sk-secret-of-acme;name=one",
-    ACME_BASE_URL: base,
-    QUIET_API_KEY: "sk-secret-of-quiet",
-    QUIET_BASE_URL: base,
-    BESIDE_API_KEY: `sk-secret-of-beside;base=${base}`,
-    LOCAL_BASE_URL: base,
-    INSIDE_API_KEY: "sk-secret-of-inside",
-    CLAUDISH_API_KEY: "sk-secret-of-claudish",
-    CLAUDISH_BASE_URL: vendor.origin,
-    UPSTREAM_TIMEOUT: "2 seconds",
-    CATALOG_FILE: file
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await vendor.close()
-})
-beforeEach(() => {
-  vendor.seen.length = 0
-  vendor.script = usual
+const vendor = await upstreamOfTests(mockVendor(usual))
+const base = `${vendor.origin}/v1`
+const gateway = await gatewayOfTests({
+  ACME_API_KEY: "sk-secret-of-acme;name=one",
+  ACME_BASE_URL: base,
+  QUIET_API_KEY: "sk-secret-of-quiet",
+  QUIET_BASE_URL: base,
+  BESIDE_API_KEY: `sk-secret-of-beside;base=${base}`,
+  LOCAL_BASE_URL: base,
+  INSIDE_API_KEY: "sk-secret-of-inside",
+  CLAUDISH_API_KEY: "sk-secret-of-claudish",
+  CLAUDISH_BASE_URL: vendor.origin,
+  UPSTREAM_TIMEOUT: "2 seconds",
+  CATALOG_FILE: file
 })
 
 const ask = (model: string, more: object = {}, path = chat) =>
@@ -92,12 +79,6 @@ const ask = (model: string, more: object = {}, path = chat) =>
     messages: [{ role: "user", content: "Hi" }],
     ...more
   })
-
-const newest = async () => {
-  await gateway.settled()
-  const [call] = await gateway.calls()
-  return call!
-}
 
 const manage = async (path: string, init: RequestInit = {}) => {
   const headers = { authorization: `Bearer ${adminToken}` }
@@ -115,7 +96,7 @@ describe("a vendor of the catalog", () => {
     assert.equal(seen?.url, "/v1/chat/completions")
     assert.equal(seen?.headers.authorization, "Bearer sk-secret-of-acme")
     assert.equal(JSON.parse(seen!.body).model, "org/chat-1")
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepEqual([call.vendor, call.model], ["acme", "org/chat-1"])
     assert.equal(call.captured, 10n * 1_000_000n + 4n * 2_000_000n)
   })
@@ -123,7 +104,7 @@ describe("a vendor of the catalog", () => {
   it("is called below its own path by its own name of the model", async () => {
     const response = await ask("org/chat-1", {}, `/vendors/acme${chat}`)
     assert.equal(response.status, 200)
-    assert.equal((await newest()).vendor, "acme")
+    assert.equal((await gateway.newest()).vendor, "acme")
   })
 
   it("is not called below the path of another vendor", async () => {
@@ -184,7 +165,7 @@ describe("a vendor of the catalog", () => {
     const response = await ask("claudish/org/chat-1", {}, "/v1/messages")
     assert.equal(response.status, 200)
     assert.equal(vendor.seen[0]?.headers["x-api-key"], "sk-secret-of-claudish")
-    assert.equal((await newest()).captured, 10n * 1_000_000n + 4n * 2_000_000n)
+    assert.equal((await gateway.newest()).captured, 10n * 1_000_000n + 4n * 2_000_000n)
   })
 })
 
@@ -248,7 +229,10 @@ describe("differences in usage figures", () => {
     vendor.script = (_, response) =>
       json(response, 200, { ...chatCompletion("org/chat-1"), usage: { ...usage, hits: 6 } })
     await ask("acme/org/chat-1")
-    assert.equal((await newest()).captured, 4n * 1_000_000n + 6n * 500_000n + 4n * 2_000_000n)
+    assert.equal(
+      (await gateway.newest()).captured,
+      4n * 1_000_000n + 6n * 500_000n + 4n * 2_000_000n
+    )
   })
 
   it("reasoning tokens that are beside the output tokens are paid too", async () => {
@@ -256,7 +240,7 @@ describe("differences in usage figures", () => {
     vendor.script = (_, response) =>
       json(response, 200, { ...chatCompletion("org/chat-1"), usage: { ...usage, ...details } })
     await ask("beside/org/chat-1")
-    assert.equal((await newest()).captured, 10n * 1_000_000n + 11n * 2_000_000n)
+    assert.equal((await gateway.newest()).captured, 10n * 1_000_000n + 11n * 2_000_000n)
   })
 
   it("a vendor that refuses stream_options gets none, and its last chunk is read", async () => {
@@ -272,7 +256,7 @@ describe("differences in usage figures", () => {
       const response = await ask("quiet/org/chat-1", { stream: true, ...options })
       assert.equal(response.status, 200)
       assert.include(await response.text(), '"total_tokens":14')
-      assert.equal((await newest()).captured, 10n * 1_000_000n + 4n * 2_000_000n)
+      assert.equal((await gateway.newest()).captured, 10n * 1_000_000n + 4n * 2_000_000n)
     }
   })
 
@@ -290,7 +274,7 @@ describe("differences in usage figures", () => {
     const response = await gateway.post(chat, body, {}, { signal: leaving.signal })
     await response.body!.getReader().read()
     leaving.abort()
-    const call = await newest()
+    const call = await gateway.newest()
     assert.deepInclude(call.usage, { counted: true })
     assert.isDefined(vendor.seen[0]?.aborted)
   })

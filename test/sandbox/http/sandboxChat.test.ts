@@ -2,35 +2,28 @@ import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import OpenAI, { NotFoundError } from "openai"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { assert, describe, it } from "vitest"
+import { fails } from "../../support/fails.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-let gateway: TestGateway
-let openai: OpenAI
-let anthropic: Anthropic
-
-beforeAll(async () => {
-  const file = join(temporaryFolder("catalog"), "catalog.json")
-  const price = { per: "million_tokens", input: "1", output: "1" }
-  writeFileSync(
-    file,
-    JSON.stringify({
-      tokenModels: [
-        { vendor: "openai", model: "house", price, outputTokensMax: 9, inputTokensMax: 9999 }
-      ]
-    })
-  )
-  gateway = await startGateway({ CATALOG_FILE: file })
-  openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
-  anthropic = new Anthropic({
-    apiKey: gateway.key,
-    baseURL: `${gateway.origin}/vendors/anthropic`,
-    maxRetries: 0
+const file = join(temporaryFolder("catalog"), "catalog.json")
+const price = { per: "million_tokens", input: "1", output: "1" }
+writeFileSync(
+  file,
+  JSON.stringify({
+    tokenModels: [
+      { vendor: "openai", model: "house", price, outputTokensMax: 9, inputTokensMax: 9999 }
+    ]
   })
+)
+const gateway = await gatewayOfTests({ CATALOG_FILE: file })
+const openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
+const anthropic = new Anthropic({
+  apiKey: gateway.key,
+  baseURL: `${gateway.origin}/vendors/anthropic`,
+  maxRetries: 0
 })
-afterAll(() => gateway.stop())
 
 const whole =
   "This answer comes from the built-in simulator: set a vendor key to reach the real model."
@@ -61,19 +54,6 @@ const schema = {
 }
 const called = { city: "simulated", unit: "celsius", days: 2 }
 
-const fails = (call: PromiseLike<unknown>): Promise<Error> =>
-  Promise.resolve(call).then(
-    () => {
-      throw new Error("expected a failure")
-    },
-    (error: Error) => error
-  )
-
-const newest = async () => {
-  await gateway.settled()
-  return (await gateway.calls())[0]!
-}
-
 describe("the openai package in the sandbox", () => {
   it("gets as many choices as requested, and pays for each", async () => {
     const answer = await openai.chat.completions.create({ ...chat, n: 3 })
@@ -82,7 +62,7 @@ describe("the openai package in the sandbox", () => {
       [0, 1, 2].map((index) => [index, whole, "stop"])
     )
     assert.equal(answer.usage!.completion_tokens, 48)
-    assert.equal((await newest()).usage!["outputTokens"], 48)
+    assert.equal((await gateway.newest()).usage!["outputTokens"], 48)
     const stream = openai.chat.completions.stream({ ...chat, n: 2 })
     const { choices } = await stream.finalChatCompletion()
     assert.deepEqual(
@@ -109,7 +89,7 @@ describe("the openai package in the sandbox", () => {
     )
     assert.equal(parts.findLast((it) => it.choices.length > 0)!.choices[0]!.finish_reason, "length")
     assert.equal(parts.at(-1)!.usage!.completion_tokens, 3)
-    assert.equal((await newest()).usage!["outputTokens"], 3)
+    assert.equal((await gateway.newest()).usage!["outputTokens"], 3)
   })
 
   it("gets the usage chunk it requested, however it writes its JSON", async () => {
@@ -167,12 +147,12 @@ describe("the openai package in the sandbox", () => {
     assert.equal(end.output_text, whole)
     assert.equal(end.status, "completed")
     assert.deepEqual(numbers, [...numbers.keys()])
-    assert.equal((await newest()).usage!["outputTokens"], 16)
+    assert.equal((await gateway.newest()).usage!["outputTokens"], 16)
 
     const cut = await client.responses.stream({ ...ask, max_output_tokens: 2 }).finalResponse()
     assert.deepEqual([cut.output_text, cut.status], ["This answer", "incomplete"])
     assert.deepEqual(cut.incomplete_details, { reason: "max_output_tokens" })
-    assert.equal((await newest()).usage!["outputTokens"], 2)
+    assert.equal((await gateway.newest()).usage!["outputTokens"], 2)
 
     const tools = [
       { type: "function" as const, name: "weather", parameters: schema, strict: false }
@@ -234,7 +214,7 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
     ]) {
       assert.deepInclude(answer.content[0], { type: "text", text: "This answer comes" })
       assert.deepEqual([answer.stop_reason, answer.usage.output_tokens], ["max_tokens", 3])
-      assert.equal((await newest()).usage!["outputTokens"], 3)
+      assert.equal((await gateway.newest()).usage!["outputTokens"], 3)
     }
     const { input_tokens } = await anthropic.messages.countTokens({
       model: message.model,
@@ -287,7 +267,7 @@ describe("Gemini's format in the sandbox", () => {
     }>
     assert.equal(chunks.map((it) => it.candidates[0]!.content.parts[0]!.text).join(""), whole)
     assert.equal(chunks.at(-1)!.candidates[0]!.finishReason, "STOP")
-    const { usage } = await newest()
+    const { usage } = await gateway.newest()
     assert.deepInclude(usage, { outputTokens: 16, counted: false })
   })
 })

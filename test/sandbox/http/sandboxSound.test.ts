@@ -1,20 +1,13 @@
 import { Effect } from "effect"
 import OpenAI, { BadRequestError, toFile } from "openai"
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { inspectAudio } from "../../../src/catalog/media/Audio.ts"
-import { startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/reference/vendors.md#sandbox: sound, moderations and reranking without a vendor. */
 
-let gateway: TestGateway
-let openai: OpenAI
-
-beforeAll(async () => {
-  gateway = await startGateway({})
-  openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
-})
-afterAll(() => gateway.stop())
+const gateway = await gatewayOfTests({})
+const openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
 
 const said = { model: "tts-1", input: "A short sentence for a test.", voice: "alloy" }
 

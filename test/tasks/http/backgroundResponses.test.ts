@@ -1,42 +1,22 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import OpenAI, { APIError } from "openai"
+import type OpenAI from "openai"
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
-import { readResult } from "../../support/gateway.ts"
-import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
+import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
+import { polled, promised, read, runningGateway } from "../../support/running.ts"
 import { taskIdOf } from "../../support/vendorBatches.ts"
 
-const clientOf = (base: string) =>
-  Effect.map(
-    Running,
-    ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 }).responses
-  )
+const clientOf = (base: string) => Effect.map(openAiAt(base), ({ responses }) => responses)
 const client = clientOf("/v1")
 
-const refusal = (request: () => Promise<unknown>) =>
-  promised(async () => {
-    const error: unknown = await request().then(
-      () => undefined,
-      (error: unknown) => error
-    )
-    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
-    return { status: error.status, code: error.code }
-  })
-
-const strangersClient = Effect.map(
-  Effect.all([strangersKey, Running]),
-  ([key, { url }]) => new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 }).responses
-)
+const strangersClient = Effect.map(strangersOpenAi, ({ responses }) => responses)
 
 const isOver = ({ status }: Response) => status !== "queued" && status !== "in_progress"
 
 const ended = (responses: OpenAI["responses"], id: string) =>
-  promised(() => responses.retrieve(id)).pipe(
-    Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 20)))),
-    Effect.repeat({ until: isOver, times: 1500 })
-  )
+  polled(() => responses.retrieve(id), isOver)
 
 const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
   promised(async () => {
@@ -44,9 +24,6 @@ const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
     for await (const event of stream) events.push(event)
     return events
   })
-
-const read = (path: string) =>
-  Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
 
 const textOf = (response: Response) => response.output_text
 const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
@@ -144,10 +121,10 @@ describe("responses in the background, in the sandbox", () => {
         const plain = yield* promised(() =>
           responses.create({ model: "gpt-4o-mini", input: "Hi", background: true })
         )
-        assert.deepStrictEqual(
-          yield* refusal(() => responses.retrieve(plain.id, { stream: true })),
-          { status: 400, code: "2001" }
-        )
+        assert.deepInclude(yield* refusal(() => responses.retrieve(plain.id, { stream: true })), {
+          status: 400,
+          code: "2001"
+        })
       })
     )
 
@@ -213,7 +190,7 @@ describe("responses in the background, in the sandbox", () => {
         const failed = yield* ended(responses, failing.id)
         assert.strictEqual(failed.status, "failed")
         assert.strictEqual(failed.error?.code, "server_error")
-        assert.deepStrictEqual(yield* refusal(() => responses.cancel(failing.id)), {
+        assert.deepInclude(yield* refusal(() => responses.cancel(failing.id)), {
           status: 409,
           code: "2010"
         })
@@ -225,15 +202,15 @@ describe("responses in the background, in the sandbox", () => {
         const responses = yield* client
         const unknown = `resp_${"0".repeat(12)}7${"0".repeat(3)}8${"0".repeat(15)}`
         for (const id of [unknown, "resp_x"]) {
-          assert.deepStrictEqual(yield* refusal(() => responses.retrieve(id)), {
+          assert.deepInclude(yield* refusal(() => responses.retrieve(id)), {
             status: 404,
             code: "2005"
           })
-          assert.deepStrictEqual(yield* refusal(() => responses.cancel(id)), {
+          assert.deepInclude(yield* refusal(() => responses.cancel(id)), {
             status: 404,
             code: "2005"
           })
-          assert.deepStrictEqual(
+          assert.deepInclude(
             yield* refusal(() =>
               responses.create({ model: "gpt-4o-mini", input: "a", previous_response_id: id })
             ),
@@ -248,7 +225,7 @@ describe("responses in the background, in the sandbox", () => {
           { service_tier: "priority" as const }
         ]
         for (const fault of faults) {
-          assert.deepStrictEqual(
+          assert.deepInclude(
             yield* refusal(() =>
               responses.create({ model: "gpt-4o-mini", input: "a", background: true, ...fault })
             ),
@@ -329,12 +306,12 @@ describe("responses in the background, at OpenAI", () => {
         yield* ended(owner, id)
         const other = yield* strangersClient
         for (const request of [() => other.retrieve(id), () => other.cancel(id)]) {
-          assert.deepStrictEqual(yield* refusal(request), { status: 404, code: "2005" })
+          assert.deepInclude(yield* refusal(request), { status: 404, code: "2005" })
         }
         const before = vendorOf("plain").sold
         for (const background of [true, false]) {
           const continued = { ...asked, background, previous_response_id: id }
-          assert.deepStrictEqual(yield* refusal(() => other.create(continued)), {
+          assert.deepInclude(yield* refusal(() => other.create(continued)), {
             status: 400,
             code: "2001"
           })

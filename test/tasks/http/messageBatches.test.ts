@@ -1,32 +1,46 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk"
-import type { MessageBatch } from "@anthropic-ai/sdk/resources/messages/batches"
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { request as httpRequest } from "node:http"
 import { text } from "node:stream/consumers"
-import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
+import { MockVendor } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
+import { fails } from "../../support/fails.ts"
 import { adminToken, readResult } from "../../support/gateway.ts"
-import { call, promised, Running, runningGateway, strangersKey } from "../../support/running.ts"
-import { micro, taskIdOf } from "../../support/vendorBatches.ts"
+import {
+  polled,
+  call,
+  promised,
+  read,
+  Running,
+  runningGateway,
+  strangersKey
+} from "../../support/running.ts"
+import {
+  batchReceipts,
+  capturedOf,
+  gatewayAt,
+  micro,
+  sumOf,
+  taskIdOf,
+  Vendor
+} from "../../support/vendorBatches.ts"
 
 /** docs/reference/vendor-batches.md#anthropics-form */
 
-const clientOf = (base: string) =>
+const clientOf = (base: string, apiKey?: string) =>
   Effect.map(
     Running,
-    ({ key, url }) => new Anthropic({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 })
+    ({ key, url }) =>
+      new Anthropic({ apiKey: apiKey ?? key, baseURL: `${url}${base}`, maxRetries: 0 })
   )
 const client = clientOf("")
 
 const refusal = (request: () => Promise<unknown>) =>
   promised(async () => {
-    const error: unknown = await request().then(
-      () => undefined,
-      (error: unknown) => error
-    )
-    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
+    const error = await fails(request())
+    if (!(error instanceof APIError)) throw error
     const body = error.error as { code: number; error: { type: string } }
     return { status: error.status, code: body.code, type: body.error.type, body }
   })
@@ -45,16 +59,13 @@ const create = (anthropic: Anthropic, requests: ReadonlyArray<ReturnType<typeof 
   promised(() => anthropic.messages.batches.create({ requests: [...requests] }))
 
 const ended = (anthropic: Anthropic, id: string) =>
-  promised(() => anthropic.messages.batches.retrieve(id)).pipe(
-    Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 20)))),
-    Effect.repeat({ until: (it: MessageBatch) => it.processing_status === "ended", times: 1500 })
+  polled(
+    () => anthropic.messages.batches.retrieve(id),
+    ({ processing_status: status }) => status === "ended"
   )
 
 const resultsOf = (anthropic: Anthropic, id: string) =>
   promised(async () => Array.fromAsync(await anthropic.messages.batches.results(id)))
-
-const read = (path: string) =>
-  Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
 
 const post = (body: string, headers: Record<string, string> = {}) =>
   Effect.flatMap(
@@ -70,10 +81,7 @@ const post = (body: string, headers: Record<string, string> = {}) =>
       )
   )
 
-const strangersClient = Effect.map(
-  Effect.all([strangersKey, Running]),
-  ([key, { url }]) => new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 })
-)
+const strangersClient = Effect.flatMap(strangersKey, (key) => clientOf("", key))
 
 const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
 
@@ -397,47 +405,11 @@ describe("batches of messages, in the sandbox", () => {
   })
 })
 
-/** The receipts of a batch. */
-const receiptsOf = (id: string) =>
-  Effect.gen(function* () {
-    const receipts: Array<{ custom_id: string; model: string; cost: string; outcome: string }> = []
-    let cursor = ""
-    do {
-      const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
-      receipts.push(...json.data)
-      cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
-    } while (cursor !== "")
-    return receipts
-  })
-
-const sumOf = (receipts: Effect.Success<ReturnType<typeof receiptsOf>>) =>
-  receipts.reduce((total, { cost }) => total + micro(cost), 0n)
-
-const capturedOf = (id: string) =>
-  Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(id)}`
-    return row?.["captured"]
-  })
-
 const inProgress = (anthropic: Anthropic, vendor: VendorServer, sold: number) =>
   promised(() => new Promise((resolve) => setTimeout(resolve, 20))).pipe(
     Effect.repeat({ until: () => vendor.sold === sold, times: 1000 }),
     Effect.as(anthropic)
   )
-
-const vendorGateway = (script: Parameters<typeof startVendorServer>[1] = {}) =>
-  Layer.unwrap(
-    Effect.map(
-      Effect.acquireRelease(
-        promised(() => startVendorServer("anthropic", script)),
-        (vendor) => promised(() => vendor.stop())
-      ),
-      (vendor) => Layer.merge(runningGateway({ ...vendor.env }), Layer.succeed(Vendor, vendor))
-    )
-  )
-
-class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
 
 interface Sent {
   readonly requests: ReadonlyArray<{ readonly custom_id: string; readonly params: object }>
@@ -504,7 +476,7 @@ describe("the limit of batches of messages", () => {
 
 describe("a batch of messages whose vendor errs in its results", () => {
   layer(
-    vendorGateway({ script: { default: [MockVendor.result("300 millis")] } }),
+    gatewayAt("anthropic", { script: { default: [MockVendor.result("300 millis")] } }),
     seconds
   )((it) => {
     it.effect("is charged neither a result of another request nor a second one", () =>
@@ -522,7 +494,7 @@ describe("a batch of messages whose vendor errs in its results", () => {
           results.map((it) => it.custom_id),
           ["a", "repeats", "repeats", "invents", "invented"]
         )
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.sameMembers(
           receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
           ["a settled", "repeats settled", "invents settled"]
@@ -535,7 +507,7 @@ describe("a batch of messages whose vendor errs in its results", () => {
 
 describe("a batch of messages at the vendor", () => {
   layer(
-    vendorGateway({
+    gatewayAt("anthropic", {
       script: {
         default: [
           MockVendor.result("1 second"),
@@ -566,7 +538,7 @@ describe("a batch of messages at the vendor", () => {
           results.map((it) => it.custom_id),
           requests.map((it) => it.custom_id)
         )
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.strictEqual(receipts.length, 120)
         assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
         const sum = sumOf(receipts)
@@ -636,7 +608,7 @@ describe("a batch of messages at the vendor", () => {
             return [name, (micros + 999_999n) / 1_000_000n]
           })
         )
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.lengthOf(receipts, 40)
         for (const { cost, custom_id: name, model } of receipts) {
           const n = asked.findIndex((it) => it.custom_id === name)
@@ -703,7 +675,7 @@ describe("a batch of messages at the vendor", () => {
         assert.isNotNull(cancelling.cancel_initiated_at)
         const done = yield* ended(anthropic, batch.id)
         assert.deepInclude<object>(done.request_counts, { succeeded: 5, canceled: 5 })
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.strictEqual(receipts.filter(({ outcome }) => outcome === "settled").length, 5)
         assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
         assert.lengthOf(yield* resultsOf(anthropic, batch.id), 10)
@@ -729,7 +701,10 @@ describe("a batch of messages at the vendor", () => {
           (yield* resultsOf(anthropic, batch.id)).map(({ result }) => result.type),
           ["succeeded", "expired", "errored"]
         )
-        assert.strictEqual(String(sumOf(yield* receiptsOf(batch.id))), yield* capturedOf(batch.id))
+        assert.strictEqual(
+          String(sumOf(yield* batchReceipts(batch.id))),
+          yield* capturedOf(batch.id)
+        )
         const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
         assert.strictEqual(task.error.code, 4005)
       })

@@ -1,39 +1,23 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import OpenAI, { APIError } from "openai"
+import { Effect } from "effect"
+import type OpenAI from "openai"
 import type { Batch } from "openai/resources/batches"
-import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
-import type { VendorServer } from "../../../src/testing/index.ts"
-import { readResult } from "../../support/gateway.ts"
+import { MockVendor } from "../../../src/testing/index.ts"
+import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
+import { polled, call, metricsText, promised, read, runningGateway } from "../../support/running.ts"
 import {
-  call,
-  metricsText,
-  promised,
-  Running,
-  runningGateway,
-  strangersKey
-} from "../../support/running.ts"
-import { micro, taskIdOf } from "../../support/vendorBatches.ts"
+  batchReceipts,
+  capturedOf,
+  gatewayAt,
+  micro,
+  sumOf,
+  taskIdOf,
+  Vendor
+} from "../../support/vendorBatches.ts"
 
 /** docs/reference/vendor-batches.md, docs/reference/files.md */
 
-const clientOf = (base: string) =>
-  Effect.map(
-    Running,
-    ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}${base}`, maxRetries: 0 })
-  )
-const client = clientOf("/v1")
-
-const refusal = (request: () => Promise<unknown>) =>
-  promised(async () => {
-    const error: unknown = await request().then(
-      () => undefined,
-      (error: unknown) => error
-    )
-    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
-    return { status: error.status, code: error.code, message: error.message }
-  })
+const client = openAiAt()
 
 const chat = (id: string, more: object = {}) => ({
   custom_id: id,
@@ -66,22 +50,10 @@ const create = (openai: OpenAI, fileId: string, more: object = {}) =>
 const isOver = ({ status }: Batch) =>
   ["completed", "failed", "expired", "cancelled"].includes(status)
 
-const ended = (openai: OpenAI, id: string) =>
-  promised(() => openai.batches.retrieve(id)).pipe(
-    Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 20)))),
-    Effect.repeat({ until: isOver, times: 1500 })
-  )
+const ended = (openai: OpenAI, id: string) => polled(() => openai.batches.retrieve(id), isOver)
 
 const textOf = (openai: OpenAI, id: string | null | undefined) =>
   promised(async () => (await openai.files.content(id ?? "")).text())
-
-const read = (path: string) =>
-  Effect.flatMap(call(path), (answer) => promised(() => readResult(answer)))
-
-const strangersClient = Effect.map(
-  Effect.all([strangersKey, Running]),
-  ([key, { url }]) => new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
-)
 
 const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
 
@@ -193,7 +165,7 @@ describe("files and batches, in the sandbox", () => {
           { ...chat("g"), method: "GET", extra: 1 },
           { custom_id: "", method: "POST", url: "/v1/chat/completions", body: 1 }
         ])
-        const answer = yield* call("/v1/batches", {
+        const { json, status } = yield* read("/v1/batches", {
           method: "POST",
           headers: { "content-type": "application/json" },
           body: JSON.stringify({
@@ -202,8 +174,7 @@ describe("files and batches, in the sandbox", () => {
             completion_window: "24h"
           })
         })
-        const { json } = yield* promised(() => readResult(answer))
-        assert.strictEqual(answer.status, 400)
+        assert.strictEqual(status, 400)
         assert.strictEqual(json.code, 2001)
         assert.deepStrictEqual(
           json.errors.map(({ pointer }: { pointer: string }) => pointer),
@@ -257,7 +228,7 @@ describe("files and batches, in the sandbox", () => {
     it.effect("shows files and batches to their owner only", () =>
       Effect.gen(function* () {
         const openai = yield* client
-        const stranger = yield* strangersClient
+        const stranger = yield* strangersOpenAi
         const file = yield* upload(openai, [chat("a")])
         const batch = yield* create(openai, file.id)
         const requests = [
@@ -284,25 +255,25 @@ describe("files and batches, in the sandbox", () => {
 
     it.effect("returns the first response to a repeat, below the vendor's path too", () =>
       Effect.gen(function* () {
-        const openai = yield* clientOf("/vendors/openai/v1")
+        const openai = yield* openAiAt("/vendors/openai/v1")
         const file = yield* upload(openai, [chat("a")])
         const headers = { "Idempotency-Key": "batch-1" }
-        const asked = {
+        const body = {
           input_file_id: file.id,
           endpoint: "/v1/chat/completions",
           completion_window: "24h"
         } as const
-        const first = yield* promised(() => openai.batches.create(asked, { headers }))
+        const first = yield* promised(() => openai.batches.create(body, { headers }))
         yield* ended(openai, first.id)
         // Its file need not exist any more
         yield* promised(() => openai.files.delete(file.id))
         const { data, response } = yield* promised(() =>
-          openai.batches.create(asked, { headers }).withResponse()
+          openai.batches.create(body, { headers }).withResponse()
         )
         assert.strictEqual(data.id, first.id)
         assert.strictEqual(response.headers.get("idempotency-replayed"), "true")
         const other = yield* refusal(() =>
-          openai.batches.create({ ...asked, metadata: { a: "b" } }, { headers })
+          openai.batches.create({ ...body, metadata: { a: "b" } }, { headers })
         )
         assert.deepInclude(other, { status: 422, code: "2008" })
       })
@@ -310,35 +281,9 @@ describe("files and batches, in the sandbox", () => {
   })
 })
 
-/** The sum of the receipts of a batch, in micro-credits. */
-const receiptsOf = (id: string) =>
-  Effect.gen(function* () {
-    const receipts: Array<{ custom_id: string; cost: string; outcome: string; usage: object }> = []
-    let cursor = ""
-    do {
-      const { json } = yield* read(`/manage/v1/tasks/${taskIdOf(id)}/receipts?limit=100${cursor}`)
-      receipts.push(...json.data)
-      cursor = json.next_cursor === null ? "" : `&cursor=${json.next_cursor}`
-    } while (cursor !== "")
-    return receipts
-  })
-
-const vendorGateway = (script: Parameters<typeof startVendorServer>[1] = {}) =>
-  Layer.unwrap(
-    Effect.map(
-      Effect.acquireRelease(
-        promised(() => startVendorServer("openai", script)),
-        (vendor) => promised(() => vendor.stop())
-      ),
-      (vendor) => Layer.merge(runningGateway({ ...vendor.env }), Layer.succeed(Vendor, vendor))
-    )
-  )
-
-class Vendor extends Context.Service<Vendor, VendorServer>()("test/Vendor") {}
-
 describe("a batch that its vendor did not end in time", () => {
   layer(
-    vendorGateway({ script: { default: [MockVendor.result("300 millis")] } }),
+    gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }),
     seconds
   )((it) => {
     it.effect("is expired, and charged for the results that it has", () =>
@@ -351,17 +296,15 @@ describe("a batch that its vendor did not end in time", () => {
         assert.isNumber(done.expired_at)
         assert.deepStrictEqual(done.request_counts, { total: 5, completed: 2, failed: 1 })
         assert.lengthOf((yield* textOf(openai, done.output_file_id)).trim().split("\n"), 2)
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.sameMembers(
           receipts.map((it) => `${it.custom_id} ${it.outcome}`),
           ["a settled", "b settled", "fails 2 released"]
         )
         const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
         assert.strictEqual(task.error.code, 4005)
-        const sql = yield* SqlClient.SqlClient
-        const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
-        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
-        assert.strictEqual(String(sum), row?.["captured"])
+        const sum = sumOf(receipts)
+        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
         assert.isAbove(Number(sum), 0)
         assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
       })
@@ -371,7 +314,7 @@ describe("a batch that its vendor did not end in time", () => {
 
 describe("a batch whose vendor errs in its results", () => {
   layer(
-    vendorGateway({ script: { default: [MockVendor.result("300 millis")] } }),
+    gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }),
     seconds
   )((it) => {
     const runOf = (ids: ReadonlyArray<string>) =>
@@ -386,11 +329,9 @@ describe("a batch whose vendor errs in its results", () => {
         )
         const done = yield* ended(openai, batch.id)
         assert.strictEqual(done.status, "completed")
-        const receipts = yield* receiptsOf(batch.id)
-        const sql = yield* SqlClient.SqlClient
-        const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
-        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
-        assert.strictEqual(String(sum), row?.["captured"])
+        const receipts = yield* batchReceipts(batch.id)
+        const sum = sumOf(receipts)
+        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
         assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
         const text = yield* textOf(openai, done.output_file_id)
         return { receipts, lines: text.trim().split("\n") }
@@ -458,7 +399,7 @@ describe("a batch whose vendor errs in its results", () => {
 
 describe("a batch at the vendor", () => {
   layer(
-    vendorGateway({
+    gatewayAt("openai", {
       script: { default: [MockVendor.result("1 second"), MockVendor.result("1 minute")] }
     }),
     seconds
@@ -489,16 +430,13 @@ describe("a batch at the vendor", () => {
         assert.strictEqual(output.length, 117)
         assert.strictEqual(errors.length, 3)
 
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.strictEqual(receipts.length, 120)
         assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
         const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
         const capture = task.entries.find((it: { kind: string }) => it.kind === "capture")
-        const sql = yield* SqlClient.SqlClient
-        const [row] =
-          yield* sql`SELECT captured::text, price::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
-        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
-        assert.strictEqual(String(sum), row?.["captured"])
+        const sum = sumOf(receipts)
+        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
         assert.isAbove(Number(sum), 0)
         assert.isTrue(capture !== undefined)
         assert.strictEqual(task.receipt.held, "0.00")
@@ -538,22 +476,20 @@ describe("a batch at the vendor", () => {
           Array.from({ length: 10 }, (_, n) => chat(`c${n}`))
         )
         const batch = yield* create(openai, file.id)
-        yield* promised(() => openai.batches.retrieve(batch.id)).pipe(
-          Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 10)))),
-          Effect.repeat({ until: ({ status }) => status === "in_progress", times: 2000 })
+        yield* polled(
+          () => openai.batches.retrieve(batch.id),
+          ({ status }) => status === "in_progress"
         )
         const cancelling = yield* promised(() => openai.batches.cancel(batch.id))
         assert.strictEqual(cancelling.status, "cancelling")
         const done = yield* ended(openai, batch.id)
         assert.strictEqual(done.status, "cancelled")
-        const receipts = yield* receiptsOf(batch.id)
+        const receipts = yield* batchReceipts(batch.id)
         assert.strictEqual(receipts.length, 5)
         const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
         assert.strictEqual(task.error.code, 4004)
-        const sql = yield* SqlClient.SqlClient
-        const [row] = yield* sql`SELECT captured::text FROM tasks WHERE id = ${taskIdOf(batch.id)}`
-        const sum = receipts.reduce((total, { cost }) => total + micro(cost), 0n)
-        assert.strictEqual(String(sum), row?.["captured"])
+        const sum = sumOf(receipts)
+        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
         assert.strictEqual(
           (yield* textOf(openai, done.output_file_id)).trim().split("\n").length,
           5
@@ -571,9 +507,9 @@ describe("a batch at the vendor", () => {
         vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
         const file = yield* upload(openai, [chat("lost")])
         const batch = yield* create(openai, file.id)
-        yield* promised(() => openai.batches.retrieve(batch.id)).pipe(
-          Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 100)))),
-          Effect.repeat({ until: ({ status }) => status === "in_progress", times: 600 })
+        yield* polled(
+          () => openai.batches.retrieve(batch.id),
+          ({ status }) => status === "in_progress"
         )
         assert.strictEqual(vendor.sold, before + 1)
         const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)

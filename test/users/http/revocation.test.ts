@@ -1,37 +1,23 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import { randomBytes } from "node:crypto"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { wav } from "../../support/media.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
-import type { MockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
-import type { TestGateway } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
 
-let upstream: MockVendor
-let gateway: TestGateway
-
-beforeAll(async () => {
-  upstream = await mockVendor((_, response) => json(response, 200, {}))
-  gateway = await startGateway({
-    OPENAI_API_KEY: "sk-vendor",
-    OPENAI_BASE_URL: upstream.origin,
-    ANTHROPIC_API_KEY: "sk-vendor",
-    ANTHROPIC_BASE_URL: upstream.origin,
-    GEMINI_API_KEY: "sk-vendor",
-    GEMINI_BASE_URL: upstream.origin
-  })
-})
-afterAll(async () => {
-  await gateway.stop()
-  await upstream.close()
-})
-beforeEach(() => {
-  upstream.seen.length = 0
+const upstream = await upstreamOfTests(mockVendor((_, response) => json(response, 200, {})))
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: upstream.origin,
+  ANTHROPIC_API_KEY: "sk-vendor",
+  ANTHROPIC_BASE_URL: upstream.origin,
+  GEMINI_API_KEY: "sk-vendor",
+  GEMINI_BASE_URL: upstream.origin
 })
 
 const models: Record<string, string> = {
