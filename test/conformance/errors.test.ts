@@ -21,6 +21,7 @@ import {
   operator
 } from "../support/gateway.ts"
 import type { HttpResult } from "../support/gateway.ts"
+import { liveLayer } from "../support/liveLayer.ts"
 import { localServer } from "../support/localServer.ts"
 import { png } from "../support/media.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
@@ -302,7 +303,7 @@ const assertWhole = (
 }
 
 describe("codes of problems", () => {
-  layer(smallGateway, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(smallGateway)((it) => {
     it.effect("the service has the documented codes, with their status", () =>
       Effect.sync(() => {
         const known = Object.entries(problemCodes).map(([code, { status }]) => [code, status])

@@ -1,5 +1,5 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { execFile } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -14,6 +14,7 @@ import { examples } from "../../src/catalog/bodies/Examples.ts"
 import { builtInEntries } from "../../src/catalog/BuiltInModels.ts"
 import { withBuiltIn } from "../../src/catalog/UpstreamCatalog.ts"
 import { schemaFiles } from "../../src/http/openapi/SchemaFiles.ts"
+import { liveLayer } from "../support/liveLayer.ts"
 import { call, Running, runningGateway } from "../support/running.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -201,7 +202,7 @@ export const create = async (baseUrl: string, key: string): Promise<string> => {
 `
 
 describe("a client generated from it by a public generator", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect(
       "compiles and creates a task",
       () =>

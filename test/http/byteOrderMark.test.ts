@@ -1,5 +1,6 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import { liveLayer } from "../support/liveLayer.ts"
 import { call, json, runningGateway } from "../support/running.ts"
 
 /** One rule for every route: one mark before a body is skipped. */
@@ -23,7 +24,7 @@ const routes = [
 ] as const
 
 describe("a byte order mark", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     for (const [path, body, status] of routes) {
       it.effect(`before a body is skipped: ${path}`, () =>
         Effect.gen(function* () {

@@ -3,12 +3,13 @@ import { Effect, Exit, Scope } from "effect"
 import { TaskChanges } from "../../src/tasks/TaskChanges.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { liveLayer } from "../support/liveLayer.ts"
 import { layerListening, Listening } from "../support/sockets.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 describe("a client that disconnects", () => {
-  layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(layerListening())((it) => {
     for (const headers of [{ prefer: "wait=60" }, { accept: "text/event-stream" }]) {
       it.effect(`ends the wait for it (${Object.keys(headers)[0]})`, () =>
         Effect.gen(function* () {
@@ -38,7 +39,7 @@ describe("a client that disconnects", () => {
     }
   })
 
-  layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(layerListening())((it) => {
     it.effect("ends the wait of its create, and the task continues", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

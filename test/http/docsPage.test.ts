@@ -1,6 +1,7 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
+import { liveLayer } from "../support/liveLayer.ts"
 import { call, runningGateway } from "../support/running.ts"
 
 const pageAt = (path: string) =>
@@ -19,7 +20,7 @@ const directivesOf = (policy: string | null): ReadonlyMap<string, ReadonlyArray<
 const pages = ["/docs", "/docs/errors"]
 
 describe("the pages of the documentation", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect("a policy allows nothing but the page itself and its own origin", () =>
       Effect.gen(function* () {
         for (const path of pages) {

@@ -1,5 +1,6 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import { liveLayer } from "../support/liveLayer.ts"
 import { rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
@@ -58,7 +59,7 @@ const variants: Record<string, (path: string) => ReadonlyArray<string>> = {
 }
 
 describe("exact paths", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     for (const [what, make] of Object.entries(variants)) {
       it.effect(
         `${what} is another path: 404`,

@@ -1,6 +1,7 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { formPartsMax } from "../../src/domain/limits/ShapeLimits.ts"
+import { liveLayer } from "../support/liveLayer.ts"
 import { rawHttp } from "../support/rawHttp.ts"
 import { call, Running, runningGateway } from "../support/running.ts"
 
@@ -17,7 +18,7 @@ const bombs = {
 const part = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'
 
 describe("a body that would hold the process for long", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     const refused = Effect.fnUntraced(function* (path: string, type: string, body: string) {
       const { key, port } = yield* Running
       // It is closed by the gateway, which waits for no more

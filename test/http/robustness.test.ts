@@ -1,9 +1,10 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { jsonDepthMax } from "../../src/domain/json/JsonLimits.ts"
 import { listenerBounds } from "../../src/http/server/listener/Listener.ts"
 import { keepsLessThan, kept, megabyte } from "../support/heap.ts"
+import { liveLayer } from "../support/liveLayer.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
@@ -43,9 +44,7 @@ const assertProblem = (text: string, status: number, code: number): string => {
 const bounds = { ...listenerBounds, headersMillis: 400, requestMillis: 800, checkMillis: 50 }
 
 describe("robustness of the HTTP border", () => {
-  layer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds), {
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))((it) => {
     const codeOf = (
       body: string | Uint8Array<ArrayBuffer>,
       path = create,

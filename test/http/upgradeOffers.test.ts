@@ -1,5 +1,6 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import { liveLayer } from "../support/liveLayer.ts"
 import { rawResponses, rawSequence } from "../support/rawHttp.ts"
 import { Running, runningGateway } from "../support/running.ts"
 
@@ -43,7 +44,7 @@ const requestOf = ({ body, chunked, headers, key, path }: Sent): string => {
 }
 
 describe("an offer to upgrade the protocol", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect.each([
       ["a create", create, { prompt: "A lighthouse" }, false],
       ["a create in chunks", create, { prompt: "A lighthouse" }, true],
@@ -85,7 +86,7 @@ describe("an offer to upgrade the protocol", () => {
 
 /** docs/reference/http.md#request-bodies; RFC 9110, section 15.5.22, and RFC 6455, section 4.1. */
 describe("a WebSocket handshake", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     const handshake = ["Connection: keep-alive, Upgrade", "Upgrade: WebSocket"]
     /** A proxy removes what belongs to the connection. */
     const throughProxy = ["Connection: keep-alive", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]

@@ -1,7 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
+import type { Vitest } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
 import { DateTime, Effect, Layer, Redacted } from "effect"
-import type { Scope } from "effect"
+import type { Duration, Scope } from "effect"
 import { randomBytes } from "node:crypto"
 import { cpSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -19,6 +20,7 @@ import {
   storeFolder
 } from "../../src/testing/StoreTemplates.ts"
 import { returnStore, takeStore } from "../../src/testing/UsedStores.ts"
+import { liveLayer } from "./liveLayer.ts"
 import { serverUrl } from "./postgresProcess.ts"
 import { giveBack, lookAt, takeUsed } from "./usedDatabases.ts"
 
@@ -223,6 +225,17 @@ const describeEach =
  * database per suite, or with `Effect.provide` for one per test.
  */
 export const describeStores = describeEach(stores)
+
+/** The same for tests that share a database, the services over it and the real clock. */
+export const describeLive = <R, E>(
+  name: string,
+  services: Layer.Layer<R, E, Database>,
+  suite: (it: Vitest.MethodsNonLive<R | Database>, store: "postgres" | "embedded") => void,
+  timeout?: Duration.Input
+) =>
+  describeStores(name, (database, store) => {
+    liveLayer(Layer.provideMerge(services, database), timeout)((it) => suite(it, store))
+  })
 
 /** The same without the partitions that a start creates. */
 export const describeMigratedStores = describeEach(migratedStores)

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, FileSystem, Layer, Option } from "effect"
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -8,6 +8,7 @@ import S3rver from "s3rver"
 import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
 import { makeTaskId } from "../../../src/domain/Ids.ts"
 import { selectRange } from "../../../src/http/server/ByteRanges.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, Running, runningGateway } from "../../support/running.ts"
 
 /** docs/reference/tasks.md#artifacts */
@@ -63,7 +64,7 @@ const bucketGateway = Layer.unwrap(
 ).pipe(Layer.provide(NodeServices.layer))
 
 describe("GET /artifacts/{id} of a bucket", () => {
-  layer(bucketGateway, { excludeTestServices: true })((it) => {
+  liveLayer(bucketGateway)((it) => {
     it.effect("a result is stored there and served whole and in parts; a removed one is 404", () =>
       Effect.gen(function* () {
         const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
@@ -86,7 +87,7 @@ describe("GET /artifacts/{id} of a bucket", () => {
 })
 
 describe("GET /artifacts/{id}", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect(
       "the signed URL of a result returns the image, with type, ETag and sandbox headers, without a key",
       () =>

@@ -1,4 +1,4 @@
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { jpeg } from "../../support/media.ts"
 import { call, finishedTask, json, Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -73,7 +74,7 @@ describe("a vendor's result is copied as a stream", () => {
     }))
   )
 
-  layer(gateway, { excludeTestServices: true })((it) => {
+  liveLayer(gateway)((it) => {
     it.effect("whole and with its own type, with or without Content-Length", () =>
       Effect.gen(function* () {
         const head = Buffer.from(jpeg())

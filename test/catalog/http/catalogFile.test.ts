@@ -1,8 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
@@ -38,7 +39,7 @@ const catalog = fileOf({
 const pathOf = (vendor: string, model: string) => `/vendors/${vendor}/v1/${model}/generation`
 
 describe("CATALOG_FILE", () => {
-  layer(runningGateway({ CATALOG_FILE: catalog }), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect(
       "a renamed model is served under its new path at its new price, its old path is 404",
       () =>

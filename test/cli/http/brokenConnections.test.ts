@@ -1,8 +1,9 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readdirSync, rmSync } from "node:fs"
 import { request as send } from "node:http"
 import { runCommand } from "../../support/commandLine.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { localServer } from "../../support/localServer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -41,10 +42,7 @@ const proxy = (target: string, cutAfter: (method: string, path: string) => numbe
 
 const generation = /^\/vendors\/alibaba\/v1\/text-to-image-max\/generation/u
 
-layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
-  timeout: "60 seconds",
-  excludeTestServices: true
-})((it) => {
+liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
   it.effect("run makes one task, whatever is cut", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -9,6 +9,7 @@ import { listenerBounds } from "../../../src/http/server/listener/Listener.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -62,9 +63,9 @@ const receiver = Effect.acquireRelease(
   ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
 )
 
-layer(
+liveLayer(
   runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))),
-  { timeout: "120 seconds", excludeTestServices: true }
+  "120 seconds"
 )((it) => {
   it.effect("the samples of the page", () =>
     Effect.gen(function* () {

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import formats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect } from "effect"
@@ -10,6 +10,7 @@ import { listenerBounds } from "../../../src/http/server/listener/Listener.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { runCommand } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -80,10 +81,7 @@ const judge = Effect.gen(function* () {
 
 type Judge = (value: unknown, command: string) => void
 
-layer(
-  runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))),
-  { timeout: "60 seconds", excludeTestServices: true }
-)((it) => {
+liveLayer(runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))))((it) => {
   it.effect("the documents of all commands hold to the schemas", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
 import { runCommand } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
@@ -56,7 +57,7 @@ const receiver = Effect.acquireRelease(
   ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
 )
 
-layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+liveLayer(runningGateway())((it) => {
   it.effect("users, keys and top-ups are the operator's, and keys the user's too", () =>
     Effect.gen(function* () {
       const user = yield* json("users", "create", "ada@example.com", "--name", "Ada")

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { build } from "esbuild"
 import { createServer, request as send } from "node:http"
@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net"
 import { fileURLToPath } from "node:url"
 import type * as Client from "../../../src/client/index.ts"
 import { browser } from "../../support/chromium.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
@@ -134,7 +135,7 @@ const program = async ({ gateway, key, own, picture }: Given) => {
   }
 }
 
-layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+liveLayer(runningGateway())((it) => {
   it.effect("creates, waits, runs, uploads, cancels and listens in a page of the same origin", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,6 +6,7 @@ import { afterAll } from "vitest"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { looks } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedDoors } from "../../support/upstreams/describedDoors.ts"
@@ -78,10 +79,10 @@ const caption = async (it: ConsolePage) => {
 }
 
 describe("a described model in the playground", () => {
-  layer(consoleGateway({ CATALOG_FILE: catalog }), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
-  })((it) => {
+  liveLayer(
+    consoleGateway({ CATALOG_FILE: catalog }),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "has a form of its schema, a price as one types, and shows what it makes",
       () =>

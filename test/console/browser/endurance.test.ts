@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -7,6 +7,7 @@ import { consoleGateway, consolePage, signInOnPage } from "../../support/console
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, hostile, looks, opened, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Running } from "../../support/running.ts"
@@ -131,7 +132,10 @@ const offline = async (it: ConsolePage) => {
 }
 
 describe("the console bears", () => {
-  layer(consoleGateway(env), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  liveLayer(
+    consoleGateway(env),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "hostile texts, new rows, a stream that fails, and no network",
       () =>

@@ -1,9 +1,10 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator } from "playwright-core"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, opened } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
 
@@ -347,7 +348,10 @@ const documentsAreNear = async (it: ConsolePage) => {
 }
 
 describe("the console no longer", () => {
-  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  liveLayer(
+    consoleGateway(),
+    "120 seconds"
+  )((it) => {
     const post = (url: string, key: string, to: string, body: unknown) =>
       fetch(`${url}${to}`, {
         method: "POST",

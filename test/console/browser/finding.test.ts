@@ -1,9 +1,10 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
 
@@ -156,7 +157,10 @@ const paletteFinds = async (it: ConsolePage) => {
 }
 
 describe("what is looked for in the console", () => {
-  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  liveLayer(
+    consoleGateway(),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "is found: prompts, results, ids; by the operator users, and things of all users",
       () =>

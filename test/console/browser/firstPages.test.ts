@@ -1,9 +1,10 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { loadedWidth, looks, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 
 /** A prompt is the title of its task, as text. */
@@ -26,7 +27,10 @@ const heading = (it: ConsolePage, name: string) =>
   Effect.promise(() => it.page.getByRole("heading", { level: 1, name, exact: true }).waitFor())
 
 describe("the first pages of the console", () => {
-  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  liveLayer(
+    consoleGateway(),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "sign in by link, home, tasks, one task: nothing foreign, no report, no finding",
       () =>

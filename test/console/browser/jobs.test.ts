@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator } from "playwright-core"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { opened } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
@@ -128,9 +129,9 @@ const findTrace = (traceId: string) =>
 const receiver = { status: 500 }
 
 describe("the jobs that people come for", () => {
-  layer(
+  liveLayer(
     consoleGateway({}, () => Effect.sync(() => mockOutcome(receiver.status))),
-    { excludeTestServices: true, timeout: "120 seconds" }
+    "120 seconds"
   )((it) => {
     /** From Home, with as many clicks at most. */
     const run = (screen: ConsolePage, clicksMax: number, story: (job: Job) => Promise<void>) =>

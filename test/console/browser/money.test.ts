@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { showDay, showFullDay } from "../../../src/console/format/days.ts"
 import { consoleGateway, consolePage, signInOnPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 
 const model = "text-to-image-max"
@@ -230,7 +231,10 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
 }
 
 describe("keys, usage, wallet, models and calls in the console", () => {
-  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  liveLayer(
+    consoleGateway(),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "a key from its making to its end, and what it spent, to the rows",
       () =>

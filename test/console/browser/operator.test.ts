@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,6 +6,7 @@ import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Running } from "../../support/running.ts"
@@ -259,7 +260,10 @@ const catalog = async (it: ConsolePage) => {
 }
 
 describe("the operator's pages of the console", () => {
-  layer(consoleGateway(env), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+  liveLayer(
+    consoleGateway(env),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "a user from the making to the end, accounts, catalog and audit log",
       () =>

@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, hostile, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
@@ -109,10 +110,10 @@ const spent = async (it: ConsolePage, operator: ConsolePage, url: string, key: s
 }
 
 describe("the story of a new owner", () => {
-  layer(consoleGateway({ EGRESS_ALLOW: "127.0.0.0/8,::1,localhost" }), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
-  })((it) => {
+  liveLayer(
+    consoleGateway({ EGRESS_ALLOW: "127.0.0.0/8,::1,localhost" }),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "link, key, picture, webhook, a failed delivery sent again, a budget and a balance at their end",
       () =>

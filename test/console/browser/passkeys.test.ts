@@ -1,8 +1,9 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { goTo, hostile, looks, opened, signOut, tabTo } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 
 /** docs/reference/sessions.md#passkeys, with an authenticator that the browser itself plays. */
 
@@ -92,10 +93,10 @@ const story = async (it: ConsolePage) => {
 }
 
 describe("passkeys in the console", () => {
-  layer(consoleGateway({}, undefined, "localhost"), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
-  })((it) => {
+  liveLayer(
+    consoleGateway({}, undefined, "localhost"),
+    "120 seconds"
+  )((it) => {
     for (const [width, colorScheme] of [
       [1440, "light"],
       [390, "dark"]

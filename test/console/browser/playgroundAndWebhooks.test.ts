@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
@@ -6,6 +6,7 @@ import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { act, goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
@@ -477,10 +478,10 @@ const runs = async (it: ConsolePage) => {
 }
 
 describe("the playground and the webhooks in the console", () => {
-  layer(consoleGateway({}, receiver.answer), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
-  })((it) => {
+  liveLayer(
+    consoleGateway({}, receiver.answer),
+    "120 seconds"
+  )((it) => {
     const stories = [
       ["the last runs and a link fill the form again", runs],
       ["a picture is priced, run, watched and cancelled", picture],

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import { readdirSync, readFileSync } from "node:fs"
@@ -6,6 +6,7 @@ import { get } from "node:http"
 import type { IncomingMessage } from "node:http"
 import { join } from "node:path"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, Running, runningGateway } from "../../support/running.ts"
 
 const folder = join(import.meta.dirname, "../../../src/http/console/dist")
@@ -43,7 +44,7 @@ const assertHardened = (headers: Headers) => {
 }
 
 describe("the console", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect("every path below /console is its page, under the policy and never kept", () =>
       Effect.gen(function* () {
         const page = readFileSync(join(folder, "index.html"), "utf8")
@@ -132,16 +133,17 @@ describe("the console", () => {
     )
   })
 
-  layer(runningGateway({ BASE_URL: "https://ai.example.com/gateway" }), {
-    excludeTestServices: true
-  })("below a path of a proxy", (it) => {
-    it.effect("the page names its files below that path", () =>
-      Effect.gen(function* () {
-        const { text } = yield* textAt("/console")
-        assert.include(text, `src="/gateway/console/assets/${script}"`)
-        assert.notMatch(text, /="\/console/u)
-        assert.deepStrictEqual(yield* redirectOf("/", "text/html"), [302, "/gateway/console"])
-      })
-    )
-  })
+  liveLayer(runningGateway({ BASE_URL: "https://ai.example.com/gateway" }))(
+    "below a path of a proxy",
+    (it) => {
+      it.effect("the page names its files below that path", () =>
+        Effect.gen(function* () {
+          const { text } = yield* textAt("/console")
+          assert.include(text, `src="/gateway/console/assets/${script}"`)
+          assert.notMatch(text, /="\/console/u)
+          assert.deepStrictEqual(yield* redirectOf("/", "text/html"), [302, "/gateway/console"])
+        })
+      )
+    }
+  )
 })

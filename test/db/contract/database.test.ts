@@ -1,17 +1,18 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { storeFailures } from "../../../src/db/StoreFailures.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { describeStores, freshDatabase } from "../../support/stores.ts"
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, SqlError, R>) =>
   Effect.map(Effect.orDie(Effect.flip(effect)), (error) => error.reason._tag as string)
 
 describeStores("the store", (database, store) => {
-  layer(database, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+  liveLayer(database)((it) => {
     it.effect("values are read back as they were written", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { EventId, makeCallId, makeTaskId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
@@ -7,6 +7,7 @@ import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import {
@@ -63,10 +64,7 @@ const keepMonth = Effect.gen(function* () {
 for (const [name, database] of Object.entries(singleStores)) {
   describe(`day partitions (${name})`, () => {
     const stores = Layer.mergeAll(walletStores, DeliveryStoreLive.layer, DeliveryLogStore.layer)
-    layer(Layer.provideMerge(stores, database), {
-      timeout: "60 seconds",
-      excludeTestServices: true
-    })((it) => {
+    liveLayer(Layer.provideMerge(stores, database))((it) => {
       it.effect("a page, and a task's deliveries, read a few days however many are kept", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option, Tracer } from "effect"
 import { ApiKeyId, AuditId, DeliveryId, makeTaskId, TaskId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
@@ -13,6 +13,7 @@ import type { EntryPage } from "../../../src/wallet/WalletEntryStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import type { DeliveryFilter } from "../../../src/webhooks/DeliverySearchStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { credits, newWallet, walletStores } from "../../support/wallets.ts"
@@ -120,10 +121,10 @@ describe("filtered lists", () => {
     TaskHistoryStore.layer,
     DeliveryLogStore.layer
   )
-  layer(Layer.provideMerge(services, singleStores.postgres), {
-    timeout: "120 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(
+    Layer.provideMerge(services, singleStores.postgres),
+    "120 seconds"
+  )((it) => {
     it.effect(
       "tasks by key, model, failure, trace and time are read by an index",
       () =>

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { EndpointId, EventId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
@@ -7,6 +7,7 @@ import { UserStore } from "../../../src/users/UserStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { quietStores } from "../../support/quietStores.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import {
@@ -86,10 +87,7 @@ const makeEndpoints = Effect.gen(function* () {
 for (const [name, database] of Object.entries(quietStores)) {
   describe(`plans (${name})`, () => {
     const stores = Layer.merge(walletStores, DeliveryStoreLive.layer)
-    layer(Layer.provideMerge(stores, database), {
-      timeout: "60 seconds",
-      excludeTestServices: true
-    })((it) => {
+    liveLayer(Layer.provideMerge(stores, database))((it) => {
       it.effect(
         "a store that was planned for while empty is not scanned sequentially once it is full",
         () =>

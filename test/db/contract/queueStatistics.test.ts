@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { EndpointId, EventId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
@@ -7,6 +7,7 @@ import { PartitionStore } from "../../../src/process/retention/PartitionStore.ts
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { EndpointStore } from "../../../src/webhooks/EndpointStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
@@ -104,12 +105,11 @@ describe("a queue that was long when its statistics were taken", () => {
     PartitionStore.layer
   )
   const everything = Layer.provideMerge(stores, singleStores.postgres)
-  const options = { timeout: "120 seconds", excludeTestServices: true } as const
   /** Each has its own store. */
   const test = (
     sentence: string,
     run: () => Effect.Effect<void, unknown, Layer.Success<typeof everything>>
-  ) => layer(everything, options)((it) => it.effect(sentence, run))
+  ) => liveLayer(everything, "120 seconds")((it) => it.effect(sentence, run))
 
   test("a row older than the log is deleted by its key", () =>
     Effect.gen(function* () {

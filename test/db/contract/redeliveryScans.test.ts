@@ -1,10 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import type { DeliveryId, EndpointId, UserId } from "../../../src/domain/Ids.ts"
 import { listScanRowsMax } from "../../../src/domain/limits/Limits.ts"
 import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import type { RedeliveryFilter } from "../../../src/webhooks/DeliveryLogStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
@@ -75,10 +76,10 @@ const windowsOf = Effect.fnUntraced(function* (user: UserId, filter: RedeliveryF
 for (const [name, database] of Object.entries(singleStores)) {
   describe(`deliveries that are sent again (${name})`, () => {
     const services = Layer.mergeAll(walletStores, DeliveryLogStore.layer)
-    layer(Layer.provideMerge(services, database), {
-      timeout: "120 seconds",
-      excludeTestServices: true
-    })((it) => {
+    liveLayer(
+      Layer.provideMerge(services, database),
+      "120 seconds"
+    )((it) => {
       it.effect("are found in windows, however little the filter matches", () =>
         Effect.gen(function* () {
           const user = yield* newWallet(0)

@@ -1,11 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { ApiKeyId, makeTaskId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { listScanRowsMax } from "../../../src/domain/limits/Limits.ts"
 import { TaskHistoryStore } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { TaskFilter } from "../../../src/tasks/history/TaskHistoryStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { credits, newWallet, walletStores } from "../../support/wallets.ts"
@@ -131,10 +132,10 @@ for (const [name, database] of Object.entries(singleStores)) {
   for (const [shape, make] of Object.entries(shapes)) {
     if (!shapesOf[name as keyof typeof shapesOf].includes(shape)) continue
     describe(`lists of tasks over ${shape} (${name})`, () => {
-      layer(Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), database), {
-        timeout: "120 seconds",
-        excludeTestServices: true
-      })((it) => {
+      liveLayer(
+        Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), database),
+        "120 seconds"
+      )((it) => {
         it.effect("read by index no more than a page needs, and nothing of other users", () =>
           Effect.gen(function* () {
             const store = yield* TaskHistoryStore
@@ -190,12 +191,9 @@ for (const [name, database] of Object.entries(singleStores)) {
 }
 
 describe("tasks of a trace", () => {
-  layer(
+  liveLayer(
     Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), singleStores.postgres),
-    {
-      timeout: "120 seconds",
-      excludeTestServices: true
-    }
+    "120 seconds"
   )((it) => {
     it.effect("are found, however many later ones of the same trace another user has", () =>
       Effect.gen(function* () {

@@ -1,8 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { AffinityStore } from "../../../src/passthrough/AffinityStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   callEnd,
@@ -29,63 +30,62 @@ const bind = (
 
 /** ADR 0134 */
 describeStores("the store of affinities", (database) => {
-  layer(Layer.mergeAll(walletStores, AffinityStore.layer).pipe(Layer.provideMerge(database)), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
-    it.effect("keeps the first account of a key, whichever is next", () =>
-      Effect.gen(function* () {
-        const user = yield* newCaller(1)
-        assert.isUndefined(yield* bind(user, undefined))
-        const bound = yield* Effect.all(
-          Array.from({ length: 8 }, (_, n) => bind(user, accounts[n % 2])),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(new Set(bound).size, 1)
-        assert.strictEqual(yield* bind(user, undefined), bound[0])
-        const more = ["openai:new", ...accounts]
-        assert.strictEqual(yield* bind(user, "openai:new", more), bound[0])
-        assert.strictEqual(yield* bind(yield* newCaller(1), "openai:new", more), "openai:new")
-      })
-    )
+  liveLayer(Layer.mergeAll(walletStores, AffinityStore.layer).pipe(Layer.provideMerge(database)))(
+    (it) => {
+      it.effect("keeps the first account of a key, whichever is next", () =>
+        Effect.gen(function* () {
+          const user = yield* newCaller(1)
+          assert.isUndefined(yield* bind(user, undefined))
+          const bound = yield* Effect.all(
+            Array.from({ length: 8 }, (_, n) => bind(user, accounts[n % 2])),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(new Set(bound).size, 1)
+          assert.strictEqual(yield* bind(user, undefined), bound[0])
+          const more = ["openai:new", ...accounts]
+          assert.strictEqual(yield* bind(user, "openai:new", more), bound[0])
+          assert.strictEqual(yield* bind(yield* newCaller(1), "openai:new", more), "openai:new")
+        })
+      )
 
-    it.effect("begins with the account of the key's last receipt", () =>
-      Effect.gen(function* () {
-        const user = yield* newCaller(10)
-        const call = callStart(user, 1)
-        yield* writeCalls({ starts: [call] })
-        yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
-        assert.strictEqual(yield* bind(user, undefined), "openai:b")
-        assert.strictEqual(yield* bind(user, "openai:a"), "openai:b")
-      })
-    )
+      it.effect("begins with the account of the key's last receipt", () =>
+        Effect.gen(function* () {
+          const user = yield* newCaller(10)
+          const call = callStart(user, 1)
+          yield* writeCalls({ starts: [call] })
+          yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
+          assert.strictEqual(yield* bind(user, undefined), "openai:b")
+          assert.strictEqual(yield* bind(user, "openai:a"), "openai:b")
+        })
+      )
 
-    it.effect("reads no more than the latest 10,000 receipts of the user", () =>
-      Effect.gen(function* () {
-        const user = yield* newCaller(10)
-        const call = callStart(user, 1)
-        yield* writeCalls({ starts: [call] })
-        yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
-        const sql = yield* PgClient.PgClient
-        yield* sql`
+      it.effect("reads no more than the latest 10,000 receipts of the user", () =>
+        Effect.gen(function* () {
+          const user = yield* newCaller(10)
+          const call = callStart(user, 1)
+          yield* writeCalls({ starts: [call] })
+          yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
+          const sql = yield* PgClient.PgClient
+          yield* sql`
           INSERT INTO calls (id, user_id, vendor, route, outcome, held, captured, sandbox, created_at, ended_at)
           SELECT ('ffffffff-ffff-7fff-bfff-' || lpad(to_hex(n), 12, '0'))::uuid, ${user}::uuid, 'openai',
             'POST /v1/embeddings', 'settled', 1, 1, false, c.created_at, c.ended_at
           FROM calls c, generate_series(1, 10000) n WHERE c.user_id = ${user}::uuid`
-        assert.isUndefined(yield* bind(user, undefined))
-        assert.strictEqual(yield* bind(user, "openai:a"), "openai:a")
-      })
-    )
+          assert.isUndefined(yield* bind(user, undefined))
+          assert.strictEqual(yield* bind(user, "openai:a"), "openai:a")
+        })
+      )
 
-    it.effect("an account that is gone is replaced by the next, but not for what it kept", () =>
-      Effect.gen(function* () {
-        const user = yield* newCaller(1)
-        yield* bind(user, "openai:a")
-        const rest = ["openai:b", "openai:c"]
-        assert.strictEqual(yield* bind(user, undefined, rest), "openai:a")
-        assert.strictEqual(yield* bind(user, "openai:c", rest), "openai:c")
-        assert.strictEqual(yield* bind(user, "openai:b", rest), "openai:c")
-      })
-    )
-  })
+      it.effect("an account that is gone is replaced by the next, but not for what it kept", () =>
+        Effect.gen(function* () {
+          const user = yield* newCaller(1)
+          yield* bind(user, "openai:a")
+          const rest = ["openai:b", "openai:c"]
+          assert.strictEqual(yield* bind(user, undefined, rest), "openai:a")
+          assert.strictEqual(yield* bind(user, "openai:c", rest), "openai:c")
+          assert.strictEqual(yield* bind(user, "openai:b", rest), "openai:c")
+        })
+      )
+    }
+  )
 })

@@ -1,11 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -56,10 +57,7 @@ const overdrawn = Effect.gen(function* () {
 })
 
 describeStores("late charges", (database) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(Layer.provideMerge(walletStores, database))((it) => {
     it.effect("a call that ends after its rescue is charged once, at most what it held", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient

@@ -109,7 +109,7 @@ describe("a reload beside calls", () => {
     }
     await until(
       async () => {
-        await callOften(1)
+        await callOften(3)
         return (await gateway.entries()).some(({ note }) => note !== null)
       },
       { what: "a call that is drawn on a reservation" }

@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, it, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Effect, Option } from "effect"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
@@ -13,7 +13,7 @@ import type {
   ReservationStore
 } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeLive } from "../../support/stores.ts"
 import {
   breachesOf,
   callEnd,
@@ -387,16 +387,16 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
   return ledger
 })
 
-describeStores("calls drawn on a reservation", (database) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "120 seconds",
-    excludeTestServices: true
-  })((it) => {
+describeLive(
+  "calls drawn on a reservation",
+  walletStores,
+  (it) => {
     it.effect("is covered and charged once", () =>
       Effect.gen(function* () {
         const samples = fc.sample(fc.tuple(balances, actions), { numRuns: 6 })
         for (const [balance, steps] of samples) yield* play(yield* storeLedger(balance), steps)
       })
     )
-  })
-})
+  },
+  "120 seconds"
+)

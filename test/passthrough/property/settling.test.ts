@@ -1,5 +1,5 @@
-import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer } from "effect"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect } from "effect"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
@@ -7,7 +7,7 @@ import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import type { DrawnCall } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeLive } from "../../support/stores.ts"
 import {
   breaches,
   callStart,
@@ -127,11 +127,10 @@ const play = Effect.fnUntraced(function* (
   return { granted, wallets }
 })
 
-describeStores("calls that were drawn are settled alike", (database) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "120 seconds",
-    excludeTestServices: true
-  })((it) => {
+describeLive(
+  "calls that were drawn are settled alike",
+  walletStores,
+  (it) => {
     it.effect(
       "whether a batch is an ordinary one, or has a call in it that was settled before",
       () =>
@@ -154,5 +153,6 @@ describeStores("calls that were drawn are settled alike", (database) => {
           assert.strictEqual(yield* breaches, 0)
         })
     )
-  })
-})
+  },
+  "120 seconds"
+)

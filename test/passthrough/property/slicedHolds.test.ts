@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Option } from "effect"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, Exit, Option } from "effect"
 import * as fc from "fast-check"
 import type { TokenPrice } from "../../../src/catalog/Price.ts"
 import { Credits, zero } from "../../../src/domain/Credits.ts"
@@ -16,7 +16,7 @@ import { SlicedHold } from "../../../src/passthrough/slices/SlicedHold.ts"
 import type { RaiseOutcome } from "../../../src/passthrough/slices/SlicedHold.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeLive } from "../../support/stores.ts"
 import {
   breachesOf,
   callEnd,
@@ -189,11 +189,10 @@ const play = Effect.fnUntraced(function* ({ balance, limit, streams, writes }: R
   return all
 })
 
-describeStores("streams of one wallet and one key that race for slices", (database) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "300 seconds",
-    excludeTestServices: true
-  })((it) => {
+describeLive(
+  "streams of one wallet and one key that race for slices",
+  walletStores,
+  (it) => {
     it.effect(
       "hold what has passed, are charged exactly once, and leave nothing held",
       () =>
@@ -208,5 +207,6 @@ describeStores("streams of one wallet and one key that race for slices", (databa
         }),
       300_000
     )
-  })
-})
+  },
+  "300 seconds"
+)

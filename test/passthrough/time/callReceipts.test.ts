@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -10,6 +10,7 @@ import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { LogRetention } from "../../../src/process/retention/LogRetention.ts"
 import { PartitionStore } from "../../../src/process/retention/PartitionStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { startedDatabase } from "../../support/stores.ts"
 import {
   breaches,
@@ -41,7 +42,7 @@ describe("receipts of calls", () => {
   )
 
   // The store's clock is real: only the times in its statements are the test's
-  layer(Live, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(Live)((it) => {
     it.effect("are kept for 30 days and dropped by the day; the ledger stays complete", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

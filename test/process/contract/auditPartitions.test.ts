@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
@@ -6,6 +6,7 @@ import { AppConfig } from "../../../src/config/Config.ts"
 import { AuditStore } from "../../../src/process/audit/AuditStore.ts"
 import { LogRetention } from "../../../src/process/retention/LogRetention.ts"
 import { PartitionStore } from "../../../src/process/retention/PartitionStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { describeMigratedStores } from "../../support/stores.ts"
 
 const write = (resourceId: string) =>
@@ -42,7 +43,7 @@ describeMigratedStores("months of the audit log", (database) => {
     Layer.provideMerge(database)
   )
   // The store's clock is real: only the times in its statements are the test's
-  layer(Live, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(Live)((it) => {
     it.effect("entries are kept for a year and dropped by the month, append-only meanwhile", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
@@ -6,6 +6,7 @@ import { AppConfig } from "../../../src/config/Config.ts"
 import { makeTaskId, makeUserId } from "../../../src/domain/Ids.ts"
 import { TaskRetention } from "../../../src/tasks/privacy/TaskRetention.ts"
 import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const user = makeUserId(1)
@@ -47,7 +48,7 @@ const maintain = (env: Readonly<Record<string, string>>) =>
 
 describeStores("tasks and their bodies", (database) => {
   // The store's clock is real: only the times in its statements are the test's
-  layer(database, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(database)((it) => {
     it.effect("stay for ever by default, and go by age; nothing unfinished goes", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient

@@ -1,9 +1,10 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type OpenAI from "openai"
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
 import { polled, promised, read, runningGateway } from "../../support/running.ts"
 import { taskIdOf } from "../../support/vendorBatches.ts"
@@ -26,14 +27,9 @@ const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
   })
 
 const textOf = (response: Response) => response.output_text
-const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
-
 /** docs/reference/background.md */
 describe("responses in the background, in the sandbox", () => {
-  layer(
-    runningGateway({ SIMULATOR_DELAY: "200 millis" }),
-    seconds
-  )((it) => {
+  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))((it) => {
     it.effect(
       "is answered at once, runs as a task, and is charged once however often it is read",
       () =>
@@ -255,9 +251,8 @@ const before = (name: string, script: Parameters<typeof startVendorServer>[1]) =
 const vendorOf = (name: string): VendorServer => vendors.get(name)!
 
 describe("responses in the background, at OpenAI", () => {
-  layer(
-    before("plain", { script: { default: [MockVendor.result(0)] }, answer: () => "A lighthouse" }),
-    seconds
+  liveLayer(
+    before("plain", { script: { default: [MockVendor.result(0)] }, answer: () => "A lighthouse" })
   )((it) => {
     it.effect("continues a response, in the background and not, by ids of the gateway alone", () =>
       Effect.gen(function* () {
@@ -351,10 +346,7 @@ describe("responses in the background, at OpenAI", () => {
     )
   })
 
-  layer(
-    before("slow", { script: [MockVendor.result("1 minute")] }),
-    seconds
-  )((it) => {
+  liveLayer(before("slow", { script: [MockVendor.result("1 minute")] }))((it) => {
     it.effect("a cancelled response costs what it has used", () =>
       Effect.gen(function* () {
         const responses = yield* client
@@ -379,24 +371,23 @@ describe("responses in the background, at OpenAI", () => {
     )
   })
 
-  layer(
-    before("failing", { script: [MockVendor.jobFails("FAILED", "The engine broke", 0)] }),
-    seconds
-  )((it) => {
-    it.effect("a failed response costs nothing", () =>
-      Effect.gen(function* () {
-        const responses = yield* client
-        const created = yield* promised(() =>
-          responses.create({ model: "gpt-4o-mini", input: "a", background: true })
-        )
-        const failed = yield* ended(responses, created.id)
-        assert.deepStrictEqual([failed.status, failed.error], [
-          "failed",
-          { code: "server_error", message: "The engine broke" }
-        ] as never)
-        const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
-        assert.strictEqual(task.receipt.captured, "0.00")
-      })
-    )
-  })
+  liveLayer(before("failing", { script: [MockVendor.jobFails("FAILED", "The engine broke", 0)] }))(
+    (it) => {
+      it.effect("a failed response costs nothing", () =>
+        Effect.gen(function* () {
+          const responses = yield* client
+          const created = yield* promised(() =>
+            responses.create({ model: "gpt-4o-mini", input: "a", background: true })
+          )
+          const failed = yield* ended(responses, created.id)
+          assert.deepStrictEqual([failed.status, failed.error], [
+            "failed",
+            { code: "server_error", message: "The engine broke" }
+          ] as never)
+          const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
+          assert.strictEqual(task.receipt.captured, "0.00")
+        })
+      )
+    }
+  )
 })

@@ -1,6 +1,7 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { localServer } from "../../support/localServer.ts"
 import { png } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
@@ -37,7 +38,7 @@ const keyOfNewUser = Effect.gen(function* () {
 
 /** docs/reference/keys-and-limits.md#shares */
 describe("a user whose media never arrive", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect("delays no task of another user, of the same model either", () =>
       Effect.gen(function* () {
         const url = yield* mediaHost

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { ServerResponse } from "node:http"
@@ -9,6 +9,7 @@ import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { MediaFetch } from "../../../src/egress/MediaFetch.ts"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { localServer } from "../../support/localServer.ts"
 import {
   base64,
@@ -44,7 +45,7 @@ const errorOf = (url: string) =>
 const big = new Uint8Array(64 * 1024)
 
 describe("media by URL", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect("an image that satisfies the rules is fetched and the task completes", () =>
       Effect.gen(function* () {
         for (const bytes of [png(), jpeg(), bmp(), webp()]) {
@@ -216,7 +217,7 @@ describe("a vendor that reads URLs", () => {
 })
 
 describe("inline media", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     const refused = Effect.fnUntraced(function* (image: string, name: string) {
       const answer = yield* call(edit, json({ prompt: "a", images: [image] }))
       const problem = (yield* Effect.promise(() => answer.json())) as {
@@ -296,7 +297,7 @@ describe("inline media", () => {
 describe("the media of one task", () => {
   const editPro = "/vendors/google/v1/image-edit-pro/edit"
 
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect("are fetched four at a time", () =>
       Effect.gen(function* () {
         const waiting: Array<ServerResponse> = []
@@ -337,7 +338,7 @@ describe("the media of one task", () => {
     )
   })
 
-  layer(runningGateway({ TASK_DEADLINE: "1 second" }), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway({ TASK_DEADLINE: "1 second" }))((it) => {
     it.effect("the task's deadline interrupts their download", () =>
       Effect.gen(function* () {
         const closed = Promise.withResolvers<void>()

@@ -1,5 +1,5 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { request as httpRequest } from "node:http"
@@ -8,6 +8,7 @@ import { MockVendor } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
 import { fails } from "../../support/fails.ts"
 import { adminToken, readResult } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import {
   polled,
   call,
@@ -83,13 +84,8 @@ const post = (body: string, headers: Record<string, string> = {}) =>
 
 const strangersClient = Effect.flatMap(strangersKey, (key) => clientOf("", key))
 
-const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
-
 describe("batches of messages, in the sandbox", () => {
-  layer(
-    runningGateway({ SIMULATOR_DELAY: "200 millis" }),
-    seconds
-  )((it) => {
+  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))((it) => {
     it.effect("are created, read, listed and deleted by Anthropic's client", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
@@ -444,10 +440,7 @@ const announce = (bytes: number) =>
   )
 
 describe("the limit of batches of messages", () => {
-  layer(
-    runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }),
-    seconds
-  )((it) => {
+  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }))((it) => {
     it.effect("is 256 MiB, whatever that of other bodies is", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
@@ -475,38 +468,37 @@ describe("the limit of batches of messages", () => {
 })
 
 describe("a batch of messages whose vendor errs in its results", () => {
-  layer(
-    gatewayAt("anthropic", { script: { default: [MockVendor.result("300 millis")] } }),
-    seconds
-  )((it) => {
-    it.effect("is charged neither a result of another request nor a second one", () =>
-      Effect.gen(function* () {
-        const anthropic = yield* client
-        const batch = yield* create(anthropic, [
-          message("a"),
-          message("repeats"),
-          message("invents")
-        ])
-        yield* ended(anthropic, batch.id)
-        // As the vendor wrote them
-        const results = yield* resultsOf(anthropic, batch.id)
-        assert.deepStrictEqual(
-          results.map((it) => it.custom_id),
-          ["a", "repeats", "repeats", "invents", "invented"]
-        )
-        const receipts = yield* batchReceipts(batch.id)
-        assert.sameMembers(
-          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
-          ["a settled", "repeats settled", "invents settled"]
-        )
-        assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
-      })
-    )
-  })
+  liveLayer(gatewayAt("anthropic", { script: { default: [MockVendor.result("300 millis")] } }))(
+    (it) => {
+      it.effect("is charged neither a result of another request nor a second one", () =>
+        Effect.gen(function* () {
+          const anthropic = yield* client
+          const batch = yield* create(anthropic, [
+            message("a"),
+            message("repeats"),
+            message("invents")
+          ])
+          yield* ended(anthropic, batch.id)
+          // As the vendor wrote them
+          const results = yield* resultsOf(anthropic, batch.id)
+          assert.deepStrictEqual(
+            results.map((it) => it.custom_id),
+            ["a", "repeats", "repeats", "invents", "invented"]
+          )
+          const receipts = yield* batchReceipts(batch.id)
+          assert.sameMembers(
+            receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+            ["a settled", "repeats settled", "invents settled"]
+          )
+          assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
+        })
+      )
+    }
+  )
 })
 
 describe("a batch of messages at the vendor", () => {
-  layer(
+  liveLayer(
     gatewayAt("anthropic", {
       script: {
         default: [
@@ -517,8 +509,7 @@ describe("a batch of messages at the vendor", () => {
           MockVendor.result("1 minute")
         ]
       }
-    }),
-    seconds
+    })
   )((it) => {
     it.effect("is charged the sum of its receipts, at half of the price, once", () =>
       Effect.gen(function* () {

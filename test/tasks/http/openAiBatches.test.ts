@@ -1,8 +1,9 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import type OpenAI from "openai"
 import type { Batch } from "openai/resources/batches"
 import { MockVendor } from "../../../src/testing/index.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
 import { polled, call, metricsText, promised, read, runningGateway } from "../../support/running.ts"
 import {
@@ -55,13 +56,8 @@ const ended = (openai: OpenAI, id: string) => polled(() => openai.batches.retrie
 const textOf = (openai: OpenAI, id: string | null | undefined) =>
   promised(async () => (await openai.files.content(id ?? "")).text())
 
-const seconds = { timeout: "60 seconds", excludeTestServices: true } as const
-
 describe("files and batches, in the sandbox", () => {
-  layer(
-    runningGateway({ SIMULATOR_DELAY: "200 millis" }),
-    seconds
-  )((it) => {
+  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))((it) => {
     it.effect("are created, read, listed and deleted by OpenAI's client", () =>
       Effect.gen(function* () {
         const openai = yield* client
@@ -282,127 +278,124 @@ describe("files and batches, in the sandbox", () => {
 })
 
 describe("a batch that its vendor did not end in time", () => {
-  layer(
-    gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }),
-    seconds
-  )((it) => {
-    it.effect("is expired, and charged for the results that it has", () =>
-      Effect.gen(function* () {
-        const openai = yield* client
-        const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
-        const batch = yield* create(openai, (yield* upload(openai, lines)).id)
-        const done = yield* ended(openai, batch.id)
-        assert.strictEqual(done.status, "expired")
-        assert.isNumber(done.expired_at)
-        assert.deepStrictEqual(done.request_counts, { total: 5, completed: 2, failed: 1 })
-        assert.lengthOf((yield* textOf(openai, done.output_file_id)).trim().split("\n"), 2)
-        const receipts = yield* batchReceipts(batch.id)
-        assert.sameMembers(
-          receipts.map((it) => `${it.custom_id} ${it.outcome}`),
-          ["a settled", "b settled", "fails 2 released"]
-        )
-        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
-        assert.strictEqual(task.error.code, 4005)
-        const sum = sumOf(receipts)
-        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
-        assert.isAbove(Number(sum), 0)
-        assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
-      })
-    )
-  })
+  liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
+    (it) => {
+      it.effect("is expired, and charged for the results that it has", () =>
+        Effect.gen(function* () {
+          const openai = yield* client
+          const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
+          const batch = yield* create(openai, (yield* upload(openai, lines)).id)
+          const done = yield* ended(openai, batch.id)
+          assert.strictEqual(done.status, "expired")
+          assert.isNumber(done.expired_at)
+          assert.deepStrictEqual(done.request_counts, { total: 5, completed: 2, failed: 1 })
+          assert.lengthOf((yield* textOf(openai, done.output_file_id)).trim().split("\n"), 2)
+          const receipts = yield* batchReceipts(batch.id)
+          assert.sameMembers(
+            receipts.map((it) => `${it.custom_id} ${it.outcome}`),
+            ["a settled", "b settled", "fails 2 released"]
+          )
+          const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+          assert.strictEqual(task.error.code, 4005)
+          const sum = sumOf(receipts)
+          assert.strictEqual(String(sum), yield* capturedOf(batch.id))
+          assert.isAbove(Number(sum), 0)
+          assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
+        })
+      )
+    }
+  )
 })
 
 describe("a batch whose vendor errs in its results", () => {
-  layer(
-    gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }),
-    seconds
-  )((it) => {
-    const runOf = (ids: ReadonlyArray<string>) =>
-      Effect.gen(function* () {
-        const openai = yield* client
-        const batch = yield* create(
-          openai,
-          (yield* upload(
+  liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
+    (it) => {
+      const runOf = (ids: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const openai = yield* client
+          const batch = yield* create(
             openai,
-            ids.map((id) => chat(id))
-          )).id
-        )
-        const done = yield* ended(openai, batch.id)
-        assert.strictEqual(done.status, "completed")
-        const receipts = yield* batchReceipts(batch.id)
-        const sum = sumOf(receipts)
-        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
-        assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
-        const text = yield* textOf(openai, done.output_file_id)
-        return { receipts, lines: text.trim().split("\n") }
-      })
+            (yield* upload(
+              openai,
+              ids.map((id) => chat(id))
+            )).id
+          )
+          const done = yield* ended(openai, batch.id)
+          assert.strictEqual(done.status, "completed")
+          const receipts = yield* batchReceipts(batch.id)
+          const sum = sumOf(receipts)
+          assert.strictEqual(String(sum), yield* capturedOf(batch.id))
+          assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
+          const text = yield* textOf(openai, done.output_file_id)
+          return { receipts, lines: text.trim().split("\n") }
+        })
 
-    /** The sum of a counter over the series with this label. Other files of this worker count, too. */
-    const counterOf = (name: string, label: string) =>
-      Effect.map(metricsText, (text) =>
-        text
-          .split("\n")
-          .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
-          .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+      /** The sum of a counter over the series with this label. Other files of this worker count, too. */
+      const counterOf = (name: string, label: string) =>
+        Effect.map(metricsText, (text) =>
+          text
+            .split("\n")
+            .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
+            .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+        )
+
+      it.effect("charges no result of a request that nobody sent, and no second one", () =>
+        Effect.gen(function* () {
+          const counted = Effect.forEach(["unknown", "repeated"], (fault) =>
+            counterOf("gateway_batch_result_faults_total", `fault="${fault}"`)
+          )
+          const before = yield* counted
+          const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
+          // As the vendor wrote them
+          assert.lengthOf(lines, 5)
+          assert.sameMembers(
+            receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+            ["a settled", "repeats settled", "invents settled"]
+          )
+          assert.deepStrictEqual(
+            yield* counted,
+            before.map((count) => count + 1)
+          )
+        })
       )
 
-    it.effect("charges no result of a request that nobody sent, and no second one", () =>
-      Effect.gen(function* () {
-        const counted = Effect.forEach(["unknown", "repeated"], (fault) =>
-          counterOf("gateway_batch_result_faults_total", `fault="${fault}"`)
-        )
-        const before = yield* counted
-        const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
-        // As the vendor wrote them
-        assert.lengthOf(lines, 5)
-        assert.sameMembers(
-          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
-          ["a settled", "repeats settled", "invents settled"]
-        )
-        assert.deepStrictEqual(
-          yield* counted,
-          before.map((count) => count + 1)
-        )
-      })
-    )
-
-    it.effect(
-      "counts the tokens of a result itself where the vendor's figures are impossible",
-      () =>
-        Effect.gen(function* () {
-          const claims = ["-5", "0.5", "1e300", "2000000000"]
-          const faults = counterOf("gateway_upstream_usage_faults_total", "account=")
-          const before = yield* faults
-          const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
-          for (const claim of claims) {
-            const id = `claims ${claim}`
-            const receipt = receipts.find((it) => it.custom_id === id)
-            const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
-            assert.deepStrictEqual(
-              receipt?.usage,
-              {
-                inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
-                outputTokens: Math.ceil(line.length / 4),
-                counted: true
-              },
-              claim
-            )
-            // As a call, at most what is held for the request: 50 tokens of output
-            const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
-            assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
-          }
-          assert.strictEqual(yield* faults, before + claims.length)
-        })
-    )
-  })
+      it.effect(
+        "counts the tokens of a result itself where the vendor's figures are impossible",
+        () =>
+          Effect.gen(function* () {
+            const claims = ["-5", "0.5", "1e300", "2000000000"]
+            const faults = counterOf("gateway_upstream_usage_faults_total", "account=")
+            const before = yield* faults
+            const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
+            for (const claim of claims) {
+              const id = `claims ${claim}`
+              const receipt = receipts.find((it) => it.custom_id === id)
+              const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
+              assert.deepStrictEqual(
+                receipt?.usage,
+                {
+                  inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
+                  outputTokens: Math.ceil(line.length / 4),
+                  counted: true
+                },
+                claim
+              )
+              // As a call, at most what is held for the request: 50 tokens of output
+              const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
+              assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
+            }
+            assert.strictEqual(yield* faults, before + claims.length)
+          })
+      )
+    }
+  )
 })
 
 describe("a batch at the vendor", () => {
-  layer(
+  liveLayer(
     gatewayAt("openai", {
       script: { default: [MockVendor.result("1 second"), MockVendor.result("1 minute")] }
-    }),
-    seconds
+    })
   )((it) => {
     it.effect("is charged the sum of its receipts, at half of the price, once", () =>
       Effect.gen(function* () {

@@ -1,7 +1,8 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI, { APIError, toFile } from "openai"
 import { readResult } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 
@@ -39,10 +40,7 @@ const tasksOf = (query = "") =>
 
 /** docs/reference/shapes.md#images */
 describe("the openai package makes images", () => {
-  layer(runningGateway({ IMAGES_WAIT: "10 seconds" }), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))((it) => {
     it.effect("of words: by URL, as Base64, or both, of the size and number asked for", () =>
       Effect.gen(function* () {
         const { images } = yield* client

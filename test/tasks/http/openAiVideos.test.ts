@@ -1,7 +1,8 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI, { APIError, toFile } from "openai"
 import { adminToken, readResult } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 
@@ -37,7 +38,7 @@ const notFound = { status: 404, code: "2005" }
 
 /** docs/reference/shapes.md#videos */
 describe("the openai package makes videos", () => {
-  layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect("creates, polls, downloads whole and in ranges, lists and deletes", () =>
       Effect.gen(function* () {
         const videos = yield* client

@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { request } from "node:http"
 import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
 import { eventually } from "../../support/gateway.ts"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { base64, pngOfBytes } from "../../support/media.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
@@ -17,7 +18,7 @@ const picture = base64(pngOfBytes(pictureBytes))
 const grownMax = (tasks * pictureBytes) / 4
 
 describe("a waiting task", () => {
-  layer(runningGateway(), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway())((it) => {
     it.effect(
       "keeps neither the request that created it nor its media in memory",
       () =>

@@ -1,11 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, Option } from "effect"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import type { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import type { Acceptance } from "../../../src/tasks/TaskStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeLive } from "../../support/stores.ts"
 import {
   accept,
   breachesOf,
@@ -247,21 +247,16 @@ const same = Effect.fnUntraced(function* (rounds: ReadonlyArray<Round>) {
   }
 })
 
-describeStores("a batch of creates or ends", (database, store) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
-    it.effect(
-      "writes and returns what its calls do one after another",
-      () =>
-        Effect.gen(function* () {
-          const samples = fc.sample(fc.array(round, { minLength: 1, maxLength: 3 }), {
-            numRuns: store === "embedded" ? 20 : 12
-          })
-          for (const rounds of samples) yield* same(rounds)
-        }),
-      120_000
-    )
-  })
+describeLive("a batch of creates or ends", walletStores, (it, store) => {
+  it.effect(
+    "writes and returns what its calls do one after another",
+    () =>
+      Effect.gen(function* () {
+        const samples = fc.sample(fc.array(round, { minLength: 1, maxLength: 3 }), {
+          numRuns: store === "embedded" ? 20 : 12
+        })
+        for (const rounds of samples) yield* same(rounds)
+      }),
+    120_000
+  )
 })

@@ -1,10 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { makeUserId } from "../../../src/domain/Ids.ts"
 import { listScanRowsMax } from "../../../src/domain/limits/Limits.ts"
 import type { UserFilter } from "../../../src/users/UserListStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 
@@ -40,10 +41,10 @@ const readSoFar = Effect.gen(function* () {
 /** docs/reference/keys-and-limits.md#users, ADR 0165 */
 for (const [name, database] of Object.entries(singleStores)) {
   describe(`the list of users (${name})`, () => {
-    layer(Layer.provideMerge(UserStore.layer, database), {
-      timeout: "120 seconds",
-      excludeTestServices: true
-    })((it) => {
+    liveLayer(
+      Layer.provideMerge(UserStore.layer, database),
+      "120 seconds"
+    )((it) => {
       it.effect("reads as many rows as a page needs, and at most so many if few match", () =>
         Effect.gen(function* () {
           const store = yield* UserStore

@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, Option } from "effect"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import * as Credits from "../../../src/domain/Credits.ts"
@@ -14,7 +14,7 @@ import type { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { KeyChange } from "../../../src/users/ApiKeys.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import type { WalletStore } from "../../../src/wallet/WalletStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeLive } from "../../support/stores.ts"
 import {
   accept,
   breachesOf,
@@ -403,11 +403,10 @@ const act = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.constantFrom(1, 200), held).map((it) => late(...it)) }
 )
 
-describeStores("spend limits", (database, store) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "120 seconds",
-    excludeTestServices: true
-  })((it) => {
+describeLive(
+  "spend limits",
+  walletStores,
+  (it, store) => {
     it.effect(
       "count as the model does, after every step of any sequence",
       () =>
@@ -545,5 +544,6 @@ describeStores("spend limits", (database, store) => {
         }),
       120_000
     )
-  })
-})
+  },
+  "120 seconds"
+)

@@ -1,8 +1,9 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -40,10 +41,7 @@ const image = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const prompt = { prompt: "A lighthouse", n: 1 }
 
 describe("vendor accounts", () => {
-  layer(layerGateway({ env, areVendorsLive: true }), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(layerGateway({ env, areVendorsLive: true }))((it) => {
     it.effect("GET /accounts lists them, to the operator alone, without their keys", () =>
       Effect.gen(function* () {
         const listed = yield* operator("GET", "/manage/v1/accounts")

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll } from "vitest"
@@ -7,6 +7,7 @@ import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
 import { eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { chatCompletion, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -42,10 +43,7 @@ const prompt = { prompt: "A lighthouse", n: 2 }
 const micro = (amount: string) => Math.round(Number(amount) * 1e6)
 
 describe("figures of vendor accounts", () => {
-  layer(layerGateway({ env, areVendorsLive: true }), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(layerGateway({ env, areVendorsLive: true }))((it) => {
     it.effect("the rate of calls is what the vendor told last", () =>
       Effect.gen(function* () {
         const { call } = yield* makeUser()

@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import OpenAI, { toFile } from "openai"
 import { afterAll } from "vitest"
 import { runCommand } from "../../support/commandLine.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -56,10 +57,7 @@ const openai = Effect.map(
 )
 
 describe("a described model", () => {
-  layer(runningGateway({ CATALOG_FILE: catalog }), {
-    excludeTestServices: true,
-    timeout: "60 seconds"
-  })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect("is a tool's model in MCP: its schema, its price, its task and its results", () =>
       Effect.gen(function* () {
         const { models } = yield* useTool("list_models", { model: "doors/" })

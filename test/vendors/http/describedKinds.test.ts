@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorServer } from "../../../src/testing/index.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedKinds } from "../../support/upstreams/describedKinds.ts"
@@ -67,7 +68,7 @@ describe("results of a described vendor", () => {
   const gateway = Layer.unwrap(
     Effect.sync(() => runningGateway({ CATALOG_FILE: catalog, ...server.env }))
   )
-  layer(gateway, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+  liveLayer(gateway)((it) => {
     it.effect("are images, sounds, 3D files and JSON, by URL, in Base64 or as the response", () =>
       makesAll("audio/mpeg")
     )
@@ -90,10 +91,7 @@ describe("results of a described vendor", () => {
 })
 
 describe("the sandbox of a described vendor", () => {
-  layer(runningGateway({ CATALOG_FILE: catalog }), {
-    excludeTestServices: true,
-    timeout: "60 seconds"
-  })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect("makes sounds, 3D files and JSON, too", () => makesAll("audio/wav"))
 
     it.effect("refuses a call without a job as the description says", () =>

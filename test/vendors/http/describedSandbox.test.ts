@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll } from "vitest"
 import { sniff } from "../../../src/catalog/media/Formats.ts"
 import { readResult } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { studio } from "../../support/upstreams/describedStudio.ts"
@@ -61,10 +62,7 @@ const formatAt = (url: string | undefined) =>
 
 describe("a described vendor without a key", () => {
   afterAll(() => rmSync(folder, { recursive: true }))
-  layer(runningGateway({ CATALOG_FILE: catalog }), {
-    excludeTestServices: true,
-    timeout: "60 seconds"
-  })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect("makes pictures and videos, is marked as sandbox, and charges what is quoted", () =>
       Effect.gen(function* () {
         const orders: ReadonlyArray<readonly [string, object, string, "images" | "videos"]> = [

@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { adminToken } from "../../support/gateway.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedFal } from "../../support/upstreams/describedFal.ts"
@@ -49,7 +50,7 @@ describe("a vendor of jobs that a file describes", () => {
     )
   )
 
-  layer(gateway, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+  liveLayer(gateway)((it) => {
     it.effect("is listed with its body and price, quoted, bought once and charged its hold", () =>
       Effect.gen(function* () {
         const listed = yield* Effect.flatMap(call("/manage/v1/models?limit=100"), bodyOf)

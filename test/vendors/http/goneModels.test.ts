@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { bodyOf, families, startUpstreams, vendorEnv } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import type { Reply } from "../../support/upstreams/Upstream.ts"
@@ -72,7 +73,7 @@ describe("a model that the vendor says is gone", () => {
   )
   const metrics = metricsText
 
-  layer(gateway, { excludeTestServices: true })((it) => {
+  liveLayer(gateway)((it) => {
     for (const family of families) {
       it.effect(`${family.adapter}: fails its own tasks alone, and the operator is notified`, () =>
         Effect.gen(function* () {

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest"
 import { falModel, replicateModel } from "../../../src/catalog/jobs/PublishedModel.ts"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { falImages, replicateCaption, replicateImages } from "../../support/publishedModels.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -81,7 +82,7 @@ describe("an imported model", () => {
     )
   )
 
-  layer(gateway, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
+  liveLayer(gateway)((it) => {
     it.effect("of fal gets its fields as the vendor names them, and its media inline", () =>
       Effect.gen(function* () {
         const path = "/vendors/fal/v1/brush/generation"
@@ -156,10 +157,7 @@ describe("an imported model", () => {
 })
 
 describe("without a key", () => {
-  layer(runningGateway({ CATALOG_FILE: catalog }), {
-    excludeTestServices: true,
-    timeout: "60 seconds"
-  })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect("is charged by its capture as with a key, not by its hold", () =>
       Effect.gen(function* () {
         const path = "/vendors/fal/v1/draft/generation"

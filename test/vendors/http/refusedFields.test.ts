@@ -1,7 +1,8 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { localServer } from "../../support/localServer.ts"
 import { base64, png } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
@@ -42,7 +43,7 @@ const statusOf = (path: string, body: object) =>
 
 /** docs/catalog.md#input-of-an-added-model */
 describe("a field that the upstream model does not take", () => {
-  layer(runningGateway({ CATALOG_FILE: file }), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
     it.effect("is refused at create and in a quote, with all other faults of the body", () =>
       Effect.gen(function* () {
         const body = { prompt: "p", negative_prompt: "rain" }
@@ -95,7 +96,7 @@ describe("a picture given to a video model that makes videos of its sizes only",
   const picture = (width: number, height: number) => base64(png({ width, height }))
   const body = (image: string, resolution = "720P") => ({ prompt: "p", image, resolution })
 
-  layer(runningGateway({ CATALOG_FILE: file }), { excludeTestServices: true })((it) => {
+  liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
     it.effect("has exactly one of the sizes of the resolution, or is refused at create", () =>
       Effect.gen(function* () {
         const [fault, ...more] = yield* faultsOf(sora, body(picture(800, 600)))

@@ -13,6 +13,7 @@ import {
   vendorEnv
 } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
@@ -38,7 +39,7 @@ describe("every vendor family", () => {
     Effect.sync(() => runningGateway({ CATALOG_FILE: catalog, ...vendorEnv(upstreams) }))
   )
 
-  layer(gateway, { excludeTestServices: true })((it) => {
+  liveLayer(gateway)((it) => {
     it.effect(
       "results are copied unless the catalog passes the vendor's URLs on; these last and need no key",
       () =>

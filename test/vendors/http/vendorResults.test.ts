@@ -1,10 +1,11 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { call, finishedTask, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -77,7 +78,7 @@ describe("results are what the vendor's schema says", () => {
     })
   )
 
-  layer(gateway, { excludeTestServices: true })((it) => {
+  liveLayer(gateway)((it) => {
     it.effect("an address in the prompt, which the vendor echoes, is no result", () =>
       Effect.gen(function* () {
         // Nothing listens there: a download would fail the paid task

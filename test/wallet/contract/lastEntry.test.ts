@@ -1,9 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import {
@@ -36,10 +37,7 @@ const searched = Effect.gen(function* () {
 describe.each(Object.entries(singleStores))(
   "the place of a wallet's last entry (%s)",
   (_, database) => {
-    layer(Layer.provideMerge(walletStores, database), {
-      timeout: "60 seconds",
-      excludeTestServices: true
-    })((it) => {
+    liveLayer(Layer.provideMerge(walletStores, database))((it) => {
       /** Changes a wallet in one transaction. */
       const refused = Effect.fnUntraced(function* (
         user: UserId,

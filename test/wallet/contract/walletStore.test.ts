@@ -1,8 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -43,10 +44,7 @@ const manipulate = (statement: string) =>
   })
 
 describeStores("the wallet store", (database) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(Layer.provideMerge(walletStores, database))((it) => {
     it.effect("create holds the price, success settles what was made, the rest is released", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore

@@ -1,10 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { CallBatchOutcome } from "../../../src/passthrough/CallStore.ts"
 import type { AcceptOutcome, FinishOutcome } from "../../../src/tasks/TaskStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import type { AdditionOutcome } from "../../../src/wallet/WalletStore.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 import { postgresDatabase } from "../../support/stores.ts"
 import {
   accept,
@@ -99,10 +100,7 @@ const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
 })
 
 describe("a connection that is killed", () => {
-  layer(Layer.provideMerge(walletStores, postgresDatabase), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
+  liveLayer(Layer.provideMerge(walletStores, postgresDatabase))((it) => {
     it.effect(
       "at any statement of a create leaves nothing; the retry creates one task",
       () =>

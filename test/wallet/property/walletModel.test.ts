@@ -1,6 +1,6 @@
 import type { PgClient } from "@effect/sql-pg"
-import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as fc from "fast-check"
 import { createHash } from "node:crypto"
@@ -10,7 +10,7 @@ import type { CallStore } from "../../../src/passthrough/CallStore.ts"
 import type { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
-import { describeStores } from "../../support/stores.ts"
+import { describeLive } from "../../support/stores.ts"
 import {
   accept,
   breachesOf,
@@ -287,102 +287,97 @@ const steps = [
   at.map((n) => addTo("top_up", 0, n))
 ]
 
-describeStores("the wallet", (database, store) => {
-  layer(Layer.provideMerge(walletStores, database), {
-    timeout: "60 seconds",
-    excludeTestServices: true
-  })((it) => {
-    it.effect(
-      "keeps every invariant after every step of any sequence",
-      () =>
-        Effect.gen(function* () {
-          const context = yield* Effect.context<Services>()
-          const run: Real["run"] = Effect.runPromiseWith(context)
-          yield* Effect.promise(() =>
-            fc.assert(
-              fc.asyncProperty(fc.commands(steps, { maxCommands: 40 }), async (commands) => {
-                const userId = await run(newCaller(100))
-                const setup = () => ({
-                  model: {
-                    settled: credits(100) as bigint,
-                    held: 0n,
-                    entries: 1,
-                    open: new Map(),
-                    closed: new Map(),
-                    lost: new Map(),
-                    operations: [],
-                    keys: new Map()
-                  },
-                  real: { userId, run }
-                })
-                await fc.asyncModelRun(setup, commands)
-              }),
-              { numRuns: store === "embedded" ? 60 : 15, endOnFailure: true }
-            )
+describeLive("the wallet", walletStores, (it, store) => {
+  it.effect(
+    "keeps every invariant after every step of any sequence",
+    () =>
+      Effect.gen(function* () {
+        const context = yield* Effect.context<Services>()
+        const run: Real["run"] = Effect.runPromiseWith(context)
+        yield* Effect.promise(() =>
+          fc.assert(
+            fc.asyncProperty(fc.commands(steps, { maxCommands: 40 }), async (commands) => {
+              const userId = await run(newCaller(100))
+              const setup = () => ({
+                model: {
+                  settled: credits(100) as bigint,
+                  held: 0n,
+                  entries: 1,
+                  open: new Map(),
+                  closed: new Map(),
+                  lost: new Map(),
+                  operations: [],
+                  keys: new Map()
+                },
+                real: { userId, run }
+              })
+              await fc.asyncModelRun(setup, commands)
+            }),
+            { numRuns: store === "embedded" ? 60 : 15, endOnFailure: true }
           )
-        }),
-      120_000
-    )
-
-    it.effect("ends in the state of some serial order, in every race of clients", () =>
-      Effect.gen(function* () {
-        const picks = fc.sample(
-          fc.array(fc.constantFrom(1, 7.5, 13.4, 40), { minLength: 12, maxLength: 30 }),
-          { numRuns: store === "postgres" ? 12 : 3 }
         )
-        for (const prices of picks) {
-          const userId = yield* newWallet(100)
-          const life = Effect.fnUntraced(function* (price: number, n: number) {
-            const { outcome, taskId } = yield* accept(userId, price)
-            if (outcome._tag !== "Accepted") return { price, taskId, accepted: false, charged: 0 }
-            if (n % 5 === 0) yield* Effect.yieldNow
-            const charged = n % 3 === 0 ? 0 : n % 3 === 1 ? price : price / 2
-            // The owner and a cancel race to end it
-            const ends = yield* Effect.all([finish(taskId, charged), finish(taskId, undefined)], {
-              concurrency: "unbounded"
-            })
-            assert.strictEqual(ends.filter((it) => it._tag === "Finished").length, 1)
-            const won = ends[0]?._tag === "Finished"
-            return { price, taskId, accepted: true, charged: won ? charged : 0 }
-          })
-          const lives = yield* Effect.forEach(prices, life, { concurrency: "unbounded" })
-          const entries = yield* ledgerOf(userId)
-          // The ledger's numbers are the serial order: each entry follows from the previous one
-          let available = 0n
-          let lowest = entries[0]!.settledAfter as bigint
-          entries.forEach((entry, index) => {
-            assert.strictEqual(entry.seq, BigInt(index + 1))
-            if (entry.kind === "hold") assert.isTrue(available >= entry.amount)
-            available = entry.settledAfter - entry.heldAfter
-            if (available < lowest) lowest = available
-          })
-          for (const { accepted, charged, price, taskId } of lives) {
-            const mine = entries.filter((entry) => entry.subjectId === taskId)
-            if (!accepted) {
-              assert.isEmpty(mine)
-              assert.isTrue(lowest < credits(price), "a refused hold did not fit at some moment")
-            } else {
-              const captured = mine.find(({ kind }) => kind === "capture")?.amount ?? 0n
-              assert.strictEqual(captured, credits(charged) as bigint)
-            }
-          }
-          const total = lives.reduce((sum, it) => sum + credits(it.charged), 0n)
-          assert.deepInclude(Option.getOrThrow(yield* (yield* WalletStore).find(userId)), {
-            settled: Credits.make(credits(100) - total),
-            held: Credits.zero
-          })
-          assert.strictEqual(yield* breachesOf(userId), 0)
-        }
-      })
-    )
+      }),
+    120_000
+  )
 
-    it.effect("the audit finds no drift after all this", () =>
-      Effect.gen(function* () {
-        const wallets = yield* WalletStore
-        const now = yield* DateTime.now
-        yield* wallets.audit({ after: Option.none(), wallets: 10_000, entries: 10_000, now })
-        assert.strictEqual(yield* wallets.drift, 0)
-      })
-    )
-  })
+  it.effect("ends in the state of some serial order, in every race of clients", () =>
+    Effect.gen(function* () {
+      const picks = fc.sample(
+        fc.array(fc.constantFrom(1, 7.5, 13.4, 40), { minLength: 12, maxLength: 30 }),
+        { numRuns: store === "postgres" ? 12 : 3 }
+      )
+      for (const prices of picks) {
+        const userId = yield* newWallet(100)
+        const life = Effect.fnUntraced(function* (price: number, n: number) {
+          const { outcome, taskId } = yield* accept(userId, price)
+          if (outcome._tag !== "Accepted") return { price, taskId, accepted: false, charged: 0 }
+          if (n % 5 === 0) yield* Effect.yieldNow
+          const charged = n % 3 === 0 ? 0 : n % 3 === 1 ? price : price / 2
+          // The owner and a cancel race to end it
+          const ends = yield* Effect.all([finish(taskId, charged), finish(taskId, undefined)], {
+            concurrency: "unbounded"
+          })
+          assert.strictEqual(ends.filter((it) => it._tag === "Finished").length, 1)
+          const won = ends[0]?._tag === "Finished"
+          return { price, taskId, accepted: true, charged: won ? charged : 0 }
+        })
+        const lives = yield* Effect.forEach(prices, life, { concurrency: "unbounded" })
+        const entries = yield* ledgerOf(userId)
+        // The ledger's numbers are the serial order: each entry follows from the previous one
+        let available = 0n
+        let lowest = entries[0]!.settledAfter as bigint
+        entries.forEach((entry, index) => {
+          assert.strictEqual(entry.seq, BigInt(index + 1))
+          if (entry.kind === "hold") assert.isTrue(available >= entry.amount)
+          available = entry.settledAfter - entry.heldAfter
+          if (available < lowest) lowest = available
+        })
+        for (const { accepted, charged, price, taskId } of lives) {
+          const mine = entries.filter((entry) => entry.subjectId === taskId)
+          if (!accepted) {
+            assert.isEmpty(mine)
+            assert.isTrue(lowest < credits(price), "a refused hold did not fit at some moment")
+          } else {
+            const captured = mine.find(({ kind }) => kind === "capture")?.amount ?? 0n
+            assert.strictEqual(captured, credits(charged) as bigint)
+          }
+        }
+        const total = lives.reduce((sum, it) => sum + credits(it.charged), 0n)
+        assert.deepInclude(Option.getOrThrow(yield* (yield* WalletStore).find(userId)), {
+          settled: Credits.make(credits(100) - total),
+          held: Credits.zero
+        })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      }
+    })
+  )
+
+  it.effect("the audit finds no drift after all this", () =>
+    Effect.gen(function* () {
+      const wallets = yield* WalletStore
+      const now = yield* DateTime.now
+      yield* wallets.audit({ after: Option.none(), wallets: 10_000, entries: 10_000, now })
+      assert.strictEqual(yield* wallets.drift, 0)
+    })
+  )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Result, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -22,6 +22,7 @@ import {
 } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest, WebhookSenderOptions } from "../../../src/webhooks/WebhookSender.ts"
 import { makeAuthority } from "../../support/certificates.ts"
+import { liveLayer } from "../../support/liveLayer.ts"
 
 const secret = generateSecret()
 const body = new TextEncoder().encode('{"type":"task.created","text":"雪"}')
@@ -145,7 +146,7 @@ const status =
     response.writeHead(code).end(text)
   }
 
-layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real HTTPS", (it) => {
+liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
   /** docs/reference/webhooks.md#delivery-request */
   describe("the request", () => {
     it.effect("carries exactly these headers, the stored bytes, and a valid signature", () =>
