@@ -26,4 +26,3 @@ export const ImageEdit = Schema.Struct({
   prompt_extend: promptExtend(false),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "ImageEdit" })
-export type ImageEdit = typeof ImageEdit.Type

@@ -42,4 +42,3 @@ export const ImageEditMax = Schema.Struct({
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "ImageEditMax" })
-export type ImageEditMax = typeof ImageEditMax.Type

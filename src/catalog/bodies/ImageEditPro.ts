@@ -24,4 +24,3 @@ export const ImageEditPro = Schema.Struct({
   aspect_ratio: choice(aspectRatios, "1:1", "Width to height of the result"),
   resolution: choice(resolutions, "2K", "Preset of the longest side")
 }).annotate({ identifier: "ImageEditPro" })
-export type ImageEditPro = typeof ImageEditPro.Type

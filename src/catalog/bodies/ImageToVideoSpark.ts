@@ -26,4 +26,3 @@ export const ImageToVideoSpark = Schema.Struct({
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "ImageToVideoSpark" })
-export type ImageToVideoSpark = typeof ImageToVideoSpark.Type

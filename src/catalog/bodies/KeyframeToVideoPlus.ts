@@ -27,4 +27,3 @@ export const KeyframeToVideoPlus = Schema.Struct({
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "KeyframeToVideoPlus" })
-export type KeyframeToVideoPlus = typeof KeyframeToVideoPlus.Type

@@ -21,4 +21,3 @@ export const TextToImageMax = Schema.Struct({
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "TextToImageMax" })
-export type TextToImageMax = typeof TextToImageMax.Type

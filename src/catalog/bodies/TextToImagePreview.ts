@@ -13,4 +13,3 @@ export const TextToImagePreview = Schema.Struct({
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "TextToImagePreview" })
-export type TextToImagePreview = typeof TextToImagePreview.Type

@@ -29,4 +29,3 @@ export const TextToVideoSpark = Schema.Struct({
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter
 }).annotate({ identifier: "TextToVideoSpark" })
-export type TextToVideoSpark = typeof TextToVideoSpark.Type

@@ -123,4 +123,3 @@ export const VideoEditPlus = Fields.check(
     toJsonSchema: () => [{}, true]
   })
 ).annotate({ identifier: "VideoEditPlus" })
-export type VideoEditPlus = typeof VideoEditPlus.Type

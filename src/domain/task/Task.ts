@@ -56,7 +56,6 @@ export const TaskInfo = Schema.Struct({
   updated_at: Timestamp,
   error: Schema.optionalKey(TaskError)
 }).annotate({ identifier: "TaskInfo" })
-export type TaskInfo = typeof TaskInfo.Type
 
 /** The media that models generate. `meshes`: 3D files; `documents`: JSON. */
 export const MediaKind = Schema.Literals(["images", "videos", "audios", "meshes", "documents"])
