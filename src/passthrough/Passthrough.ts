@@ -3,10 +3,11 @@ import type { Cause } from "effect"
 import { HttpServerError } from "effect/http"
 import { nameOf } from "../catalog/Alias.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { AppConfig } from "../config/Config.ts"
 import { makeCallId } from "../domain/Ids.ts"
-import { Problem } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
 import type { CallContent } from "../users/contents/CallContent.ts"
@@ -19,7 +20,6 @@ import { candidatesOf, modelOf, planOf } from "./CallPlan.ts"
 import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./CallPlan.ts"
 import { makeTraceCall } from "./CallTelemetry.ts"
 import type { TraceCall } from "./CallTelemetry.ts"
-import { closedRoute } from "./ClosedRoute.ts"
 import { keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
@@ -388,4 +388,24 @@ const hasClientLeft = ({ reasons }: Cause.Cause<unknown>): boolean =>
 /** Destroys a stream that is not relayed. */
 const discard = ({ response: { body } }: Reached): void => {
   if (!(body instanceof Uint8Array)) body.destroy()
+}
+
+/** The most routes that the problem names, because a catalog may open any number. */
+const namedMax = 20
+
+/** The problem for a path that is not open; it lists the open routes. docs/reference/passthrough.md#open-routes */
+const closedRoute = (routes: ReadonlyArray<OpenRoute>, vendor: string): Problem => {
+  const own = routes.filter((route) => route.vendor === vendor)
+  const paths = own.map(({ method, path }) => `${method} /vendors/${vendor}${path}`)
+  const more = "An operator opens more with CATALOG_FILE"
+  if (paths.length === 0) {
+    const vendors = [...new Set(routes.map((route) => route.vendor))].join(", ")
+    return problem(
+      2006,
+      `This vendor has no open routes here. Vendors that have: ${vendors}. ${more}`
+    )
+  }
+  const rest = paths.length > namedMax ? ` and ${paths.length - namedMax} more` : ""
+  const open = `${paths.slice(0, namedMax).join(", ")}${rest}`
+  return problem(2006, `This route of ${vendor} is not open here. Open: ${open}. ${more}`)
 }

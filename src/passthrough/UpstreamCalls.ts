@@ -1,5 +1,5 @@
-import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
-import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Exit, Layer, Result, Metric, Option, Schema } from "effect"
+import { randomUUID, createHash } from "node:crypto"
 import { Catalog } from "../catalog/Catalog.ts"
 import { invalid, Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
@@ -7,19 +7,18 @@ import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { SkipReason } from "../domain/task/Candidate.ts"
 import { Hints } from "../process/signals/Hints.ts"
 import { makeSimulator } from "../sandbox/UpstreamSimulator.ts"
+import { AccountChange } from "../vendors/accounts/AccountChange.ts"
 import { accountRefusal } from "../vendors/accounts/AccountRefusal.ts"
 import type { AccountRefusal } from "../vendors/accounts/AccountRefusal.ts"
 import { Accounts } from "../vendors/accounts/Accounts.ts"
 import type { AccountState, NoAccountFree } from "../vendors/accounts/Accounts.ts"
+import { countOperatorFault } from "../vendors/accounts/OperatorFaultsTotal.ts"
 import { Upstream } from "../vendors/upstream/Upstream.ts"
 import type { UpstreamFailure } from "../vendors/upstream/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { AccountAffinity } from "./AccountAffinity.ts"
-import { shareChanges } from "./AccountHints.ts"
 import { requestOf } from "./PassthroughCall.ts"
 import type { PassthroughCall } from "./PassthroughCall.ts"
-import { digestOf } from "./RequestDigest.ts"
-import { report } from "./UpstreamTroubles.ts"
 
 export type { AccountState } from "../vendors/accounts/Accounts.ts"
 export type { UpstreamResponse, UpstreamRequest }
@@ -267,4 +266,51 @@ const healthOf = (exit: Attempt): "succeeded" | "failed" | "unreachable" | undef
   const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
   if (failure === undefined) return undefined
   return failure.kind === "unsent" ? "unreachable" : "failed"
+}
+
+/** For a large body only both ends are hashed, because hashing all of it would block the event loop. */
+const digestBytes = 64 * 1024
+
+/** A digest that is the same for a repeated request. */
+const digestOf =
+  ({ body, method, path, query, upload }: UpstreamRequest) =>
+  (): string =>
+    createHash("sha256")
+      // An upload can no longer be read, so each one counts as a different request
+      .update(`${method} ${path}${query} ${upload === undefined ? body.length : randomUUID()}\n`)
+      .update(body.subarray(0, digestBytes))
+      .update(body.subarray(-digestBytes))
+      .digest("base64")
+
+/** Passthrough calls without a response, or refused for the service's own account. */
+const troubles = Metric.counter("gateway_upstream_troubles_total", {
+  description: "Upstream calls without a response, or refused for the service's own account",
+  incremental: true
+})
+
+/** Counts and logs a call that an account did not execute. With a `refusal`, the operator must repair the account. */
+const report = ({ id }: AccountSetting, reason: string, refusal?: AccountRefusal) =>
+  Effect.gen(function* () {
+    yield* Metric.update(Metric.withAttributes(troubles, { account: id }), 1)
+    if (refusal !== undefined) {
+      yield* countOperatorFault(id, refusal === "scope" ? "model" : "account")
+    }
+    yield* Effect.logWarning(`The upstream account ${id} ${reason}`)
+  })
+
+const ChangeJson = Schema.fromJsonString(AccountChange)
+const decodeChange = Schema.decodeUnknownOption(ChangeJson)
+const encodeChange = Schema.encodeSync(ChangeJson)
+
+/** Shares changes of circuits and pauses with all processes. ADR 0178. */
+const shareChanges = (
+  accounts: Accounts["Service"],
+  hints: typeof Hints.Service,
+  clock: Clock.Clock
+): void => {
+  accounts.onChange((change) => hints.publishUnsafe("account", encodeChange(change)))
+  hints.subscribe("account", (text) => {
+    const change = decodeChange(text)
+    if (Option.isSome(change)) accounts.apply(change.value, clock.currentTimeMillisUnsafe())
+  })
 }

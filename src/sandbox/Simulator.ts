@@ -1,4 +1,5 @@
 import { Clock, Duration, Effect, Option, Schema, Stream } from "effect"
+import { countOf } from "../catalog/Price.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -15,14 +16,12 @@ import { renderPng } from "./media/PngRenderer.ts"
 import { renderTone } from "./media/Tone.ts"
 import * as Unifont from "./media/Unifont.ts"
 import { Plan, planOf, RenderedFields } from "./Plan.ts"
-import { renderedBody } from "./RenderedBody.ts"
 import { eventsOf, readResponseRequest, responseJobIn, resultOf } from "./ResponseJobs.ts"
 import type { ResponseJob } from "./ResponseJobs.ts"
 import { Ending, parse } from "./Script.ts"
 import type { Script } from "./Script.ts"
 import { hash } from "./Seed.ts"
 import { simulatedLine } from "./SimulatedBatch.ts"
-import { SubmitLog } from "./SubmitLog.ts"
 
 export interface SimulatorOptions {
   /** `SIMULATOR_DELAY`. The task id determines the time between the two bounds. */
@@ -361,3 +360,70 @@ export const make = Effect.fnUntraced(function* (
     paidSubmits: (taskId) => Effect.sync(() => log.of(taskId).paid)
   }
 })
+
+const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
+
+const whole = (value: unknown): number | undefined =>
+  typeof value === "number" ? Math.round(value) : undefined
+
+/** `5`, `"5"` or `"5s"`. */
+const length = (value: unknown): number | undefined => {
+  const digits = /^(\d{1,4})s?$/u.exec(text(value) ?? "")?.[1]
+  return digits === undefined ? whole(value) : Number(digits)
+}
+
+const pixels = /^\d{2,4}[:x*]\d{2,4}$/u
+
+/** The parts of a body that the simulator renders. A described body may have fields of any names and types. */
+const renderedBody = ({ body, described }: SubmitRequest): unknown => {
+  if (described === undefined) return body
+  const fields: Record<string, unknown> = { ...Object(body) }
+  const sizes = [fields["size"], fields["ratio"], fields["resolution"]].map(text)
+  const size = sizes.find((it) => it !== undefined && pixels.test(it))?.replace(/[:x]/u, "*")
+  const all = {
+    prompt: text(fields["prompt"]) ?? text(fields["text"]),
+    size,
+    n: countOf(described.count, body) ?? 1,
+    duration: length(fields["duration"]) ?? length(fields["seconds"]),
+    seed: whole(fields["seed"])
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))
+}
+
+/** Counts of one task since the process started. */
+interface SubmitCount {
+  /** All submits, including refused ones. */
+  readonly attempts: number
+  /** Submits that bought a job. */
+  readonly paid: number
+}
+
+/** The most tasks. Beyond this number the oldest is removed. */
+const tasksMax = 100_000
+
+class SubmitLog {
+  readonly #counts = new Map<string, SubmitCount>()
+
+  of(taskId: string): SubmitCount {
+    return this.#counts.get(taskId) ?? { attempts: 0, paid: 0 }
+  }
+
+  addAttempt(taskId: string): SubmitCount {
+    const { attempts, paid } = this.of(taskId)
+    return this.#store(taskId, { attempts: attempts + 1, paid })
+  }
+
+  addPaid(taskId: string): SubmitCount {
+    const { attempts, paid } = this.of(taskId)
+    return this.#store(taskId, { attempts, paid: paid + 1 })
+  }
+
+  #store(taskId: string, count: SubmitCount): SubmitCount {
+    this.#counts.set(taskId, count)
+    for (const oldest of this.#counts.keys()) {
+      if (this.#counts.size <= tasksMax) break
+      this.#counts.delete(oldest)
+    }
+    return count
+  }
+}

@@ -6,8 +6,8 @@ import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { problem, Problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { Hints } from "../process/signals/Hints.ts"
 import { AdmissionStore, hasRate } from "./AdmissionStore.ts"
@@ -15,7 +15,6 @@ import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./Admission
 import type { ApiKeyRow, KeyChange, KeyDetails, KeyLimits } from "./ApiKeyStore.ts"
 import { keyChanges } from "./KeyChanges.ts"
 import type { RotatedKey } from "./KeyChanges.ts"
-import { faultOf, known, malformed, outOfScope, unknown } from "./KeyFaults.ts"
 import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 import { KnownKeys, remember } from "./KnownKeys.ts"
@@ -25,7 +24,6 @@ import { UserStore } from "./UserStore.ts"
 export type { Rate } from "./AdmissionStore.ts"
 export type { ApiKeyRow, KeyChange, KeyDetails, KeyLimits } from "./ApiKeyStore.ts"
 export { resetAlone } from "./KeyChanges.ts"
-export { previousSecret } from "./KeyFaults.ts"
 export type { RotatedKey } from "./KeyChanges.ts"
 
 /** The caller: a user, the API key and its scopes. */
@@ -302,3 +300,40 @@ const isRecentlyUsed = (
 ): boolean =>
   lastUsedAt !== null &&
   DateTime.toEpochMillis(lastUsedAt) >= DateTime.toEpochMillis(now) - touchMillis
+
+/**
+ * The problem returned when a replaced secret tries to change access.
+ * docs/reference/keys-and-limits.md#who-changes-access
+ */
+export const previousSecret = new Problem({
+  code: 1003,
+  detail: "This secret of the API key was replaced by a rotation: use the new one for this request",
+  forbidden: true
+})
+
+const malformed = problem(1002, "This API key is malformed: check that it was copied completely")
+
+const unknown = problem(1002, "This API key is unknown")
+
+const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
+  Effect.mapError(Effect.fromOption(found), () => unknown)
+
+const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
+
+const faultOf = (
+  row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "previousUntil" | "revokedAt">,
+  now: DateTime.Utc
+): Problem | undefined => {
+  if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
+  if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
+  const { previousUntil } = row
+  if (
+    previousUntil !== undefined &&
+    (previousUntil === null || DateTime.isLessThanOrEqualTo(previousUntil, now))
+  ) {
+    return problem(1003, "This API key was replaced by a rotation")
+  }
+  return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
+    ? problem(1003, "This API key has expired")
+    : undefined
+}

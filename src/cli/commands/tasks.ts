@@ -1,11 +1,12 @@
-import { Duration, Effect, Option, Schema, Stream } from "effect"
+import { Duration, Effect, Option, Schema, Stream, FileSystem, Path } from "effect"
 import { Command, Flag } from "effect/cli"
+import { HttpClient } from "effect/http"
+import { extensionOf } from "../../catalog/media/Formats.ts"
 import type { TaskRef } from "../../client/index.ts"
 import { isEnded, pathOf } from "../../client/Task.ts"
 import { TaskResult } from "../../domain/task/Task.ts"
 import { foreign, Management } from "../Management.ts"
 import type { Answer } from "../Management.ts"
-import { resultsOf, saveResults } from "../SaveResults.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 import { note, print } from "../terminal/Output.ts"
 import { makeProgress } from "../terminal/Progress.ts"
@@ -248,3 +249,41 @@ export const tasks = Command.make("tasks").pipe(
   Command.withSubcommands([list, get, wait, cancel]),
   Command.provide(Management.layer)
 )
+
+/** The URIs of a result. */
+const resultsOf = (task: TaskResult): ReadonlyArray<string> =>
+  task.images ?? task.videos ?? task.audios ?? task.meshes ?? task.documents ?? []
+
+/**
+ * Downloads the media of a task into a folder. Each file is named after the task, so an existing file is the same
+ * medium and is overwritten.
+ */
+const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const http = yield* HttpClient.HttpClient
+  const usable = Effect.mapError(({ message }: { readonly message: string }) =>
+    failed(`${folder}: ${message}`, "Use --out to name a writable folder")
+  )
+  yield* usable(files.makeDirectory(folder, { recursive: true }))
+  return yield* Effect.forEach(resultsOf(task), (url, at) =>
+    Effect.gen(function* () {
+      const response = yield* http.get(url)
+      if (response.status !== 200) return yield* notThere(url, `HTTP ${response.status}`)
+      const type = response.headers["content-type"]?.split(";")[0]?.trim() ?? ""
+      const name = `${task.task_info.id}-${at + 1}.${extensionOf(type)}`
+      const bytes = new Uint8Array(yield* response.arrayBuffer)
+      const file = path.join(folder, name)
+      // Written under another name first, so that the file is complete or absent
+      yield* usable(files.writeFile(`${file}.part`, bytes))
+      yield* usable(files.rename(`${file}.part`, file))
+      return file
+    }).pipe(Effect.catchTag("HttpClientError", ({ message }) => notThere(url, message)))
+  )
+})
+
+const notThere = (url: string, why: string) =>
+  failed(
+    `The result cannot be downloaded (${why}): ${url.split("?")[0]}`,
+    "Results are kept for 24 hours; check BASE_URL of the service, with which the address starts"
+  )

@@ -1,7 +1,6 @@
 /**
- * The limits of the service, unit last. Others: sessions in `SignInLimits.ts`, abandoned streams in
- * `StreamLimits.ts`, metadata and other shapes in `ShapeLimits.ts`, shares of callers in `ShareLimits.ts`, JSON in
- * `JsonLimits.ts`. A number without a link is a choice of this project, with the reason in its comment.
+ * The limits of the service, unit last. Others: sessions in `SignInLimits.ts`, metadata and other shapes in
+ * `ShapeLimits.ts`, shares of callers in `ShareLimits.ts`, JSON in `JsonLimits.ts`. A number without a link is a choice of this project, with the reason in its comment.
  * docs/reference/keys-and-limits.md#table-of-limits
  */
 
@@ -347,3 +346,10 @@ export const accountForgottenSeconds = 600
 
 /** The most catalogs that a process keeps for tasks accepted under them. */
 export const catalogsKeptMax = 20
+
+/**
+ * The most bytes that are read of a stream after its client has left, and the number of such streams of a user in a
+ * process at which the user's new calls are refused there. docs/reference/passthrough.md#streams-left-by-their-client
+ */
+export const abandonedStreamBytesMax = 8 * 1024 * 1024
+export const abandonedStreamsPerUserMax = 256

@@ -1,16 +1,17 @@
-import { Effect, Exit, Layer, Option } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Effect, Exit, Layer, Option, Context } from "effect"
+import { HttpServerRequest, HttpServerResponse, HttpRouter } from "effect/http"
 import { HttpApiSchema } from "effect/http-api"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { longTextFaults, pointerOf } from "../../catalog/FieldFaults.ts"
-import { CurrentCaller, ManageGate, ManageProblems } from "../../contract/Access.ts"
+import { CurrentCaller, ManageGate, ManageProblems, ChangesAccess } from "../../contract/Access.ts"
 import type { Caller } from "../../contract/Access.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import { manageReads } from "../../domain/limits/ShareLimits.ts"
-import { invalid } from "../../domain/Problem.ts"
+import { invalid, problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { AuditLog } from "../../process/audit/AuditLog.ts"
+import { previousSecret } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { actorOf, makeAuthenticateManagement } from "../server/access/Authentication.ts"
@@ -21,7 +22,6 @@ import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { makeClientAddress } from "../server/listener/ClientAddress.ts"
 import { renderFailures } from "../server/problems/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
-import { accessChangedBy, authorizeAccessChange } from "./AccessChanges.ts"
 import { auditRequest } from "./ManageAudit.ts"
 
 /** Implements `ManageGate` of the contract. */
@@ -202,3 +202,27 @@ const replayKeyOf = (endpoint: HttpApiEndpoint.Top, caller: Caller, key: string)
 /** The text of a response. `HttpApi` only creates responses with complete bodies. */
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
+
+const accessChangedBy = ({ annotations }: HttpApiEndpoint.Top) =>
+  Context.getOption(annotations, ChangesAccess)
+
+/**
+ * Refuses changes of access by a replaced secret, and by a key with limits unless it rotates or revokes itself. Runs
+ * before a stored response is replayed.
+ */
+const authorizeAccessChange = Effect.fnUntraced(function* (
+  endpoint: HttpApiEndpoint.Top,
+  caller: Caller
+) {
+  const changed = accessChangedBy(endpoint)
+  if (Option.isNone(changed) || caller._tag === "Operator" || caller.key === undefined) return
+  const { apiKeyId, isLimited, isPrevious } = caller.key
+  if (isPrevious) return yield* previousSecret
+  const { id } = yield* HttpRouter.params
+  if (isLimited && changed.value !== "endpoints" && id !== apiKeyId) return yield* limitedKey
+})
+
+const limitedKey = problem(
+  1004,
+  "An API key that has limits makes and changes no other keys, and ends no sessions"
+)

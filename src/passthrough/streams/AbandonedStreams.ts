@@ -2,10 +2,7 @@ import { Effect } from "effect"
 import type { Clock, Duration, Scope } from "effect"
 import { makeDeadlines } from "../../domain/Deadlines.ts"
 import type { UserId } from "../../domain/Ids.ts"
-import {
-  abandonedStreamBytesMax,
-  abandonedStreamsPerUserMax
-} from "../../domain/limits/StreamLimits.ts"
+import { abandonedStreamBytesMax, abandonedStreamsPerUserMax } from "../../domain/limits/Limits.ts"
 import type { Drain } from "../../process/Drain.ts"
 
 /** A stream that is still read after its client has left. */

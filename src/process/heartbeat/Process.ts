@@ -1,14 +1,29 @@
-import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
+import {
+  Clock,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Queue,
+  Schedule,
+  Metric
+} from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import { fault } from "../../config/Setting.ts"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
-import { callLeaseSeconds, heartbeatSeconds, ownerDeadSeconds } from "../../domain/limits/Limits.ts"
+import {
+  callLeaseSeconds,
+  heartbeatSeconds,
+  ownerDeadSeconds,
+  clockSkewSecondsMax
+} from "../../domain/limits/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { Hints } from "../signals/Hints.ts"
 import { makeFiberSlots } from "../SlotArray.ts"
 import { CallLease } from "./CallLease.ts"
-import { makeMeasureSkew } from "./ClockSkew.ts"
 import { makeOutage } from "./Outage.ts"
 import { isReadable, makeProcessId } from "./ProcessId.ts"
 import { ProcessStore } from "./ProcessStore.ts"
@@ -279,3 +294,34 @@ const leaseStart =
     const isReliable = isSteady(own.newest, now) && own.steadySince <= now - ownerDeadSeconds * 1000
     return DateTime.makeUnsafe(isReliable ? now - seconds * 1000 : 0)
   }
+
+const clockSkew = Metric.gauge("gateway_clock_skew_seconds", {
+  description: "How far the clock of this process is ahead of the clock of the database."
+})
+
+/** Compares the clocks at each reading. Logs when they begin to differ and when they agree again. */
+const makeMeasureSkew = () => {
+  let isSkewed = false
+  return Effect.fnUntraced(function* <E>(read: Effect.Effect<News, E>) {
+    const before = yield* Clock.currentTimeMillis
+    const news = yield* read
+    const now = news.at
+    const after = yield* Clock.currentTimeMillis
+    // The database's clock was read at some time between the two
+    const aheadMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
+    const skew = aheadMillis / 1000
+    yield* Metric.update(clockSkew, skew)
+    const isNowSkewed = Math.abs(skew) - (after - before) / 2000 > clockSkewSecondsMax
+    if (isNowSkewed !== isSkewed) {
+      isSkewed = isNowSkewed
+      const seconds = Math.abs(skew).toFixed(1)
+      yield* isNowSkewed
+        ? Effect.logError(
+            `The clock of this process differs from the database's by ${seconds} s; synchronize it`
+          )
+        : Effect.logInfo("The clock of this process agrees with the database's again")
+    }
+    // Smaller differences can come from the round trip and from ordinary clock synchronization
+    return { news, aheadMillis: isSkewed ? aheadMillis : 0 }
+  })
+}

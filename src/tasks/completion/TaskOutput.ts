@@ -11,10 +11,11 @@ import {
   Stream
 } from "effect"
 import type { Scope } from "effect"
-import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
+import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
 import { chargeUsage } from "../../catalog/ModelPrice.ts"
-import { capturedBy, chargeHeld } from "../../catalog/Price.ts"
+import { capturedBy, chargeHeld, countOf, requestedOf } from "../../catalog/Price.ts"
+import type { PriceRule } from "../../catalog/Price.ts"
 import { priceAt as priceRowAt } from "../../catalog/PriceRow.ts"
 import { settledPrice } from "../../catalog/SettledPrice.ts"
 import { credibleUsage } from "../../catalog/Usage.ts"
@@ -42,8 +43,6 @@ import type {
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 import { lost, resultStream } from "./ResultStream.ts"
-import { pricingWith } from "./TaskPricing.ts"
-import type { Pricing } from "./TaskPricing.ts"
 
 /** The result URLs of a completed task, and its price. */
 export interface PersistedOutput {
@@ -353,3 +352,27 @@ const openWith = (web: MediaFetch["Service"]) =>
 
 const notFetched = ({ detail, isTransient }: MediaFetchFailed): VendorError =>
   isTransient ? new VendorError({ class: "RETRYABLE", message: detail }) : lost(detail)
+
+/** What determines a task's charge, apart from its results. */
+interface Pricing {
+  /** The number of results requested. Absent: the vendor decides. */
+  readonly requested: number | undefined
+  /** The price at which the task was accepted. */
+  readonly price: PriceRule | undefined
+}
+
+/** Reads the pricing from the catalog with which the task was accepted. */
+const pricingWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* (task: TaskRow): Effect.fn.Return<Pricing> {
+    const { action, body, catalogId, createdAt } = task
+    const { model, vendor } = modelAt(task)
+    if (action === "responses") return { requested: requestedOf(body), price: undefined }
+    const catalog = yield* retryStore(versions.withId(catalogId))
+    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+    if (Option.isNone(entry)) return { requested: requestedOf(body), price: undefined }
+    const { described } = entry.value
+    return {
+      requested: described === undefined ? requestedOf(body) : countOf(described.count, body),
+      price: priceRowAt(entry.value, DateTime.toEpochMillis(createdAt))
+    }
+  })

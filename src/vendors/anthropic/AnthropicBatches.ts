@@ -1,6 +1,8 @@
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Clock, Duration, Effect, Option, Schema, Stream } from "effect"
+import { createHash } from "node:crypto"
 import { BatchBody } from "../../catalog/bodies/BatchBody.ts"
+import { memberOf } from "../../domain/json/JsonBytes.ts"
 import { batchLineBytesMax, batchMarkCharacters } from "../../domain/limits/FileLimits.ts"
 import { LineSplitter } from "../../domain/Lines.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
@@ -23,7 +25,6 @@ import type {
 } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
 import { apiOf, baseOf } from "./AnthropicCalls.ts"
-import { marked, markOf } from "./BatchMark.ts"
 
 const readBody = bodyFields(BatchBody)
 const decodeBody = Schema.decodeUnknownOption(BatchBody)
@@ -299,3 +300,18 @@ const firstNameOf = (api: VendorApi, url: string): Effect.Effect<string | undefi
     send(api, { purpose: "query", url, until: customId, schema: Started }),
     ({ body }) => customId.exec(Buffer.from(body).toString("utf8"))?.[1]
   )
+
+/**
+ * The prefix of each `custom_id` in a task's batch. Anthropic's batches have no metadata, so the results show by this
+ * mark which task a batch belongs to. Its 60 bits distinguish the batches of an account.
+ */
+export const markOf = (taskId: string): string =>
+  createHash("sha256").update(taskId).digest("base64url").slice(0, batchMarkCharacters)
+
+/** Returns the request with the mark before its `custom_id`, whatever JSON escapes the `custom_id` uses. */
+export const marked = (line: Uint8Array, mark: string): Uint8Array => {
+  const customId = memberOf(line, "custom_id")
+  if (customId === undefined) return line
+  const at = customId.byteOffset - line.byteOffset + 1
+  return Buffer.concat([line.subarray(0, at), Buffer.from(mark), line.subarray(at)])
+}

@@ -6,7 +6,7 @@ import { assert, beforeEach, describe, it } from "vitest"
 import {
   abandonedStreamBytesMax,
   abandonedStreamsPerUserMax
-} from "../../../src/domain/limits/StreamLimits.ts"
+} from "../../../src/domain/limits/Limits.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockVendor } from "../../support/mockVendors.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Stream } from "effect"
 import { withoutMarks } from "../../../src/tasks/vendorbatches/Marks.ts"
-import { marked, markOf } from "../../../src/vendors/anthropic/BatchMark.ts"
+import { marked, markOf } from "../../../src/vendors/anthropic/AnthropicBatches.ts"
 
 const mark = markOf("00000000-0000-7000-8000-000000000001")
 

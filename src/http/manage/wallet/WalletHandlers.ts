@@ -1,4 +1,5 @@
-import { Effect } from "effect"
+import { Effect, DateTime } from "effect"
+import type { Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../../contract/Api.ts"
@@ -9,9 +10,8 @@ import type { UserId } from "../../../domain/Ids.ts"
 import { shownAmount, Wallet } from "../../../wallet/Wallet.ts"
 import type { EntryRow, WalletRow } from "../../../wallet/Wallet.ts"
 import { requireOperator, requireReader, requireUser } from "../../server/access/Authentication.ts"
-import { wantsCsv } from "../Csv.ts"
+import { wantsCsv, csvResponse, textCell } from "../Csv.ts"
 import { readPage, toPage } from "../Paging.ts"
-import { ledgerCsv } from "./WalletCsv.ts"
 
 /** A user's own wallet, and the operator's view of it. */
 export const layer = HttpApiBuilder.group(
@@ -85,3 +85,31 @@ export const showEntry = (row: EntryRow) => ({
   trace_id: row.traceId,
   created_at: row.createdAt
 })
+
+const columns = [
+  "seq",
+  "created_at",
+  "kind",
+  "amount",
+  "settled_after",
+  "held_after",
+  "task_id",
+  "note",
+  "trace_id"
+]
+
+const line = (row: EntryRow): ReadonlyArray<string> => [
+  String(row.seq),
+  DateTime.formatIso(row.createdAt),
+  row.kind,
+  Credits.format(shownAmount(row)),
+  Credits.format(row.settledAfter),
+  Credits.format(row.heldAfter),
+  row.subjectId ?? "",
+  textCell(row.note),
+  row.traceId ?? ""
+]
+
+/** The ledger as a CSV file. */
+const ledgerCsv = <E>(entries: Stream.Stream<EntryRow, E>) =>
+  csvResponse("wallet-entries.csv", columns, entries, line)
