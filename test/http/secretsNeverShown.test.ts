@@ -5,9 +5,9 @@ import { dashscope } from "../../src/testing/vendors/DashScopeProtocol.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { anthropicScript, mockAnthropic } from "../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
-import { json, mockVendor } from "../support/mockVendors.ts"
+import { json, mockVendor, upstreamOfTests } from "../support/mockVendors.ts"
 import type { Script } from "../support/mockVendors.ts"
-import { gatewayOfTests, upstreamOfTests } from "../support/passthroughGateway.ts"
+import { gatewayOfTests } from "../support/passthroughGateway.ts"
 import { Upstream } from "../support/upstreams/Upstream.ts"
 
 const vendorKeys = {

@@ -1,6 +1,7 @@
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
+import { afterAll, beforeEach } from "vitest"
 
 /** A request as the upstream received it. */
 export interface Seen {
@@ -19,7 +20,21 @@ export interface MockVendor {
   readonly origin: string
   readonly seen: Array<Seen>
   script: Script
+  /** Forgets what it has seen, and responds as at first. */
+  readonly reset: () => void
   readonly close: () => Promise<void>
+}
+
+/** An upstream of one test file, which is reset before each test and closed at the end. */
+export const upstreamOfTests = async <
+  A extends { readonly reset: () => void; readonly close: () => Promise<void> }
+>(
+  starting: Promise<A>
+): Promise<A> => {
+  const upstream = await starting
+  beforeEach(() => upstream.reset())
+  afterAll(() => upstream.close())
+  return upstream
 }
 
 export const mockVendor = async (script: Script): Promise<MockVendor> => {
@@ -52,6 +67,10 @@ export const mockVendor = async (script: Script): Promise<MockVendor> => {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     script,
+    reset: () => {
+      seen.length = 0
+      mock.script = script
+    },
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy()

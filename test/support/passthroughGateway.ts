@@ -1,7 +1,7 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
 import { rm } from "node:fs/promises"
-import { afterAll, assert, beforeEach } from "vitest"
+import { afterAll, assert } from "vitest"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -16,7 +16,6 @@ import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { adminToken } from "./gateway.ts"
-import type { MockVendor } from "./mockVendors.ts"
 import { startedDatabase } from "./stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
@@ -191,16 +190,4 @@ export const gatewayOfTests: typeof startGateway = async (...options) => {
   const gateway = await startGateway(...options)
   afterAll(() => gateway.stop())
   return gateway
-}
-
-/** An upstream of one test file, until the file ends. Each test begins with its first script and an empty record. */
-export const upstreamOfTests = async (starting: Promise<MockVendor>): Promise<MockVendor> => {
-  const upstream = await starting
-  const { script } = upstream
-  beforeEach(() => {
-    upstream.seen.length = 0
-    upstream.script = script
-  })
-  afterAll(() => upstream.close())
-  return upstream
 }

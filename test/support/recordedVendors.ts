@@ -1,7 +1,8 @@
 import { mockAnthropic } from "./mockAnthropic.ts"
 import { mockGemini } from "./mockGemini.ts"
 import { mockOpenAi } from "./mockOpenAi.ts"
-import { gatewayOfTests, upstreamOfTests } from "./passthroughGateway.ts"
+import { upstreamOfTests } from "./mockVendors.ts"
+import { gatewayOfTests } from "./passthroughGateway.ts"
 
 /** The gateway of one test file in front of recorded vendors of the three dialects. */
 export const gatewayBeforeVendors = async () => {

@@ -34,7 +34,7 @@ import { VideoEditPlus } from "./VideoEditPlus.ts"
 const TextToVideoSpark = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "What the video shows"),
   negative_prompt: Schema.optionalKey(NegativePrompt),
-  audio: nullableFlag(true, "Automatic audio; `false` forces silent output"),
+  audio: nullableFlag("Automatic audio; `false` forces silent output"),
   audio_url: audioUrl(". If shorter than the video the rest is silent, if longer it is cut"),
   size: choice(
     [...videoSizes["720P"], ...videoSizes["1080P"]],
@@ -91,7 +91,7 @@ const ImageToVideoSpark = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "Motion and story"),
   image: image("First frame (JPEG, PNG without transparency, BMP or WEBP)"),
   negative_prompt: Schema.optionalKey(NegativePrompt),
-  audio: nullableFlag(true, "Automatic audio; `false` forces silent output"),
+  audio: nullableFlag("Automatic audio; `false` forces silent output"),
   audio_url: audioUrl(),
   resolution: choice(["480P", "720P", "1080P"], "720P", "Tier of the video; affects the cost"),
   duration: Schema.optionalKey(Duration),

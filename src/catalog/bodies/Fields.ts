@@ -93,13 +93,13 @@ const flag = (byDefault: boolean, description: string) =>
     Schema.withDecodingDefaultKey(Effect.succeed(byDefault))
   )
 
-/** Like `flag`, but `null` leaves the choice to the vendor. */
-export const nullableFlag = (byDefault: boolean, description: string) =>
+/** A flag that is true by default; `null` leaves the choice to the vendor. */
+export const nullableFlag = (description: string) =>
   Schema.NullOr(Schema.Boolean)
-    .annotate({ default: byDefault, description })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
+    .annotate({ default: true, description })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
 
-export const SafetyFilter = nullableFlag(true, "`false` disables content safety inspection")
+export const SafetyFilter = nullableFlag("`false` disables content safety inspection")
 
 export const promptExtend = (byDefault: boolean) =>
   flag(byDefault, "Rewrites the prompt for a better result; takes slightly longer")

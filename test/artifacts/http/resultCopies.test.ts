@@ -2,14 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach } from "vitest"
+import { beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { jpeg } from "../../support/media.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { call, finishedTask, json, Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
@@ -27,7 +28,6 @@ writeFileSync(
     change: { "text-to-video-spark": { adapter: "openai-video", upstreamModel: "sora-2" } }
   })
 )
-afterAll(() => rmSync(folder, { recursive: true }))
 
 /** The beginning of an MP4 file. */
 const mp4Head = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypisom"), pixel])
@@ -39,16 +39,12 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
         .map((it) => join(it.parentPath, it.name))
     : []
 
+const upstream = await upstreamOfTests(Upstream.start(dashscope))
+
 describe("a vendor's result is copied as a stream", () => {
-  let upstream: Upstream
-  beforeAll(async () => {
-    upstream = await Upstream.start(dashscope)
-  })
   beforeEach(() => {
-    upstream.reset()
     upstream.runningPolls = 0
   })
-  afterAll(() => upstream.close())
 
   const gateway = Layer.unwrap(
     Effect.sync(() =>

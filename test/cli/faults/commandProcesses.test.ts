@@ -12,7 +12,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import { afterAll, assert, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { heapFlags } from "../../../src/cli/HeapFlags.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
@@ -25,7 +25,6 @@ import { until } from "../../support/until.ts"
 /** docs/cli.md, docs/operating.md#backup, ADR 0221. One run, because each process costs a second. */
 
 const folder = temporaryFolder("commands")
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("gateway as a process", () => {
   it(

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { readdirSync, rmSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { request as send } from "node:http"
 import { runCommand } from "../../support/commandLine.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
@@ -11,10 +11,7 @@ import { until } from "../../support/until.ts"
 
 /** docs/cli.md: what `run` and `listen` do when the way to the service breaks */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("broken")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("broken"))
 
 /** A way to the service: `cutAfter` says after how many bytes of the response it breaks, if it does. */
 const proxy = (target: string, cutAfter: (method: string, path: string) => number | undefined) =>

@@ -46,10 +46,7 @@ const counts = /^\d+(?:\.\d+)?$/u
 const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/gu)].map(([, quoted, word]) => quoted ?? word ?? "")
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("docs")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("docs"))
 
 const receiver = Effect.acquireRelease(
   Effect.promise(async () => {

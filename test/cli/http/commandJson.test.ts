@@ -3,7 +3,7 @@ import formats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect } from "effect"
 import type { Command } from "effect/cli"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gateway as program } from "../../../src/cli/Program.ts"
 import { listenerBounds } from "../../../src/http/server/listener/Listener.ts"
@@ -17,10 +17,7 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md#json: what `--json` prints of the API is what the service's own OpenAPI document says. */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("json")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("json"))
 
 /** What they print is their own. `listen`: see gatewayCommands.test.ts */
 const own = new Set([

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { rmSync } from "node:fs"
 import { join } from "node:path"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
@@ -9,10 +8,7 @@ import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("doctor-store")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("doctor-store"))
 
 const storeFinding = Effect.gen(function* () {
   const ran = yield* runCommand(["doctor", "--json"], { GATEWAY_URL: "http://127.0.0.1:9" })

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -15,10 +15,7 @@ import { until } from "../../support/until.ts"
 
 /** docs/cli.md */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("cli")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("cli"))
 
 const gateway = (...args: ReadonlyArray<string>) =>
   Effect.flatMap(Running, ({ key, url }) =>

@@ -1,7 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { rmSync } from "node:fs"
 import type { RequestListener } from "node:http"
 import { join } from "node:path"
 import { describe } from "vitest"
@@ -14,10 +13,7 @@ import { until } from "../../support/until.ts"
 
 /** docs/cli.md#doctor: what `gateway doctor` asks over the network, also where nothing responds */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("doctor")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("doctor"))
 
 const secret = "the-secret-of-the-bucket"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -11,10 +11,7 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/vendors-as-files.md#import-a-model */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("import-model")),
-  (it) => Effect.sync(() => rmSync(it, { recursive: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("import-model"))
 
 interface Reply {
   readonly status?: number

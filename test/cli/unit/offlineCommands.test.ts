@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe } from "vitest"
 import { table } from "../../../src/cli/terminal/Table.ts"
@@ -10,10 +10,7 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/cli.md#the-service, docs/cli.md#doctor */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("offline")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("offline"))
 
 /** A vendor that takes one key. */
 const vendor = localServer((request, response) => {

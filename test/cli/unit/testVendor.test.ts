@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { startVendorServer } from "../../../src/testing/index.ts"
 import type { DescribedVendor } from "../../../src/testing/vendors/VendorServer.ts"
@@ -11,10 +11,7 @@ import { describedKinds } from "../../support/upstreams/describedKinds.ts"
 
 /** docs/vendors-as-files.md#go-live */
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("test-vendor")),
-  (it) => Effect.sync(() => rmSync(it, { recursive: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("test-vendor"))
 
 const serving = (vendor: DescribedVendor) =>
   Effect.acquireRelease(

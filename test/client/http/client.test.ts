@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { transform } from "esbuild"
-import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -524,7 +524,6 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
         console: { log: (...values: ReadonlyArray<unknown>) => logged.push(values.join()) }
       }
       yield* settled(() => runSample("ts", given, ""))
-      rmSync(folder, { recursive: true })
       assert.match(logged[0] ?? "", /^http:\/\/gateway\.test\/artifacts\//u)
       // A task may have started before its first read
       const statuses = logged.filter((text) => /^(?:pending|processing|completed)$/u.test(text))

@@ -1,8 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll } from "vitest"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { looks } from "../../support/consoleSteps.ts"
@@ -17,7 +16,6 @@ const timeout = 180_000
 const folder = temporaryFolder("described-console")
 const catalog = join(folder, "catalog.json")
 writeFileSync(catalog, JSON.stringify({ vendors: [describedDoors] }))
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const choose = async ({ page }: ConsolePage, model: string) => {
   await page.getByRole("link", { name: "Playground", exact: true }).first().click()

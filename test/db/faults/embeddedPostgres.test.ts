@@ -12,10 +12,7 @@ import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("embedded")),
-  (path) => Effect.sync(() => fs.rmSync(path, { recursive: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("embedded"))
 
 /** Replaces `fsyncSync` while the scope lives; `fail` makes it fail. */
 const watchedFsync = Effect.acquireRelease(

@@ -1,15 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
-import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { lockDataDir } from "../../../src/db/DataDirLock.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => temporaryFolder("lock")),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
-)
+const folder = Effect.sync(() => temporaryFolder("lock"))
 
 const child = (path: string, runtime: ReadonlyArray<string> = [process.execPath]) =>
   Effect.acquireRelease(

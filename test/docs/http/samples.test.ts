@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { readFileSync, rmSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { readResult } from "../../support/gateway.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
@@ -44,7 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const page of pages.values()) page.close()
   await gateway?.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const manage = async (path: string, body: unknown) => {

@@ -1,17 +1,13 @@
 import { createAlibaba } from "@ai-sdk/alibaba"
 import { experimental_generateVideo as generateVideo } from "ai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import { videoDownload } from "../support/downloads.ts"
 import { videoModel } from "../support/models.ts"
 
-let upstream: Upstream
-beforeAll(async () => {
-  upstream = await Upstream.start(dashscope)
-})
-beforeEach(() => upstream.reset())
-afterAll(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(dashscope))
 
 const provider = (apiKey = upstream.key) => createAlibaba({ apiKey, videoBaseURL: upstream.url })
 const make = (model: string, more: object = {}) =>

@@ -1,19 +1,15 @@
 import { createFal } from "@ai-sdk/fal"
 import { ApiError, createFalClient } from "@fal-ai/client"
 import { experimental_generateVideo as generateVideo, generateImage } from "ai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import { videoDownload } from "../support/downloads.ts"
 import { fetchAt } from "../support/hosts.ts"
 import { videoModel } from "../support/models.ts"
 
-let upstream: Upstream
-beforeAll(async () => {
-  upstream = await Upstream.start(fal)
-})
-beforeEach(() => upstream.reset())
-afterAll(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(fal))
 
 const clientWith = (credentials: string) =>
   createFalClient({

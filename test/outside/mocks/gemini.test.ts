@@ -1,16 +1,12 @@
 import { createGoogle } from "@ai-sdk/google"
 import { ApiError, GoogleGenAI, Modality } from "@google/genai"
 import { generateImage } from "ai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { gemini } from "../../../src/testing/vendors/GeminiProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
-let upstream: Upstream
-beforeAll(async () => {
-  upstream = await Upstream.start(gemini)
-})
-beforeEach(() => upstream.reset())
-afterAll(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(gemini))
 
 const model = "gemini-3-pro-image"
 const data = pixel.toString("base64")

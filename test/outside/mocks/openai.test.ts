@@ -1,16 +1,11 @@
 import { createOpenAI } from "@ai-sdk/openai"
 import { generateImage } from "ai"
-import OpenAI, { AuthenticationError, BadRequestError, toFile } from "openai"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
-let upstream: Upstream
-beforeAll(async () => {
-  upstream = await Upstream.start(openai)
-})
-beforeEach(() => upstream.reset())
-afterAll(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(openai))
 
 const client = () =>
   new OpenAI({ apiKey: upstream.key, baseURL: `${upstream.url}/v1`, maxRetries: 0 })

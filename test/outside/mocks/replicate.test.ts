@@ -1,19 +1,14 @@
 import { createReplicate } from "@ai-sdk/replicate"
 import { experimental_generateVideo as generateVideo, generateImage } from "ai"
-import Replicate, { validateWebhook } from "replicate"
-import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { replicateHeaders } from "../../../src/testing/vendors/Callbacks.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import { videoDownload } from "../support/downloads.ts"
 import { videoModel } from "../support/models.ts"
 
-let upstream: Upstream
-beforeAll(async () => {
-  upstream = await Upstream.start(replicate)
-})
-beforeEach(() => upstream.reset())
-afterAll(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(replicate))
 
 const client = () =>
   new Replicate({ auth: upstream.key, baseUrl: `${upstream.url}/v1`, useFileOutput: false })

@@ -9,14 +9,9 @@ import {
 } from "../../../src/domain/limits/Limits.ts"
 import { Drain } from "../../../src/process/Drain.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
-import { mockVendor } from "../../support/mockVendors.ts"
+import { mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
 import type { Seen } from "../../support/mockVendors.ts"
-import {
-  gatewayOfTests,
-  startGateway,
-  upstreamOfTests,
-  jsonOf
-} from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, startGateway, jsonOf } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { chat, gemini, messages, responses } from "../../support/reasoningStreams.ts"
 import type { ReasoningStream } from "../../support/reasoningStreams.ts"

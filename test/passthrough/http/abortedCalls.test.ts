@@ -3,7 +3,8 @@ import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { afterAll, assert, describe, it } from "vitest"
 import { chatEvents, mockOpenAi } from "../../support/mockOpenAi.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { until } from "../../support/until.ts"
 
 /**

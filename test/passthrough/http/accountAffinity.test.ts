@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
-import { json, mockVendor } from "../../support/mockVendors.ts"
+import { json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
 import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import { gatewayOfTests, startGateway, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, startGateway } from "../../support/passthroughGateway.ts"
 
 const answers: Script = (_, response) =>
   json(response, 200, {

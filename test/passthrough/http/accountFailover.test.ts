@@ -1,7 +1,7 @@
 import { afterAll, assert, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { json } from "../../support/mockVendors.ts"
-import { startGateway, upstreamOfTests, jsonOf } from "../../support/passthroughGateway.ts"
+import { json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { startGateway, jsonOf } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
 const chat = { model: "gpt-4o", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }

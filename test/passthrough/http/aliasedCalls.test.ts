@@ -4,9 +4,9 @@ import { catalogFile, triedOn } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { json } from "../../support/mockVendors.ts"
+import { json, upstreamOfTests } from "../../support/mockVendors.ts"
 import type { MockVendor, Script } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 const catalog = {
   // Served by the simulator, as its provider has no key

@@ -1,8 +1,8 @@
 import { Tracer } from "effect"
 import { assert, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { json } from "../../support/mockVendors.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** Spans and metrics under OpenTelemetry's names. docs/reference/configuration.md#telemetry */
 const spans: Array<Tracer.NativeSpan> = []

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { chatCompletion, mockOpenAi } from "../../support/mockOpenAi.ts"
-import { events, json } from "../../support/mockVendors.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** Figures that cannot be true are not used. docs/reference/passthrough.md#usage, ADR 0072. */
 

@@ -4,8 +4,8 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { events, json } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const chat = {

@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
 import { join } from "node:path"
@@ -7,9 +7,9 @@ import { assert, describe, it } from "vitest"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { digestOf } from "../../../src/users/KeyText.ts"
 import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { events, json } from "../../support/mockVendors.ts"
+import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
-import { gatewayOfTests, startGateway, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { gatewayOfTests, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
@@ -333,7 +333,6 @@ describe("a call", () => {
       assert.equal(upstream.seen.length, 0)
     } finally {
       await own.stop()
-      rmSync(folder, { recursive: true })
     }
   })
 

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { chatEvents, mockOpenAi } from "../../support/mockOpenAi.ts"
-import { events, json } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { until } from "../../support/until.ts"
 
 const vendorKey = "sk-vendor-secret-0123456789"

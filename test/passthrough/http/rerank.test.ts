@@ -1,6 +1,6 @@
 import { assert, describe, it } from "vitest"
-import { json, mockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/reference/wallet.md#speech-transcription-and-reranking */
 

@@ -6,7 +6,8 @@ import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** Keys that call so often that their calls are drawn on a reservation (ADR 0116), over HTTP. */
 

@@ -4,8 +4,8 @@ import { assert, describe, it } from "vitest"
 import { anthropicUsage } from "../../support/mockAnthropic.ts"
 import { geminiUsage } from "../../support/mockGemini.ts"
 import { chatCompletion, chatEvents, mockOpenAi, openAiUsage } from "../../support/mockOpenAi.ts"
-import { events, json } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/reference/wallet.md#the-model-that-responded */

@@ -5,8 +5,8 @@ import { Metering } from "../../../src/passthrough/Metering.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
-import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { until } from "../../support/until.ts"
 
 /** Holds that follow a stream. docs/reference/wallet.md#holds-of-streams, ADR 0306 */

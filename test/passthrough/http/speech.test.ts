@@ -2,8 +2,8 @@ import { assert, describe, it } from "vitest"
 import { hertz, mp3Of, samplesOf } from "../../../src/sandbox/media/Sound.ts"
 import { wavOf } from "../../../src/sandbox/media/WavFile.ts"
 import { catalogFile } from "../../support/aliases.ts"
-import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/reference/wallet.md#speech-transcription-and-reranking */
 

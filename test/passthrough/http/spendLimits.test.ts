@@ -6,7 +6,8 @@ import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import type { KeyChange } from "../../../src/users/ApiKeys.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** Limits of a key that is cached, and whose calls are drawn on a reservation (ADR 0116, 0160). */
 

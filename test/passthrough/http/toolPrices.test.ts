@@ -1,6 +1,6 @@
 import { assert, describe, it } from "vitest"
-import { events, json, mockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** Tools that the vendor runs and charges. docs/reference/wallet.md#tools-that-the-vendor-runs */
 

@@ -12,8 +12,8 @@ import OpenAI, {
 import { assert, describe, it } from "vitest"
 import { anthropicScript, messageEvents, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { events, json } from "../../support/mockVendors.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 import { until } from "../../support/until.ts"
 
 const openAiMock = await upstreamOfTests(mockOpenAi())

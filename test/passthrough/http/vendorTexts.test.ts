@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { chatCompletion, mockOpenAi } from "../../support/mockOpenAi.ts"
-import { json } from "../../support/mockVendors.ts"
-import { gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { json, upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** No text of a vendor reaches a client raw. docs/reference/passthrough.md#errors, ADR 0074. */
 const key = "sk-proj-AAAA1111vendorsecretopenaiA"

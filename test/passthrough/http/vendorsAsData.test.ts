@@ -3,9 +3,9 @@ import { assert, describe, it } from "vitest"
 import { catalogFile } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { chatCompletion } from "../../support/mockOpenAi.ts"
-import { events, json, mockVendor } from "../../support/mockVendors.ts"
+import { events, json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
 import type { Script } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 /** docs/catalog.md#vendors: vendors of language models that are data. */
 

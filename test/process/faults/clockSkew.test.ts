@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { rm, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
@@ -195,7 +195,6 @@ const skewed = async (databaseUrl: string) => {
     assert.closeTo(Number(shown?.[1]), Math.abs(seconds), 1)
   }
   await upstream.close()
-  await rm(folder, { recursive: true })
 }
 
 /** Keeps every connection of the process's pool in a statement that waits for a lock. */

@@ -1,14 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { afterAll, assert, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const script = join(root, "src/cli/package/release.ts")
 const folder = temporaryFolder("release")
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const git = (...words: ReadonlyArray<string>) =>
   execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.com", ...words], {

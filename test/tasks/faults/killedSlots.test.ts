@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { rm, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
@@ -43,7 +43,6 @@ describe("an account with two slots, when the process is killed at any moment", 
   }, tooLong)
   afterAll(async () => {
     await gateway.close()
-    await rm(folder, { recursive: true })
     await upstream.close()
   })
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach } from "vitest"
+import { beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import {
   advance,
@@ -12,6 +12,7 @@ import {
   makeUser,
   readResult
 } from "../../support/gateway.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { callingUnsigned } from "../../support/upstreams/describedCallbacks.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -21,21 +22,14 @@ import { Upstream } from "../../support/upstreams/Upstream.ts"
 const publicUrl = "https://gateway.example.com/edge"
 const path = "/vendors/calling-unsigned/v1/flux/generation"
 
+const upstream = await upstreamOfTests(Upstream.start(fal))
+
 describe("callbacks that only their address proves", () => {
-  let upstream: Upstream
   const folder = temporaryFolder("unsigned-callbacks")
   const catalog = join(folder, "catalog.json")
   writeFileSync(catalog, JSON.stringify({ vendors: [callingUnsigned] }))
-  beforeAll(async () => {
-    upstream = await Upstream.start(fal)
-  })
   beforeEach(() => {
-    upstream.reset()
     upstream.runningPolls = Number.POSITIVE_INFINITY
-  })
-  afterAll(async () => {
-    await upstream.close()
-    rmSync(folder, { recursive: true })
   })
 
   const gateway = Effect.sync(() =>

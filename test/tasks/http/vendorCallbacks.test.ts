@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { rm, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { TaskId } from "../../../src/domain/Ids.ts"
@@ -123,7 +123,6 @@ for (const vendor of vendors) {
     })
     afterAll(async () => {
       await upstream.close()
-      await rm(folder, { recursive: true })
     })
 
     const gateway = (env: Record<string, string> = { PUBLIC_URL: publicUrl }) =>

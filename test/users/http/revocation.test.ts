@@ -7,8 +7,8 @@ import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { wav } from "../../support/media.ts"
-import { json, mockVendor } from "../../support/mockVendors.ts"
-import { jsonOf, gatewayOfTests, upstreamOfTests } from "../../support/passthroughGateway.ts"
+import { json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
+import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
 const upstream = await upstreamOfTests(mockVendor((_, response) => json(response, 200, {})))
 const gateway = await gatewayOfTests({

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { rm, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import {
@@ -139,7 +139,6 @@ describe("a job is paid for once, by the service and by the client, when the pro
   afterAll(async () => {
     await gateway.close()
     for (const upstream of all) await upstream.close()
-    await rm(folder, { recursive: true })
   })
 
   const walletNow = async () => (await gateway.call("GET", "/manage/v1/wallet")).json

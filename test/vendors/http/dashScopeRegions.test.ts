@@ -1,29 +1,26 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Logger } from "effect"
-import { afterAll, beforeAll, beforeEach } from "vitest"
+import { beforeEach } from "vitest"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
 import type { CatalogError } from "../../../src/catalog/CatalogSource.ts"
 import * as ModelCheck from "../../../src/cli/ModelCheck.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 const body = { prompt: "p", size: "1280*720" }
 const spark = "/vendors/service/v1/text-to-video-spark/generation"
 
+const upstream = await upstreamOfTests(Upstream.start(dashscope))
+
 /** docs/reference/vendors.md#dashscope-regions */
 describe("accounts of DashScope in several regions", () => {
-  let upstream: Upstream
-  beforeAll(async () => {
-    upstream = await Upstream.start(dashscope)
-  })
   beforeEach(() => {
-    upstream.reset()
     upstream.runningPolls = 0
   })
-  afterAll(() => upstream.close())
 
   const running = (...regions: ReadonlyArray<string>) =>
     Layer.unwrap(

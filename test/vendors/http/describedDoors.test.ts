@@ -1,9 +1,8 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import OpenAI, { toFile } from "openai"
-import { afterAll } from "vitest"
 import { runCommand } from "../../support/commandLine.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
@@ -16,7 +15,6 @@ import { describedDoors } from "../../support/upstreams/describedDoors.ts"
 const folder = temporaryFolder("described-doors")
 const catalog = join(folder, "catalog.json")
 writeFileSync(catalog, JSON.stringify({ vendors: [describedDoors] }))
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const picture = png({ width: 64, height: 64 })
 const dataUri = `data:image/png;base64,${Buffer.from(picture).toString("base64")}`

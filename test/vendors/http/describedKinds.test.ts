@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
@@ -56,8 +56,6 @@ const makesAll = (sound: string) =>
       assert.strictEqual(shown.headers.get("x-service-cost"), "5.00")
     }
   })
-
-afterAll(() => rmSync(folder, { recursive: true }))
 
 describe("results of a described vendor", () => {
   let server: VendorServer

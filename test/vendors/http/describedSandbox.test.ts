@@ -1,8 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll } from "vitest"
 import { sniff } from "../../../src/catalog/media/Formats.ts"
 import { readResult } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
@@ -61,7 +60,6 @@ const formatAt = (url: string | undefined) =>
   Effect.promise(async () => sniff(new Uint8Array(await (await fetch(url ?? "")).arrayBuffer())))
 
 describe("a described vendor without a key", () => {
-  afterAll(() => rmSync(folder, { recursive: true }))
   liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect("makes pictures and videos, is marked as sandbox, and charges what is quoted", () =>
       Effect.gen(function* () {

@@ -1,11 +1,12 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach } from "vitest"
+import { beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedFal } from "../../support/upstreams/describedFal.ts"
@@ -26,19 +27,12 @@ const bodyOf = (answer: Response) =>
 const operator = (method: string, at: string) =>
   Effect.flatMap(call(at, { method, headers: { authorization: `Bearer ${adminToken}` } }), bodyOf)
 
+const upstream = await upstreamOfTests(Upstream.start(fal))
+
 describe("a vendor of jobs that a file describes", () => {
-  let upstream: Upstream
-  beforeAll(async () => {
-    upstream = await Upstream.start(fal)
-  })
   beforeEach(() => {
-    upstream.reset()
     upstream.runningPolls = 0
     write({ vendors: [describedFal] })
-  })
-  afterAll(async () => {
-    await upstream.close()
-    rmSync(folder, { recursive: true })
   })
   const gateway = Layer.unwrap(
     Effect.sync(() =>

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { bodyOf, families, startUpstreams, vendorEnv } from "../../support/families.ts"
@@ -61,7 +61,6 @@ describe("a model that the vendor says is gone", () => {
   })
   afterAll(async () => {
     for (const upstream of Object.values(upstreams)) await upstream.close()
-    rmSync(folder, { recursive: true })
   })
   const gateway = Layer.unwrap(
     Effect.sync(() =>

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { falModel, replicateModel } from "../../../src/catalog/jobs/PublishedModel.ts"
@@ -50,7 +50,6 @@ const draft = rowOf("fal", "draft", falModel({ id: "acme-ai/brush/edit", documen
   capture: "body.num_images * 4000000"
 })
 writeFileSync(catalog, JSON.stringify({ mediaModels: [brush, draft, flux, caption] }))
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const picture = `data:image/png;base64,${pixel.toString("base64")}`
 const bodyOf = (answer: Response) =>

@@ -1,6 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
@@ -33,7 +33,6 @@ describe("every vendor family", () => {
   })
   afterAll(async () => {
     for (const upstream of Object.values(upstreams)) await upstream.close()
-    rmSync(folder, { recursive: true })
   })
   const gateway = Layer.unwrap(
     Effect.sync(() => runningGateway({ CATALOG_FILE: catalog, ...vendorEnv(upstreams) }))

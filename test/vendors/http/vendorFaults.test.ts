@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, beforeEach } from "vitest"
+import { beforeEach } from "vitest"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import {
   call,
   endedTask,
@@ -19,18 +20,11 @@ import { Upstream } from "../../support/upstreams/Upstream.ts"
 const preview = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const folder = temporaryFolder("vendor-faults")
 
+const alibaba = await upstreamOfTests(Upstream.start(dashscope))
+
 describe("a gateway with keys", () => {
-  let alibaba: Upstream
-  beforeAll(async () => {
-    alibaba = await Upstream.start(dashscope)
-  })
   beforeEach(() => {
-    alibaba.reset()
     alibaba.runningPolls = 0
-  })
-  afterAll(async () => {
-    await alibaba.close()
-    rmSync(folder, { recursive: true })
   })
 
   const gateway = (catalog: object = {}) => {

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { fal } from "../../../src/testing/vendors/FalProtocol.ts"
@@ -45,7 +45,6 @@ describe("results are what the vendor's schema says", () => {
   })
   afterAll(async () => {
     for (const upstream of Object.values(upstreams)) await upstream.close()
-    rmSync(folder, { recursive: true })
   })
   const gateway = Layer.unwrap(
     Effect.sync(() =>

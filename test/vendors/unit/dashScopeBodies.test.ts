@@ -1,27 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { afterAll, beforeAll, beforeEach } from "vitest"
 import { egressAllowNone } from "../../../src/egress/EgressAllow.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { dashscope, policy } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { sendToNamed } from "../../../src/vendors/NamedHosts.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { accountAt, jobsLike, picture, request } from "../../support/upstreams/accounts.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const inline = `data:image/png;base64,${pixel.toString("base64")}`
 const aigc = "/api/v1/services/aigc"
 
+const upstream = await upstreamOfTests(Upstream.start(dashscope))
+
 /** docs/reference/vendors.md#dashscope-bodies */
 describe("bodies of DashScope, field by field", () => {
-  let upstream: Upstream
-  beforeAll(async () => {
-    upstream = await Upstream.start(dashscope)
-  })
-  beforeEach(() => upstream.reset())
-  afterAll(() => upstream.close())
-
   const sent = (adapter: "dashscope-async" | "dashscope-sync", it: ReturnType<typeof request>) =>
     Effect.gen(function* () {
       const account = yield* accountAt(adapter, upstream.url, upstream.key)

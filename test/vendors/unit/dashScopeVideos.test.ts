@@ -1,23 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { afterAll, beforeAll, beforeEach } from "vitest"
 import { videoSizes } from "../../../src/catalog/bodies/Size.ts"
 import { dashscope } from "../../../src/testing/vendors/DashScopeProtocol.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
 const inline = `data:image/png;base64,${pixel.toString("base64")}`
 const aigc = "/api/v1/services/aigc"
 
+const upstream = await upstreamOfTests(Upstream.start(dashscope))
+
 /** docs/reference/vendors.md#dashscope-bodies */
 describe("bodies of wan2.7 and wan3.0", () => {
-  let upstream: Upstream
-  beforeAll(async () => {
-    upstream = await Upstream.start(dashscope)
-  })
-  beforeEach(() => upstream.reset())
-  afterAll(() => upstream.close())
-
   const sent = (adapter: "dashscope-async", it: ReturnType<typeof request>) =>
     Effect.gen(function* () {
       const account = yield* accountAt(adapter, upstream.url, upstream.key)

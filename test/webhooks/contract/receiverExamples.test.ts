@@ -1,6 +1,6 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { spawn, spawnSync } from "node:child_process"
-import { readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -10,7 +10,6 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { docsBlock } from "../../support/webhookDocs.ts"
 
 const folder = temporaryFolder("webhook-receivers")
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const write = (name: string, text: string) => {
   const path = join(folder, name)
