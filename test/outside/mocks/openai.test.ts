@@ -1,5 +1,6 @@
 import { createOpenAI } from "@ai-sdk/openai"
 import { generateImage } from "ai"
+import OpenAI, { AuthenticationError, BadRequestError, toFile } from "openai"
 import { assert, describe, it } from "vitest"
 import { openai } from "../../../src/testing/vendors/OpenAiProtocol.ts"
 import { upstreamOfTests } from "../../support/mockVendors.ts"

@@ -1,5 +1,6 @@
 import { createReplicate } from "@ai-sdk/replicate"
 import { experimental_generateVideo as generateVideo, generateImage } from "ai"
+import Replicate, { validateWebhook } from "replicate"
 import { assert, describe, it } from "vitest"
 import { replicateHeaders } from "../../../src/testing/vendors/Callbacks.ts"
 import { replicate } from "../../../src/testing/vendors/ReplicateProtocol.ts"
