@@ -117,18 +117,21 @@ describeStores("claims of due tasks", (database) => {
         sql<{ progress: number | null }>`SELECT progress FROM runs ORDER BY task_id`,
         (rows) => rows.map(({ progress }) => progress)
       )
-      for (const { epoch, task } of yield* claim("q", 1)) {
-        yield* tasks.beginAttempt({
+      const begin = ({ epoch, task }: Owned, n: number, showsProgress: boolean) =>
+        tasks.beginAttempt({
           taskId: task.id,
           epoch,
-          n: 1,
+          n,
           vendor: "v",
           accountId: "a",
           bodyHash: new Uint8Array([1]),
           queue: { name: "q" },
-          now: at(1),
-          showsProgress: task.id === idOf(1)
+          now: at(n),
+          showsProgress
         })
+      for (const owned of yield* claim("q", 1)) {
+        const { epoch, task } = owned
+        yield* begin(owned, 1, task.id === idOf(1))
         const next = { dueAt: at(2), queue: { name: "polls" } }
         yield* tasks.endStep({ taskId: task.id, epoch, now: at(1), next })
       }
@@ -147,6 +150,9 @@ describeStores("claims of due tasks", (database) => {
         }
         assert.deepStrictEqual(yield* shown, [expected, null])
       }
+      // A vendor that reports nothing takes over
+      for (const owned of yield* claim("polls", 9)) yield* begin(owned, 2, false)
+      assert.deepStrictEqual(yield* shown, [null, null])
     }).pipe(Effect.provide(store))
   )
 
