@@ -19,7 +19,7 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = Effect.sync(() => temporaryFolder("json"))
 
-/** What they print is their own. `listen`: see gatewayCommands.test.ts */
+/** Commands that print their own documents. For `listen` see gatewayCommands.test.ts */
 const own = new Set([
   "serve",
   "migrate",
@@ -46,7 +46,7 @@ const leavesOf = (command: Command.Command.Any): ReadonlyArray<string> =>
 
 const documentId = "http://gateway.test/openapi.json"
 
-/** Judges by the document that the running service sends. */
+/** Validates against the document that the running service sends. */
 const judge = Effect.gen(function* () {
   const { url } = yield* Running
   const document = yield* Effect.promise(
@@ -88,7 +88,7 @@ liveLayer(runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(20
       const gateway = (...args: ReadonlyArray<string>) => runCommand([...args, "--json"], env)
       const judged = new Set<string>()
       const leaves = leavesOf(program)
-      /** Runs a command, and judges the part of its document that is the API's. */
+      /** Runs a command and validates the part of its output that comes from the API. */
       const check = (
         args: ReadonlyArray<string>,
         judgeBy: Judge,

@@ -23,7 +23,7 @@ const choose = async ({ page }: ConsolePage, model: string) => {
   await page.getByLabel("Model").selectOption(`doors/${model}`)
 }
 
-/** A video: choices of its schema, its first frame as a file, its price as one chooses. */
+/** A video: choices from its schema, its first frame as a file, and its live price. */
 const film = async (it: ConsolePage) => {
   const { page } = it
   await choose(it, "film")
@@ -45,7 +45,7 @@ const film = async (it: ConsolePage) => {
   await looks(it)
 }
 
-/** A number outside the bounds of the schema is refused at its field. */
+/** A number outside the bounds of the schema is rejected at its field. */
 const song = async (it: ConsolePage) => {
   const { page } = it
   await choose(it, "song")
@@ -62,7 +62,7 @@ const song = async (it: ConsolePage) => {
   await looks(it)
 }
 
-/** Words about a picture: a document. */
+/** A description of a picture: a document. */
 const caption = async (it: ConsolePage) => {
   const { page } = it
   await choose(it, "caption")

@@ -4,7 +4,7 @@ import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json, upstreamOfTests } from "../../support/mockVendors.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
-/** Spans and metrics under OpenTelemetry's names. docs/reference/configuration.md#telemetry */
+/** Spans and metrics with OpenTelemetry's names. docs/reference/configuration.md#telemetry */
 const spans: Array<Tracer.NativeSpan> = []
 
 const tracer = Tracer.make({
@@ -31,7 +31,7 @@ const gateway = await gatewayOfTests(
   1000n,
   tracer
 )
-/** Metrics belong to the process, in which other tests run as well. */
+/** Metrics belong to the process, in which other tests also run. */
 const figures = async () => {
   const text = await gateway.metrics()
   const valueOf = (series: RegExp) => Number(series.exec(text)?.[1] ?? 0)
@@ -50,7 +50,7 @@ const before = await figures()
 const secret = "a prompt that nobody else may read"
 const chat = { model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: secret }] }
 
-/** The span of the newest call, when it has ended. */
+/** The span of the newest call, once it has ended. */
 const spanOf = async (body: object, path = "/v1/chat/completions") => {
   await (await gateway.post(path, body)).text()
   await gateway.settled()

@@ -3,7 +3,7 @@ import { chatCompletion, mockOpenAi } from "../../support/mockOpenAi.ts"
 import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
-/** Figures that cannot be true are not used. docs/reference/passthrough.md#usage, ADR 0072. */
+/** Impossible figures are not used. docs/reference/passthrough.md#usage, ADR 0072. */
 
 const upstream = await upstreamOfTests(mockOpenAi())
 const gateway = await gatewayOfTests({

@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
 /**
- * A client that leaves before the answer pays for the prompt, once the upstream has the request.
+ * A client that leaves before the response pays for the prompt once the upstream has the request.
  * docs/reference/passthrough.md#metering, ADR 0072.
  */
 const upstream = await upstreamOfTests(mockOpenAi())
@@ -34,7 +34,7 @@ beforeEach(() => {
 const messages = [{ role: "user", content: "x".repeat(1500) }]
 const chat = { model: "gpt-4o", max_tokens: 600, messages }
 
-/** Leaves when `when` is true; returns the receipt. */
+/** Leaves when `when` is true. Returns the receipt. */
 const left = async (
   path: string,
   body: object,
@@ -125,7 +125,7 @@ describe("a client that leaves before the answer", () => {
   })
 
   it("after one account refused it and before the other has it all the same", async () => {
-    // The second account gets the call: it is charged; the refusal of the first alone would not be
+    // The second account gets the call, which is charged; the refusal of the first alone would not be
     upstream.script = (request, response) => {
       if (request.headers.authorization === "Bearer sk-vendor-1") {
         json(response, 429, { error: { message: "slow" } }, { "retry-after-ms": "1" })

@@ -9,7 +9,7 @@ import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
-/** Limits of a key that is cached, and whose calls are drawn on a reservation (ADR 0116, 0160). */
+/** Limits of a cached key whose calls are drawn on a reservation (ADR 0116, 0160). */
 
 const upstream = await upstreamOfTests(mockOpenAi())
 upstream.script = openAiScript
@@ -67,7 +67,7 @@ const call = async ({ key }: Caller, over: object = {}, headers: Record<string, 
 }
 type Answer = Awaited<ReturnType<typeof call>>
 
-/** Calls from ten clients, each as soon as it has its response. */
+/** Calls from ten clients, each sent as soon as the previous one has its response. */
 const callOften = async (caller: Caller, calls: number, over?: (n: number) => object) => {
   const answers: Array<Answer> = []
   let begun = 0

@@ -10,7 +10,7 @@ const streams = 12
 const bodyBytes = 3 * megabyte
 const chunk = { choices: [{ index: 0, delta: { content: "a" } }] }
 
-/** Throws the body away, and begins a stream that does not end. */
+/** Discards the body and begins an endless stream. */
 const startUpstream = () =>
   new Promise<Server>((resolve) => {
     const server = createServer((received, response) => {
@@ -32,7 +32,7 @@ afterAll(() => {
   upstream.close()
 })
 
-// One buffer for all: what a client sends, it keeps until the response
+// A single buffer, because a client keeps what it sends until the response
 const chatOf = (bytes: number) =>
   Buffer.from(
     JSON.stringify({

@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { events, json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
 import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
 
-/** Tools that the vendor runs and charges. docs/reference/wallet.md#tools-that-the-vendor-runs */
+/** Tools that the vendor runs and charges for. docs/reference/wallet.md#tools-that-the-vendor-runs */
 
 const upstream = await upstreamOfTests(mockVendor(() => {}))
 const gateway = await gatewayOfTests(

@@ -3,7 +3,7 @@ import { chatCompletion, mockOpenAi } from "../../support/mockOpenAi.ts"
 import { json, upstreamOfTests } from "../../support/mockVendors.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
 
-/** No text of a vendor reaches a client raw. docs/reference/passthrough.md#errors, ADR 0074. */
+/** No vendor's text reaches a client unfiltered. docs/reference/passthrough.md#errors, ADR 0074. */
 const key = "sk-proj-AAAA1111vendorsecretopenaiA"
 
 const upstream = await upstreamOfTests(mockOpenAi())

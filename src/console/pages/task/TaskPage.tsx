@@ -24,7 +24,7 @@ type Task = Schemas["TaskTimeline"]
 
 const words = taskTexts
 
-/** `/tasks/:id`: one task with all that happened to it. */
+/** `/tasks/:id`: a task and its history. */
 export default function TaskPage({ params: { id = "" } }: PageProps) {
   const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
   useLive((event) => {
@@ -46,7 +46,7 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
 
 const titleMax = 80
 
-/** What was asked for, as a title. */
+/** The prompt, as a title. */
 const titleOf = (task: Task | undefined): string => {
   const prompt = task === undefined ? "" : promptOf(task.body)
   if (prompt === "") return texts.pages.task
@@ -54,7 +54,7 @@ const titleOf = (task: Task | undefined): string => {
   return line.length > titleMax ? `${line.slice(0, titleMax).trimEnd()}…` : line
 }
 
-/** A new stream tells everything once more. */
+/** A new stream repeats the current state, which is no news. */
 const isNews = (task: Task | undefined, delivery: Schemas["WebhookDelivery"]): boolean =>
   task?.deliveries.find(({ id }) => id === delivery.id)?.updated_at !== delivery.updated_at
 
@@ -130,7 +130,7 @@ const kinds = [
   ["audios", "audio/"]
 ] as const
 
-/** The media that came with the request, as long as they are kept. */
+/** The media sent with the request, while they are stored. */
 const Inputs = ({ task }: { readonly task: Task }) => (
   <>
     {task.inputs.length > 0 && <h3>{words.inputMedia}</h3>}
