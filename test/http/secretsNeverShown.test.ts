@@ -1,8 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
-import { Cause, Effect, Option, Tracer } from "effect"
+import { Cause, Effect, Tracer } from "effect"
 import { afterAll, assert, describe, it } from "vitest"
 import { dashscope } from "../../src/testing/vendors/DashScopeProtocol.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
+import { makeKey } from "../support/callers.ts"
 import { anthropicScript, mockAnthropic } from "../support/mockAnthropic.ts"
 import { mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
 import { json, mockVendor, upstreamOfTests } from "../support/mockVendors.ts"
@@ -125,16 +126,7 @@ const createSecret = async (path: string, body: object, member: string): Promise
 }
 
 const revokedKey = async () => {
-  const { key, row } = await gateway.run(
-    Effect.flatMap(ApiKeys, (keys) =>
-      keys.create({
-        userId: gateway.userId,
-        name: "revoked",
-        scopes: ["inference"],
-        expiresAt: Option.none()
-      })
-    )
-  )
+  const { key, row } = await gateway.run(makeKey(gateway.userId, ["inference"]))
   await call("POST", "/v1/chat/completions", { authorization: `Bearer ${key}` }, chat)
   await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
   return key

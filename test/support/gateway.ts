@@ -1,5 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Clock, Context, Duration, Effect, Layer, Option, Result } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Result } from "effect"
 import type { Scope } from "effect"
 import { HttpEffect } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
@@ -11,7 +11,6 @@ import { join } from "node:path"
 import { inspect } from "node:util"
 import { AppConfig } from "../../src/config/Config.ts"
 import type { Database } from "../../src/db/Database.ts"
-import * as Credits from "../../src/domain/Credits.ts"
 import { heartbeatSeconds } from "../../src/domain/limits/Limits.ts"
 import type { Scope as KeyScope } from "../../src/domain/Scope.ts"
 import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
@@ -23,13 +22,12 @@ import * as Routes from "../../src/http/Routes.ts"
 import { HeartbeatSeconds } from "../../src/process/heartbeat/Process.ts"
 import { make as makeSimulator } from "../../src/sandbox/Simulator.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
-import { Users } from "../../src/users/Users.ts"
 import { VendorClient } from "../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
-import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import { makeCaller } from "./callers.ts"
 import { exchangesSettled } from "./openExchanges.ts"
 import { startedDatabase, stores } from "./stores.ts"
 
@@ -260,28 +258,9 @@ export const makeUser = Effect.fnUntraced(function* (
   options: { readonly credits?: number; readonly scopes?: ReadonlyArray<KeyScope> } = {}
 ) {
   users += 1
-  const user = yield* (yield* Users).create({
-    email: `user-${users}@example.com`,
-    name: Option.none(),
-    password: Option.none()
-  })
-  const credits = options.credits ?? 1000
-  if (credits > 0) {
-    yield* (yield* Wallet).topUp({
-      userId: user.id,
-      amount: Credits.make(BigInt(credits) * Credits.microPerCredit),
-      operationId: `top_up:${user.id}:first`,
-      note: Option.none(),
-      traceId: "0".repeat(32)
-    })
-  }
-  const { key } = yield* (yield* ApiKeys).create({
-    userId: user.id,
-    name: "test",
-    scopes: options.scopes ?? ["inference", "manage"],
-    expiresAt: Option.none()
-  })
-  return { id: user.id, key, call: callWith(key) }
+  const { credits = 1000, scopes } = options
+  const { key, userId } = yield* makeCaller(credits, `user-${users}@example.com`, scopes)
+  return { id: userId, key, call: callWith(key) }
 })
 
 /** Calls the gateway in this process with a key. `body` is sent as JSON. */

@@ -3,7 +3,6 @@ import { HttpServer } from "effect/http"
 import { rm } from "node:fs/promises"
 import { afterAll, assert } from "vitest"
 import { AppConfig } from "../../src/config/Config.ts"
-import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { Listener } from "../../src/http/server/listener/Listener.ts"
@@ -15,6 +14,7 @@ import { Secrets } from "../../src/process/secrets/Secrets.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
+import { makeCaller } from "./callers.ts"
 import { adminToken } from "./gateway.ts"
 import { startedDatabase } from "./stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
@@ -30,32 +30,6 @@ interface JsonBody {
 
 export const jsonOf = async (response: Response | Promise<Response>): Promise<JsonBody> =>
   (await (await response).json()) as JsonBody
-
-/** A user with credits and a key. */
-const makeCaller = Effect.fnUntraced(function* (name: string, credits: bigint) {
-  const users = yield* Users
-  const keys = yield* ApiKeys
-  const wallet = yield* Wallet
-  const user = yield* users.create({
-    email: `${name}@example.com`,
-    name: Option.none(),
-    password: Option.none()
-  })
-  yield* wallet.topUp({
-    userId: user.id,
-    amount: Credits.make(credits * Credits.microPerCredit),
-    operationId: name,
-    note: Option.none(),
-    traceId: "0".repeat(32)
-  })
-  const { key, row } = yield* keys.create({
-    userId: user.id,
-    name: "test",
-    scopes: ["inference", "manage"],
-    expiresAt: Option.none()
-  })
-  return { key, keyId: row.id, userId: user.id }
-})
 
 /** Starts the whole gateway on its own port, with a user who has 1000 credits and a key. */
 export const startGateway = async (
@@ -102,7 +76,7 @@ export const startGateway = async (
       const { address } = server
       const port = "port" in address ? address.port : 0
       return {
-        ...(yield* makeCaller("caller", credits)),
+        ...(yield* makeCaller(Number(credits))),
         port: Number(port),
         counted,
         open: () => listener.drain.open().length
@@ -153,8 +127,8 @@ export const startGateway = async (
   return {
     /** `open`: requests whose client is still waiting for the end of the response. */
     ...made,
-    /** The key of another user with 1000 credits. */
-    otherKey: async (name: string) => (await run(makeCaller(name, 1000n))).key,
+    /** Another user with credits and a key for calls. */
+    newCaller: (credits: number) => run(makeCaller(credits, undefined, ["inference"])),
     /** How many requests reached the routes. Passthrough calls do not. */
     routed: () => made.counted.routed,
     origin,

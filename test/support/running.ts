@@ -1,18 +1,15 @@
-import { Context, Effect, FileSystem, Layer, Option } from "effect"
+import { Context, Effect, FileSystem, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { AppConfig } from "../../src/config/Config.ts"
-import * as Credits from "../../src/domain/Credits.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { Listener, listenerBounds } from "../../src/http/server/listener/Listener.ts"
 import type { ListenerBounds } from "../../src/http/server/listener/Listener.ts"
-import { ApiKeys } from "../../src/users/ApiKeys.ts"
-import { Users } from "../../src/users/Users.ts"
-import { Wallet } from "../../src/wallet/Wallet.ts"
 import { WebhookSender } from "../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import { makeCaller } from "./callers.ts"
 import { adminToken, readResult } from "./gateway.ts"
 import { freePort } from "./spawnService.ts"
 import { startedDatabase } from "./stores.ts"
@@ -35,29 +32,9 @@ const runningAt = (host: string) =>
     Running,
     Effect.gen(function* () {
       const { dataDir, port } = yield* AppConfig
-      const users = yield* Users
-      const keys = yield* ApiKeys
-      const wallet = yield* Wallet
       yield* HttpServer.HttpServer
-      const user = yield* users.create({
-        email: "user@localhost",
-        name: Option.none(),
-        password: Option.none()
-      })
-      yield* wallet.topUp({
-        userId: user.id,
-        amount: Credits.make(1_000_000n * Credits.microPerCredit),
-        operationId: "test",
-        note: Option.none(),
-        traceId: "0".repeat(32)
-      })
-      const { key } = yield* keys.create({
-        userId: user.id,
-        name: "key",
-        scopes: ["inference", "manage"],
-        expiresAt: Option.none()
-      })
-      return { url: `http://${host}:${port}`, port, key, userId: user.id, dataDir }
+      const { key, userId } = yield* makeCaller(1_000_000, "user@localhost")
+      return { url: `http://${host}:${port}`, port, key, userId, dataDir }
     })
   )
 

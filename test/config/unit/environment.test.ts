@@ -80,76 +80,87 @@ describe("the accounts in the environment", () => {
   }
 })
 
-describe("PUBLIC_URL", () => {
-  const publicUrlOf = (PUBLIC_URL: string) =>
-    Effect.map(AppConfig, ({ publicUrl }) => Option.getOrUndefined(publicUrl)).pipe(
-      Effect.provide(AppConfig.layerOf({ PUBLIC_URL }))
-    )
+interface AddressVariable {
+  readonly name: string
+  readonly of: (settings: AppConfig["Service"]) => string | undefined
+  readonly accepted: ReadonlyArray<readonly [text: string, address: string | undefined]>
+  readonly refused: ReadonlyArray<string>
+  readonly fault: RegExp
+}
 
-  for (const [text, expected] of [
-    ["", undefined],
-    ["https://gateway.example.com", "https://gateway.example.com"],
-    ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
-    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"]
-  ] as const) {
-    it.effect(`"${text}" is ${expected}`, () =>
-      Effect.map(publicUrlOf(text), (url) => assert.strictEqual(url, expected))
-    )
+const addresses: ReadonlyArray<AddressVariable> = [
+  {
+    name: "PUBLIC_URL",
+    of: ({ publicUrl }) => Option.getOrUndefined(publicUrl),
+    accepted: [
+      ["", undefined],
+      ["https://gateway.example.com", "https://gateway.example.com"],
+      ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
+      ["http://127.0.0.1:8080", "http://127.0.0.1:8080"]
+    ],
+    refused: [
+      "http://gateway.example.com",
+      "gateway.example.com",
+      "ftp://gateway.example.com",
+      "https://gateway.example.com/?x=1",
+      "https://gateway.example.com/#x",
+      "https://user:secret-1@gateway.example.com"
+    ],
+    fault: /PUBLIC_URL.*https/u
+  },
+  {
+    // Links to artifacts begin with it
+    name: "BASE_URL",
+    of: ({ baseUrl }) => baseUrl,
+    accepted: [
+      ["", "http://localhost:8080"],
+      ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
+      ["http://gateway.example.com:8080", "http://gateway.example.com:8080"]
+    ],
+    refused: [
+      "localhost:8080",
+      "gateway.example.com",
+      "ftp://gateway.example.com",
+      "https://gateway.example.com/?x=1",
+      "https://gateway.example.com/#x",
+      "https://user:secret-1@gateway.example.com"
+    ],
+    fault: /^BASE_URL: .*; set an absolute http or https URL/u
+  },
+  {
+    name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    of: ({ otlpEndpoint }) => Option.getOrUndefined(otlpEndpoint),
+    accepted: [
+      ["", undefined],
+      ["http://localhost:4318", "http://localhost:4318"],
+      ["https://collector.example.com/otlp/", "https://collector.example.com/otlp"]
+    ],
+    refused: ["localhost:4318", "collector", "grpc://localhost:4317"],
+    fault: /OTEL_EXPORTER_OTLP_ENDPOINT/u
   }
+]
 
-  for (const text of [
-    "http://gateway.example.com",
-    "gateway.example.com",
-    "ftp://gateway.example.com",
-    "https://gateway.example.com/?x=1",
-    "https://gateway.example.com/#x",
-    "https://user:secret-1@gateway.example.com"
-  ]) {
-    it.effect(`"${text}" stops the start`, () =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(publicUrlOf(text))
-        assert.include(error.message, "PUBLIC_URL")
-        assert.include(error.message, "https")
-        assert.notInclude(error.message, "secret-1")
-      })
-    )
-  }
-})
+for (const { accepted, fault, name, of, refused } of addresses) {
+  describe(name, () => {
+    const settingsWith = (text: string) =>
+      Effect.provide(AppConfig, AppConfig.layerOf({ [name]: text }))
 
-describe("BASE_URL", () => {
-  const baseUrlOf = (text: string) =>
-    Effect.map(AppConfig, ({ baseUrl }) => baseUrl).pipe(
-      Effect.provide(AppConfig.layerOf({ BASE_URL: text }))
-    )
+    for (const [text, address] of accepted) {
+      it.effect(`"${text}" is ${address}`, () =>
+        Effect.map(settingsWith(text), (it) => assert.strictEqual(of(it), address))
+      )
+    }
 
-  for (const [text, expected] of [
-    ["", "http://localhost:8080"],
-    ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
-    ["http://gateway.example.com:8080", "http://gateway.example.com:8080"]
-  ] as const) {
-    it.effect(`"${text}" is ${expected}`, () =>
-      Effect.map(baseUrlOf(text), (url) => assert.strictEqual(url, expected))
-    )
-  }
-
-  // Artifact links begin with it
-  for (const text of [
-    "localhost:8080",
-    "gateway.example.com",
-    "ftp://gateway.example.com",
-    "https://gateway.example.com/?x=1",
-    "https://gateway.example.com/#x",
-    "https://user:secret-1@gateway.example.com"
-  ]) {
-    it.effect(`"${text}" stops the start`, () =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(baseUrlOf(text))
-        assert.match(error.message, /^BASE_URL: .*; set an absolute http or https URL/u)
-        assert.notInclude(error.message, "secret-1")
-      })
-    )
-  }
-})
+    for (const text of refused) {
+      it.effect(`"${text}" stops the start`, () =>
+        Effect.map(Effect.flip(settingsWith(text)), ({ message }) => {
+          assert.match(message, fault)
+          assert.notInclude(message, "secret-1")
+        })
+      )
+    }
+  })
+}
 
 describe("a duration", () => {
   for (const name of [
@@ -174,32 +185,6 @@ describe("a duration", () => {
           assert.match(yield* read(value), new RegExp(`^${name}: .* is out of bounds; set a `, "u"))
         }
         assert.match(yield* read("soon"), new RegExp(`^${name}: .*; set a duration above 0`, "u"))
-      })
-    )
-  }
-})
-
-describe("OTEL_EXPORTER_OTLP_ENDPOINT", () => {
-  const endpointOf = (OTEL_EXPORTER_OTLP_ENDPOINT: string) =>
-    Effect.map(AppConfig, ({ otlpEndpoint }) => Option.getOrUndefined(otlpEndpoint)).pipe(
-      Effect.provide(AppConfig.layerOf({ OTEL_EXPORTER_OTLP_ENDPOINT }))
-    )
-
-  for (const [text, expected] of [
-    ["", undefined],
-    ["http://localhost:4318", "http://localhost:4318"],
-    ["https://collector.example.com/otlp/", "https://collector.example.com/otlp"]
-  ] as const) {
-    it.effect(`"${text}" is ${expected}`, () =>
-      Effect.map(endpointOf(text), (url) => assert.strictEqual(url, expected))
-    )
-  }
-
-  for (const text of ["localhost:4318", "collector", "grpc://localhost:4317"]) {
-    it.effect(`"${text}" is refused by name`, () =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(endpointOf(text))
-        assert.include(error.message, "OTEL_EXPORTER_OTLP_ENDPOINT")
       })
     )
   }

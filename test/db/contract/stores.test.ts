@@ -261,22 +261,6 @@ describeStores("the stores", (database) => {
         yield* noDrift
       })
     )
-
-    it.effect("the rescuer frees what dead processes had in hand", () =>
-      Effect.gen(function* () {
-        const tasks = yield* TaskStore
-        const processes = yield* ProcessStore
-        const user = yield* makeUser()
-        const [a, b] = yield* Effect.all([accept(user), accept(user)])
-        yield* processes.heartbeat("proc_live", at(100))
-        yield* processes.heartbeat("proc_dead", at(80))
-        yield* claimTask(a.taskId, "proc_live")
-        yield* claimTask(b.taskId, "proc_dead")
-        assert.isAtLeast(yield* tasks.releaseOrphans(at(90), 1000), 1)
-        assert.isTrue(Option.isNone(yield* claimTask(a.taskId, "proc_live")))
-        assert.isTrue(Option.isSome(yield* claimTask(b.taskId, "proc_live")))
-      })
-    )
   })
 
   layer(suite)("deliveries", (it) => {

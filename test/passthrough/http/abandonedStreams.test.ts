@@ -262,7 +262,7 @@ describe("a stream of the sandbox", () => {
 describe("many streams that a user has left", () => {
   it("keep the user from other calls until some have ended, and nobody else", async () => {
     const stream = chat("gpt-5-nano")
-    const other = await gateway.otherKey("other-of-many")
+    const other = (await gateway.newCaller(1000)).key
     const leave = () => leaveAt(stream, '"assistant"')
     for (let left = 0; left < abandonedStreamsPerUserMax; left += 8) {
       await Promise.all(Array.from({ length: 8 }, leave))

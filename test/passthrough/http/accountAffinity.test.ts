@@ -44,7 +44,7 @@ const options = { timeout: 120_000 }
 /** docs/reference/passthrough.md#what-accounts-keep */
 describe("several accounts of different organizations", options, () => {
   it("what a key's responses leave behind is made and found at one account", async () => {
-    const key = await gateway.otherKey("one")
+    const { key } = await gateway.newCaller(1000)
     for (let i = 0; i < 4; i += 1) assert.equal((await respond(key, {})).status, 200)
     assert.include([0, 4], first.seen.length)
     const [home, other] = first.seen.length === 4 ? [first, second] : [second, first]
@@ -54,20 +54,20 @@ describe("several accounts of different organizations", options, () => {
   })
 
   it("keys begin at different accounts, and calls that keep nothing are shared", async () => {
-    for (const name of ["k1", "k2", "k3", "k4"]) {
-      const key = await gateway.otherKey(name)
+    for (let n = 0; n < 4; n += 1) {
+      const { key } = await gateway.newCaller(1000)
       assert.equal((await respond(key, {})).status, 200)
     }
     assert.isTrue(seen().every((calls) => calls > 0))
     first.seen.length = 0
     second.seen.length = 0
-    const key = await gateway.otherKey("shared")
+    const { key } = await gateway.newCaller(1000)
     for (let i = 0; i < 4; i += 1) await respond(key, { store: false })
     assert.deepEqual(seen(), [2, 2])
   })
 
   it("a call that names what an account keeps does not go to another one", async () => {
-    const key = await gateway.otherKey("limited")
+    const { key } = await gateway.newCaller(1000)
     await respond(key, {})
     const home = first.seen.length === 1 ? first : second
     home.script = (_, response) =>
@@ -80,7 +80,7 @@ describe("several accounts of different organizations", options, () => {
   })
 
   it("a reference whose account is not known is refused, and nothing is charged or sent", async () => {
-    const key = await gateway.otherKey("stranger")
+    const { key } = await gateway.newCaller(1000)
     assert.deepEqual(await faultOf(await respond(key, reference)), {
       status: 400,
       code: 2001,

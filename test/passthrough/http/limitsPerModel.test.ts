@@ -13,7 +13,7 @@ let other: string
 beforeEach(async () => {
   await gateway?.stop()
   gateway = await startGateway({ OPENAI_API_KEY: `sk-secret;name=only;base=${vendor.origin}/v1` })
-  other = await gateway.otherKey("another")
+  other = (await gateway.newCaller(1000)).key
   vendor.seen.length = 0
   vendor.script = openAiScript
 })
@@ -105,7 +105,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     }
     assert.equal(vendor.seen.length, 1)
     for (let i = 0; i < 2; i += 1) assert.equal((await chat("gpt-4o", "Hi", other)).status, 503)
-    assert.equal((await models(await gateway.otherKey("third"))).status, 503)
+    assert.equal((await models((await gateway.newCaller(1000)).key)).status, 503)
     assert.equal(vendor.seen.length, 2)
     const fault =
       /^gateway_vendor_operator_faults_total\{account="openai:only",cause="account"\} 2$/mu
@@ -153,7 +153,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal(vendor.seen.length, 7)
     assert.equal((await chat("gpt-4o", "Hi", other)).status, 500)
     assert.equal((await chat("gpt-4o", "Hi", other)).status, 503)
-    assert.equal((await chat("gpt-4o", "Hi", await gateway.otherKey("third"))).status, 503)
+    assert.equal((await chat("gpt-4o", "Hi", (await gateway.newCaller(1000)).key)).status, 503)
     assert.equal(vendor.seen.length, 8)
   })
 

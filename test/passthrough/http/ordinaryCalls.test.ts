@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { digestOf } from "../../../src/users/KeyText.ts"
+import { makeKey } from "../../support/callers.ts"
 import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json, upstreamOfTests } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
@@ -259,17 +260,7 @@ describe("a call", () => {
   })
 
   it("a revoked key is refused, and removed from the known keys", async () => {
-    const { key, row } = await gateway.run(
-      Effect.gen(function* () {
-        const keys = yield* ApiKeys
-        return yield* keys.create({
-          userId: gateway.userId,
-          name: "second",
-          scopes: ["inference"],
-          expiresAt: Option.none()
-        })
-      })
-    )
+    const { key, row } = await gateway.run(makeKey(gateway.userId, ["inference"]))
     const own = { authorization: `Bearer ${key}` }
     assert.equal((await post(gateway, chat, false, own)).status, 200)
     assert.equal((await post(gateway, chat, false, own)).status, 200)
@@ -283,17 +274,7 @@ describe("a call", () => {
   })
 
   it("a call that costs nothing has its key looked up each time: a revoked one is refused", async () => {
-    const { key, row } = await gateway.run(
-      Effect.gen(function* () {
-        const keys = yield* ApiKeys
-        return yield* keys.create({
-          userId: gateway.userId,
-          name: "third",
-          scopes: ["inference"],
-          expiresAt: Option.none()
-        })
-      })
-    )
+    const { key, row } = await gateway.run(makeKey(gateway.userId, ["inference"]))
     upstream.script = (_, response) => json(response, 200, { results: [] })
     const own = { authorization: `Bearer ${key}`, "content-type": "application/json" }
     const moderate = () =>

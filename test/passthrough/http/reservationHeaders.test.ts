@@ -21,32 +21,7 @@ const gateway = await gatewayOfTests({
 const run = <A, E>(effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys>): Promise<A> =>
   gateway.run(effect as Effect.Effect<A, E, Wallet>)
 
-/** A new user with this many credits. */
-const newCaller = (credits: bigint) =>
-  run(
-    Effect.gen(function* () {
-      const user = yield* (yield* Users).create({
-        email: `${crypto.randomUUID()}@example.com`,
-        name: Option.none(),
-        password: Option.none()
-      })
-      yield* (yield* Wallet).topUp({
-        userId: user.id,
-        amount: Credits.make(credits * Credits.microPerCredit),
-        operationId: user.id,
-        note: Option.none(),
-        traceId: "0".repeat(32)
-      })
-      const { key, row } = yield* (yield* ApiKeys).create({
-        userId: user.id,
-        name: "often",
-        scopes: ["inference"],
-        expiresAt: Option.none()
-      })
-      return { userId: user.id, key, keyId: row.id }
-    })
-  )
-type Caller = Awaited<ReturnType<typeof newCaller>>
+type Caller = Awaited<ReturnType<typeof gateway.newCaller>>
 
 const call = async ({ key }: Caller, tokens = 20) => {
   const answer = await fetch(`${gateway.origin}/v1/chat/completions`, {
@@ -93,7 +68,7 @@ const released = async (caller: Caller) => {
 
 describe("a key that calls often", () => {
   it("draws on a reservation; each call is charged once, with a receipt, and nothing stays held", async () => {
-    const caller = await newCaller(5000n)
+    const caller = await gateway.newCaller(5000)
     const statuses = await callOften(caller, (calls) => calls < 200)
     assert.deepEqual([...statuses], [[200, upstream.seen.length]])
     const { settled } = await released(caller)
@@ -123,7 +98,7 @@ describe("a key that calls often", () => {
   })
 
   it("is refused at once when it is revoked between its calls", async () => {
-    const caller = await newCaller(5000n)
+    const caller = await gateway.newCaller(5000)
     const revocation = { isDone: false }
     const late = new Set<number>()
     let good = 0
@@ -148,7 +123,7 @@ describe("a key that calls often", () => {
   })
 
   it("spends its wallet up to the last call that fits, and no further", async () => {
-    const caller = await newCaller(100n)
+    const caller = await gateway.newCaller(100)
     const statuses = await callOften(caller, (calls) => calls < 1000, 800)
     assert.deepEqual([...statuses.keys()].toSorted(), [200, 402])
     assert.equal(statuses.get(200), upstream.seen.length)

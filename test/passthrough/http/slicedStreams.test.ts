@@ -27,34 +27,14 @@ const run = <A, E>(effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKe
 const micro = (credits: number) => Credits.make(BigInt(Math.round(credits * 1e6)))
 
 /** A new user with this many credits, whose key may have a spend limit. */
-const newCaller = (credits: number, limit?: number) =>
-  run(
-    Effect.gen(function* () {
-      const keys = yield* ApiKeys
-      const user = yield* (yield* Users).create({
-        email: `${crypto.randomUUID()}@example.com`,
-        name: Option.none(),
-        password: Option.none()
-      })
-      yield* (yield* Wallet).topUp({
-        userId: user.id,
-        amount: micro(credits),
-        operationId: user.id,
-        note: Option.none(),
-        traceId: "0".repeat(32)
-      })
-      const { key, row } = yield* keys.create({
-        userId: user.id,
-        name: "streams",
-        scopes: ["inference"],
-        expiresAt: Option.none()
-      })
-      if (limit !== undefined) {
-        yield* keys.update(Option.none(), row.id, { spendLimit: micro(limit), reset: "never" })
-      }
-      return { userId: user.id, key }
-    })
-  )
+const newCaller = async (credits: number, limit?: number) => {
+  const caller = await gateway.newCaller(credits)
+  if (limit !== undefined) {
+    const change = { spendLimit: micro(limit), reset: "never" } as const
+    await run(Effect.flatMap(ApiKeys, (keys) => keys.update(Option.none(), caller.keyId, change)))
+  }
+  return caller
+}
 type Caller = Awaited<ReturnType<typeof newCaller>>
 
 const walletOf = ({ userId }: Caller) => run(Effect.flatMap(Wallet, (it) => it.get(userId)))

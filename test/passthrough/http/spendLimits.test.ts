@@ -5,6 +5,7 @@ import type { ApiKeyId } from "../../../src/domain/Ids.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import type { KeyChange } from "../../../src/users/ApiKeys.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
+import { makeKey } from "../../support/callers.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
@@ -38,12 +39,7 @@ interface Caller {
 const newKey = (): Promise<Caller> =>
   run(
     Effect.gen(function* () {
-      const { key, row } = yield* (yield* ApiKeys).create({
-        userId: gateway.userId,
-        name: "busy",
-        scopes: ["inference"],
-        expiresAt: Option.none()
-      })
+      const { key, row } = yield* makeKey(gateway.userId, ["inference"])
       return { key, id: row.id }
     })
   )

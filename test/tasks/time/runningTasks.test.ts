@@ -119,20 +119,6 @@ describe("a running task over time", () => {
     )
   )
 
-  const cancelled = vendor(() => running)
-  it.effect("a cancel stops its polling at once, and cancels the job at the vendor", () =>
-    Effect.gen(function* () {
-      const { cancel, get } = yield* create
-      yield* eventually(get, () => cancelled.submits.length === 1)
-      yield* advance("4 seconds")
-      assert.strictEqual((yield* cancel).status, 200)
-      yield* eventually(get, () => cancelled.cancels.length === 1)
-      yield* advance("30 seconds")
-      assert.deepStrictEqual(cancelled.polls, [3])
-      assert.strictEqual((yield* get).json.task_info.error.code, 4004)
-    }).pipe(Effect.provide(layerGateway({ vendor: cancelled.account })))
-  )
-
   const elsewhere = vendor(() => running)
   it.effect("is left alone when another process ends it, which tells the vendor itself", () =>
     Effect.gen(function* () {

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
-import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { Effect } from "effect"
 import { ownPage, signedIn, signIn } from "../../support/browser.ts"
+import { makeKey } from "../../support/callers.ts"
 import { callWith, layerGateway, makeUser } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { beginPost } from "../../support/slowBody.ts"
@@ -16,13 +16,8 @@ const newEndpoint = { url: "https://hooks.example.com/a", events: ["task.failed"
 const codeOf = ({ json, status }: HttpResult) => [status, json?.code]
 
 /** A second key of scope `manage`. */
-const makeKey = Effect.fnUntraced(function* (owner: Effect.Success<ReturnType<typeof makeUser>>) {
-  const { key, row } = yield* (yield* ApiKeys).create({
-    userId: owner.id,
-    name: "second",
-    scopes: ["inference", "manage"],
-    expiresAt: Option.none()
-  })
+const secondKey = Effect.fnUntraced(function* (owner: Effect.Success<ReturnType<typeof makeUser>>) {
+  const { key, row } = yield* makeKey(owner.id)
   return { id: row.id, secret: key, call: callWith(key) }
 })
 
@@ -45,7 +40,7 @@ describe("changes of keys, sessions and endpoints", () => {
     it.effect("a replaced secret changes none of them, nor does its session", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
-        const { call, id, secret } = yield* makeKey(owner)
+        const { call, id, secret } = yield* secondKey(owner)
         const objects = yield* makeObjects(owner)
         const own = `${keys}/${id}`
         const page = yield* signedIn({ api_key: secret })
@@ -86,7 +81,7 @@ describe("changes of keys, sessions and endpoints", () => {
     it.effect("a key that has limits revokes itself, and no other key and no session", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
-        const { call, id } = yield* makeKey(owner)
+        const { call, id } = yield* secondKey(owner)
         const objects = yield* makeObjects(owner)
         yield* owner.call("PATCH", `${keys}/${id}`, { spend_limit: "1.00" })
         for (const path of [objects.key, objects.session]) {
@@ -100,7 +95,7 @@ describe("changes of keys, sessions and endpoints", () => {
     it.effect("a response that shows a secret is replayed to the same key only", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
-        const second = yield* makeKey(owner)
+        const second = yield* secondKey(owner)
         for (const [path, body, secret] of [
           [keys, { name: "a", scopes: ["manage"] }, "key"],
           [endpoints, newEndpoint, "secret"]
@@ -126,7 +121,7 @@ describe("changes of keys, sessions and endpoints", () => {
     it.effect("a repeat is authorized before it is replayed", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
-        const { call, id, secret } = yield* makeKey(owner)
+        const { call, id, secret } = yield* secondKey(owner)
         const once = { "idempotency-key": "create" }
         const onceRotated = { "idempotency-key": "rotate" }
         const body = { name: "free", scopes: ["inference"] }
@@ -156,7 +151,7 @@ describe("changes of keys, sessions and endpoints", () => {
     it.effect("a body that was on its way when the key was revoked changes nothing", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
-        const { id, secret } = yield* makeKey(owner)
+        const { id, secret } = yield* secondKey(owner)
         const headers = { authorization: `Bearer ${secret}` }
         const late = yield* beginPost(keys, headers, { name: "late" })
         yield* owner.call("DELETE", `${keys}/${id}`)

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { makeKey } from "../../support/callers.ts"
 import {
   advance,
   callWith,
@@ -41,12 +41,7 @@ describe("the audit of spend limits", () => {
       () =>
         Effect.gen(function* () {
           const owner = yield* makeUser()
-          const { key, row } = yield* (yield* ApiKeys).create({
-            userId: owner.id,
-            name: "limited",
-            scopes: ["inference"],
-            expiresAt: Option.none()
-          })
+          const { key, row } = yield* makeKey(owner.id, ["inference"])
           const call = callWith(key)
           // Spent before the key had a limit, so not counted
           assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)

@@ -1,8 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Option } from "effect"
+import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { makeKey } from "../../support/callers.ts"
 import {
   callWith,
   eventually,
@@ -25,12 +25,7 @@ const hello = { model: "gpt-4o", max_tokens: 100, messages: [{ role: "user", con
 /** A user with a key of scope `manage`, and a key to limit. */
 const makeKeys = Effect.gen(function* () {
   const owner = yield* makeUser()
-  const { key, row } = yield* (yield* ApiKeys).create({
-    userId: owner.id,
-    name: "limited",
-    scopes: ["inference", "manage"],
-    expiresAt: Option.none()
-  })
+  const { key, row } = yield* makeKey(owner.id)
   const at = `${keys}/${row.id}`
   return {
     owner,
@@ -58,12 +53,7 @@ const sendSlowly = Effect.fnUntraced(function* (
 ) {
   const http = yield* GatewayHttp
   const owner = yield* makeUser()
-  const { key, row } = yield* (yield* ApiKeys).create({
-    userId: owner.id,
-    name: "slow",
-    scopes: ["inference"],
-    expiresAt: Option.none()
-  })
+  const { key, row } = yield* makeKey(owner.id, ["inference"])
   const at = `${keys}/${row.id}`
   yield* owner.call("PATCH", at, { allowed_models: ["gpt-4o", "text-to-image-max"] })
   const text = new TextEncoder().encode(JSON.stringify(content))

@@ -3,6 +3,7 @@ import { DateTime, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { makeKey } from "../../support/callers.ts"
 import { callWith, layerGateway, makeUser } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
@@ -67,12 +68,7 @@ describe("RATE_LIMIT_PER_MINUTE", () => {
         )
         assert.strictEqual(answers.filter(({ status }) => status === 404).length, 5)
         assert.strictEqual(answers.filter(({ status }) => status === 429).length, 45)
-        const { key } = yield* (yield* ApiKeys).create({
-          userId: user.id,
-          name: "another",
-          scopes: ["inference"],
-          expiresAt: Option.none()
-        })
+        const { key } = yield* makeKey(user.id, ["inference"])
         assert.strictEqual((yield* callWith(key)("GET", nobody)).status, 404)
         const managed = yield* user.call("GET", "/manage/v1/wallet")
         assert.strictEqual(managed.status, 200)
@@ -113,12 +109,7 @@ describe("CONCURRENT_TASKS_PER_KEY", () => {
             ids.push((yield* user.call("POST", path, body)).json.task_info.id)
           }
           assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
-          const { key } = yield* (yield* ApiKeys).create({
-            userId: user.id,
-            name: "another",
-            scopes: ["inference"],
-            expiresAt: Option.none()
-          })
+          const { key } = yield* makeKey(user.id, ["inference"])
           assert.strictEqual((yield* callWith(key)("POST", path, body)).status, 202)
           yield* user.call("DELETE", `${path}/${ids[0]}`)
           assert.strictEqual((yield* user.call("POST", path, body)).status, 202)

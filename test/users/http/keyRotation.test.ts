@@ -1,9 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { ownPage, signedIn, signIn } from "../../support/browser.ts"
+import { makeKey } from "../../support/callers.ts"
 import {
   adminToken,
   callWith,
@@ -25,12 +25,7 @@ const hello = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", conte
 /** A user with a key of scope `manage`, and a key to rotate. */
 const makeKeys = Effect.gen(function* () {
   const owner = yield* makeUser()
-  const { key, row } = yield* (yield* ApiKeys).create({
-    userId: owner.id,
-    name: "rotated",
-    scopes: ["inference", "manage"],
-    expiresAt: Option.none()
-  })
+  const { key, row } = yield* makeKey(owner.id)
   const at = `${keys}/${row.id}`
   const rotate = Effect.fnUntraced(function* (grace_seconds: number) {
     const answer = yield* owner.call("POST", `${at}/rotate`, { grace_seconds })

@@ -1,11 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { randomBytes } from "node:crypto"
 import { assert, describe, it } from "vitest"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Users } from "../../../src/users/Users.ts"
+import { makeKey } from "../../support/callers.ts"
 import { wav } from "../../support/media.ts"
 import { json, mockVendor, upstreamOfTests } from "../../support/mockVendors.ts"
 import { jsonOf, gatewayOfTests } from "../../support/passthroughGateway.ts"
@@ -74,17 +75,7 @@ const call = (key: string, way: (typeof ways)[number]) => {
   })
 }
 
-const newKey = () =>
-  gateway.run(
-    Effect.flatMap(ApiKeys, (keys) =>
-      keys.create({
-        userId: gateway.userId,
-        name: "short",
-        scopes: ["inference"],
-        expiresAt: Option.none()
-      })
-    )
-  )
+const newKey = () => gateway.run(makeKey(gateway.userId, ["inference"]))
 
 const sql = <A>(change: (sql: PgClient.PgClient) => Effect.Effect<A, unknown>) =>
   gateway.run(Effect.flatMap(PgClient.PgClient, change) as Effect.Effect<A>)

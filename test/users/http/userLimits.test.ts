@@ -1,10 +1,10 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeEndpointId } from "../../../src/domain/Ids.ts"
-import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { RequestQuotas } from "../../../src/users/RequestQuotas.ts"
+import { makeKey } from "../../support/callers.ts"
 import { callWith, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
@@ -20,12 +20,7 @@ const rateOf = (headers: Headers) =>
 type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const anotherKey = Effect.fnUntraced(function* (user: User) {
-  const { key } = yield* (yield* ApiKeys).create({
-    userId: user.id,
-    name: "another",
-    scopes: ["inference", "manage"],
-    expiresAt: Option.none()
-  })
+  const { key } = yield* makeKey(user.id)
   return callWith(key)
 })
 
