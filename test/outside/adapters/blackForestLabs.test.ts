@@ -1,11 +1,12 @@
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Struct } from "effect"
-import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { blackForestLabs } from "../../../src/catalog/jobs/BlackForestLabs.ts"
 import { polledOf } from "../../../src/catalog/jobs/JobProtocol.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
 import { playHandle } from "../../../src/vendors/described/JobPlayer.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { picture, request } from "../../support/upstreams/accounts.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import { finishBy, submitBy, urlsOf } from "../support/requests.ts"
@@ -80,14 +81,8 @@ const { jobs } = blackForestLabs
 const protocol = Struct.omit(jobs!, ["models"])
 const adapter = describedAdapter("bfl", protocol)
 
-let upstream: Upstream
-let account: Account
-beforeEach(async () => {
-  upstream = await Upstream.start(describedProtocol(blackForestLabs))
-  upstream.runningPolls = 1
-  account = { adapter, upstream, base: "" }
-})
-afterEach(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(describedProtocol(blackForestLabs)))
+const account: Account = { adapter, upstream, base: "" }
 
 const jobOf = (name: string, body: object, urls: ReadonlyArray<string> = []) => {
   const { body: schema, count, media, submit } = jobs!.models.find((it) => it.model === name)!

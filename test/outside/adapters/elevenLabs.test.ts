@@ -1,9 +1,10 @@
 import { ElevenLabsClient, ElevenLabsError } from "@elevenlabs/elevenlabs-js"
 import { Struct } from "effect"
-import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { elevenLabs } from "../../../src/catalog/jobs/ElevenLabs.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { request } from "../../support/upstreams/accounts.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import { differences, finishBy, submitBy } from "../support/requests.ts"
@@ -15,15 +16,9 @@ const { jobs } = elevenLabs
 const adapter = describedAdapter("elevenlabs", Struct.omit(jobs!, ["models"]))
 const [model] = jobs!.models
 
-let upstream: Upstream
-let account: Account
-let client: ElevenLabsClient
-beforeEach(async () => {
-  upstream = await Upstream.start(describedProtocol(elevenLabs))
-  account = { adapter, upstream, base: "" }
-  client = new ElevenLabsClient({ apiKey: upstream.key, baseUrl: upstream.url, maxRetries: 0 })
-})
-afterEach(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(describedProtocol(elevenLabs)))
+const account: Account = { adapter, upstream, base: "" }
+const client = new ElevenLabsClient({ apiKey: upstream.key, baseUrl: upstream.url, maxRetries: 0 })
 
 const jobOf = (body: object) => {
   const { body: schema, count, submit } = model

@@ -1,9 +1,10 @@
 import RunwayML, { AuthenticationError, BadRequestError } from "@runwayml/sdk"
 import { Struct } from "effect"
-import { afterEach, assert, beforeEach, describe, it } from "vitest"
+import { assert, describe, it } from "vitest"
 import { runway } from "../../../src/catalog/jobs/Runway.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { picture, request } from "../../support/upstreams/accounts.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import { cancelBy, differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
@@ -15,16 +16,9 @@ const { jobs } = runway
 const adapter = describedAdapter("runway", Struct.omit(jobs!, ["models"]))
 const address = "https://example.com/harbour.png"
 
-let upstream: Upstream
-let account: Account
-let client: RunwayML
-beforeEach(async () => {
-  upstream = await Upstream.start(describedProtocol(runway))
-  upstream.runningPolls = 1
-  account = { adapter, upstream, base: "" }
-  client = new RunwayML({ apiKey: upstream.key, baseURL: upstream.url, maxRetries: 0 })
-})
-afterEach(() => upstream.close())
+const upstream = await upstreamOfTests(Upstream.start(describedProtocol(runway)))
+const account: Account = { adapter, upstream, base: "" }
+const client = new RunwayML({ apiKey: upstream.key, baseURL: upstream.url, maxRetries: 0 })
 
 const jobOf = (model: string, body: object, result: "images" | "videos") => {
   const { body: schema, count, media, submit } = jobs!.models.find((it) => it.model === model)!

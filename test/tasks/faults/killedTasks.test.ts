@@ -274,17 +274,21 @@ describe("one service that is stopped, killed and started again", () => {
       }
     }, tooLong)
 
+    const isSubmittedOnce = async (id: string) => {
+      assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
+      const { receipt } = (await gateway.call("GET", `/manage/v1/tasks/${id}`)).json
+      assert.deepStrictEqual([receipt.captured, receipt.released], ["0.00", "7.50"])
+      assert.lengthOf(
+        (await submitsIn(gateway)).filter((it) => it === id),
+        1
+      )
+    }
+
     it(
       "before a submit: the task fails with 3004, its hold is released, and it is not submitted again",
       async () => {
         const [id = ""] = ids
-        assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
-        const { receipt } = (await gateway.call("GET", `/manage/v1/tasks/${id}`)).json
-        assert.deepStrictEqual([receipt.captured, receipt.released], ["0.00", "7.50"])
-        assert.lengthOf(
-          (await submitsIn(gateway)).filter((it) => it === id),
-          1
-        )
+        await isSubmittedOnce(id)
       },
       tooLong
     )
@@ -294,13 +298,7 @@ describe("one service that is stopped, killed and started again", () => {
       async () => {
         const { data } = await endOfBatch(gateway, batches[1] ?? "")
         const { id } = data[6]!
-        assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
-        const { receipt } = (await gateway.call("GET", `/manage/v1/tasks/${id}`)).json
-        assert.deepStrictEqual([receipt.captured, receipt.released], ["0.00", "7.50"])
-        assert.lengthOf(
-          (await submitsIn(gateway)).filter((it) => it === id),
-          1
-        )
+        await isSubmittedOnce(id)
       },
       tooLong
     )

@@ -38,6 +38,18 @@ const counts = Effect.gen(function* () {
 /** The counts after all deliveries are sent. */
 const settledCounts = Effect.suspend(() => eventually(counts, (now) => now["queue"] === 0))
 
+/** `kill_once` kills its own connection. A sequence is not rolled back, so this happens only once. */
+const createKill = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE SEQUENCE kills`
+  yield* sql`
+    CREATE FUNCTION kill_once() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF nextval('kills') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+      RETURN NULL;
+    END $$`
+})
+
 /** No task ends while the rows are counted. */
 const hanging = { prompt: "[[sim:hang]]" }
 
@@ -50,14 +62,7 @@ describe("the move's transaction", () => {
         const user = yield* makeUser()
         const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
         yield* user.call("POST", endpoints, hook)
-        yield* sql`CREATE SEQUENCE kills`
-        // A sequence is not rolled back, so the kill happens only once
-        yield* sql`
-          CREATE FUNCTION kill_once() RETURNS trigger LANGUAGE plpgsql AS $$
-          BEGIN
-            IF nextval('kills') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
-            RETURN NULL;
-          END $$`
+        yield* createKill
         for (const [table, write] of writes) {
           for (const when of ["before", "after"]) {
             const what = `${when} ${write} of ${table}`
@@ -130,13 +135,7 @@ describe("the transaction that ends a task", () => {
         const user = yield* makeUser()
         const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded"] }
         yield* user.call("POST", endpoints, hook)
-        yield* sql`CREATE SEQUENCE kills`
-        yield* sql`
-          CREATE FUNCTION kill_once() RETURNS trigger LANGUAGE plpgsql AS $$
-          BEGIN
-            IF nextval('kills') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
-            RETURN NULL;
-          END $$`
+        yield* createKill
         let ended = 0
         for (const [table, write] of endWrites) {
           for (const when of ["before", "after"]) {
