@@ -205,7 +205,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("two looks at once settle each task once", () =>
+  it.effect("two concurrent scans settle each task once", () =>
     Effect.gen(function* () {
       const attempts = yield* VendorAttemptStore
       const tasks = yield* TaskStore

@@ -279,7 +279,7 @@ describe("batches of messages, in the sandbox", () => {
       })
     )
 
-    it.effect("take a webhook of their own, which belongs to the idempotency hash", () =>
+    it.effect("take their own webhook, which is part of the idempotency hash", () =>
       Effect.gen(function* () {
         const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data.length
         const url = "https://127.0.0.1:1/batches"

@@ -45,7 +45,7 @@ describe("the job of a submit whose response was lost", () => {
   > = [
     ["is the only one that shows its request", [claimant(1, "a")], [job("j", "a")], ["1:j"]],
     ["is the only one, where jobs show nothing", [claimant(1, "a")], [job("j")], ["1:j"]],
-    ["is none of another request", [claimant(1, "a")], [job("j", "b")], []],
+    ["does not match another request", [claimant(1, "a")], [job("j", "b")], []],
     [
       "is each task's own, however many are unsettled",
       [claimant(1, "a"), claimant(2, "b"), claimant(3, "c")],
@@ -58,7 +58,7 @@ describe("the job of a submit whose response was lost", () => {
       [job("j", "a")],
       []
     ],
-    ["is none of two that show the same", [claimant(1, "a")], [job("i", "a"), job("j", "a")], []],
+    ["is not chosen from two that show the same", [claimant(1, "a")], [job("i", "a"), job("j", "a")], []],
     [
       "is not taken while another submit of that time may have bought it",
       [claimant(1, "a"), claimant(2, "b", 100, false)],

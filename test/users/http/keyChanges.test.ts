@@ -160,7 +160,7 @@ describe("a change of an API key", () => {
           const { at, change, owner, shown } = yield* makeKeys
           const before = yield* shown
           assert.deepInclude(before, {
-            name: "limited",
+            name: "key",
             spend_limit: null,
             reset: null,
             spent: null,

@@ -103,7 +103,7 @@ describe("what Replicate runs", () => {
     )
   }
 
-  it.effect("a job of a deployment is none of the model behind it, nor the other way round", () =>
+  it.effect("a job of a deployment does not match the model behind it, and vice versa", () =>
     Effect.gen(function* () {
       upstream.reset()
       const account = yield* accountAt("replicate", `${upstream.url}/v1`, upstream.key)

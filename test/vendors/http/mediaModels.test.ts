@@ -98,7 +98,7 @@ describe("an imported model", () => {
       })
     )
 
-    it.effect("refuses what its schema does not allow, and media that are none", () =>
+    it.effect("refuses what its schema does not allow, and inputs that are not media", () =>
       Effect.gen(function* () {
         const answer = yield* call(
           "/vendors/fal/v1/brush/generation",

@@ -110,7 +110,7 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("a refused one is free again with the first response that is none", () =>
+  it.effect("a refused one is free again after the first response that is not a refusal", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.observe(a, gpt, answer(401), 0)

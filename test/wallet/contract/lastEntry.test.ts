@@ -107,7 +107,7 @@ describe.each(Object.entries(singleStores))(
         })
       )
 
-      it.effect("an entry that was undone is none", () =>
+      it.effect("an entry that was rolled back does not count", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const userId = yield* newWallet(20)

@@ -161,7 +161,7 @@ for (const store of ["embedded", "postgres"] as const) {
         })
       )
 
-      it.effect("a batch takes a webhook of its own", () =>
+      it.effect("a batch takes its own webhook", () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
           const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
