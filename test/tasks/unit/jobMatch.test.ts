@@ -58,7 +58,12 @@ describe("the job of a submit whose response was lost", () => {
       [job("j", "a")],
       []
     ],
-    ["is not chosen from two that show the same", [claimant(1, "a")], [job("i", "a"), job("j", "a")], []],
+    [
+      "is not chosen from two that show the same",
+      [claimant(1, "a")],
+      [job("i", "a"), job("j", "a")],
+      []
+    ],
     [
       "is not taken while another submit of that time may have bought it",
       [claimant(1, "a"), claimant(2, "b", 100, false)],

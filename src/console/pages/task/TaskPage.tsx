@@ -1,8 +1,10 @@
 import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
+import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { Share } from "../../components/chart/Share.tsx"
 import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
@@ -33,6 +35,10 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
       (event.type === "task" && event.data.id === id && event.data.status !== task.data?.status) ||
       (event.type === "delivery" && event.data.task_id === id && isNews(task.data, event.data))
     if (isOwn) task.reload()
+  })
+  // Progress is not an event
+  usePoll(() => {
+    if (task.data?.progress !== undefined) task.reload()
   })
   return (
     <>
@@ -88,7 +94,10 @@ const TaskView = ({ task }: { readonly task: Task }) => (
           <section>
             <h2>{words.result}</h2>
             {task.result === null ? (
-              <p class="waiting">{words.noResult}</p>
+              <p class="waiting">
+                {words.noResult}
+                <Progress percent={task.progress} />
+              </p>
             ) : task.result_kind === "responses" || task.result_kind === "batches" ? (
               task.result.map((url) => (
                 <p key={url}>
@@ -123,6 +132,15 @@ const TaskView = ({ task }: { readonly task: Task }) => (
     </div>
   </>
 )
+
+/** Renders nothing if the vendor reports no progress. */
+const Progress = ({ percent }: { readonly percent: number | undefined }) =>
+  percent === undefined ? null : (
+    <>
+      <span>{words.progress(percent)}</span>
+      <Share name={words.progress(percent)} share={percent / 100} />
+    </>
+  )
 
 const kinds = [
   ["images", "image/"],
