@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { UserId } from "../../src/domain/Ids.ts"
@@ -286,43 +286,41 @@ describeStores("balance.low", (database, store) => {
   })
 })
 
-describe("balance.low over HTTP", () => {
-  layer(layerGateway())((it) => {
-    it.effect(
-      "is delivered to the endpoint that is subscribed, once, and the wallet is ALERTED",
-      () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser({ credits: 1005 })
-          const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
-            url: "https://example.com/hook",
-            events: ["balance.low"]
-          })
-          assert.strictEqual(endpoint.status, 201, endpoint.text)
-          const path = "/vendors/alibaba/v1/text-to-image-max/generation"
-          for (const prompt of ["one", "two"]) {
-            const created = yield* user.call("POST", path, { prompt })
-            assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
-          }
-          yield* advance("6 seconds")
-          yield* eventually(
-            user.call("GET", "/manage/v1/wallet"),
-            ({ json }) => json.settled_balance === "990.00"
-          )
-          const shown = yield* user.call("GET", "/manage/v1/wallet")
-          assert.deepStrictEqual(shown.json, {
-            available_balance: "990.00",
-            settled_balance: "990.00",
-            held_balance: "0.00",
-            trigger_threshold: "1000.00",
-            currency: "credits",
-            state: "ALERTED"
-          })
-          const log = yield* eventually(
-            user.call("GET", "/manage/v1/webhook-deliveries"),
-            ({ json, status }) => status !== 200 || json.data.length > 0
-          )
-          if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+layer(layerGateway())("balance.low over HTTP", (it) => {
+  it.effect(
+    "is delivered to the endpoint that is subscribed, once, and the wallet is ALERTED",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 1005 })
+        const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+          url: "https://example.com/hook",
+          events: ["balance.low"]
         })
-    )
-  })
+        assert.strictEqual(endpoint.status, 201, endpoint.text)
+        const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+        for (const prompt of ["one", "two"]) {
+          const created = yield* user.call("POST", path, { prompt })
+          assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+        }
+        yield* advance("6 seconds")
+        yield* eventually(
+          user.call("GET", "/manage/v1/wallet"),
+          ({ json }) => json.settled_balance === "990.00"
+        )
+        const shown = yield* user.call("GET", "/manage/v1/wallet")
+        assert.deepStrictEqual(shown.json, {
+          available_balance: "990.00",
+          settled_balance: "990.00",
+          held_balance: "0.00",
+          trigger_threshold: "1000.00",
+          currency: "credits",
+          state: "ALERTED"
+        })
+        const log = yield* eventually(
+          user.call("GET", "/manage/v1/webhook-deliveries"),
+          ({ json, status }) => status !== 200 || json.data.length > 0
+        )
+        if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+      })
+  )
 })

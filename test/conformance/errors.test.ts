@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Server } from "node:http"
@@ -302,28 +302,26 @@ const assertWhole = (
   }
 }
 
-describe("codes of problems", () => {
-  liveLayer(smallGateway)((it) => {
-    it.effect("the service has the documented codes, with their status", () =>
-      Effect.sync(() => {
-        const known = Object.entries(problemCodes).map(([code, { status }]) => [code, status])
-        assert.deepStrictEqual(Object.fromEntries(known), statuses)
+liveLayer(smallGateway)("codes of problems", (it) => {
+  it.effect("the service has the documented codes, with their status", () =>
+    Effect.sync(() => {
+      const known = Object.entries(problemCodes).map(([code, { status }]) => [code, status])
+      assert.deepStrictEqual(Object.fromEntries(known), statuses)
+    })
+  )
+
+  for (const [code, status] of Object.entries(statuses)) {
+    const provoke = Object.entries(provoked).find(([it]) => it === code)?.[1]
+    it.effect(`${code} is ${status}, a problem whose type links to its explanation`, () =>
+      Effect.gen(function* () {
+        const answer = yield* provoke ?? Effect.die(code)
+        const title = Object.entries(problemCodes).find(([it]) => it === code)?.[1].title
+        assertWhole(code, answer, status, title)
+        const page = yield* callWith(undefined)("GET", "/docs/errors")
+        assert.include(page.text, `<tr id="${code}"><td>${code}</td><td>${status}</td>`)
       })
     )
-
-    for (const [code, status] of Object.entries(statuses)) {
-      const provoke = Object.entries(provoked).find(([it]) => it === code)?.[1]
-      it.effect(`${code} is ${status}, a problem whose type links to its explanation`, () =>
-        Effect.gen(function* () {
-          const answer = yield* provoke ?? Effect.die(code)
-          const title = Object.entries(problemCodes).find(([it]) => it === code)?.[1].title
-          assertWhole(code, answer, status, title)
-          const page = yield* callWith(undefined)("GET", "/docs/errors")
-          assert.include(page.text, `<tr id="${code}"><td>${code}</td><td>${status}</td>`)
-        })
-      )
-    }
-  })
+  }
 })
 
 const prompted = (prompt: string) => ({ path, body: { prompt } })
@@ -343,8 +341,9 @@ const failing = (images: string) =>
     4008: prompted("[[sim:operator]]")
   }) satisfies Record<keyof typeof taskErrorHelp, { path: string; body: object }>
 
-describe("codes of tasks", () => {
-  layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seconds" })((it) => {
+layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seconds" })(
+  "codes of tasks",
+  (it) => {
     it.effect("a task fails with each, GET and event agree, and nothing is charged", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -378,8 +377,8 @@ describe("codes of tasks", () => {
           assert.isAtMost(error.detail.length, 500)
           const sql = yield* SqlClient.SqlClient
           const [event] = yield* sql`
-            SELECT convert_from(body, 'UTF8')::jsonb AS body FROM events
-            WHERE task_id = ${id} AND type = 'task.failed'`
+          SELECT convert_from(body, 'UTF8')::jsonb AS body FROM events
+          WHERE task_id = ${id} AND type = 'task.failed'`
           assert.deepNestedInclude(event, { "body.data.payload": json })
         }
         const wallet = yield* user.call("GET", "/manage/v1/wallet")
@@ -406,5 +405,5 @@ describe("codes of tasks", () => {
         }
       })
     )
-  })
-})
+  }
+)

@@ -201,72 +201,70 @@ export const create = async (baseUrl: string, key: string): Promise<string> => {
 }
 `
 
-describe("a client generated from it by a public generator", () => {
-  liveLayer(runningGateway())((it) => {
-    it.effect(
-      "compiles and creates a task",
-      () =>
-        Effect.gen(function* () {
-          const files = yield* FileSystem.FileSystem
-          const { key, url } = yield* Running
-          const folder = yield* files.makeTempDirectoryScoped()
-          yield* Effect.promise(() =>
-            generateApi({
-              input: join(root, "schema/openapi.json"),
-              output: folder,
-              fileName: "client.ts",
-              silent: true,
-              httpClientType: "fetch",
-              extractRequestParams: true
-            })
-          )
-          const client = join(folder, "client.ts")
-          writeFileSync(client, readFileSync(client, "utf8").replace("// @ts-nocheck", ""))
-          writeFileSync(join(folder, "usage.ts"), usage)
-          yield* Effect.promise(() =>
-            run(
-              process.execPath,
-              [
-                join(root, "node_modules/typescript/bin/tsc"),
-                "--noEmit",
-                "--strict",
-                "--target",
-                "es2023",
-                "--module",
-                "nodenext",
-                "--lib",
-                "es2023,dom,dom.iterable",
-                "--allowImportingTsExtensions",
-                "--types",
-                "",
-                "--skipLibCheck",
-                join(folder, "usage.ts")
-              ],
-              { cwd: folder }
-            ).catch((error: { stdout: string }) => {
-              throw new Error(error.stdout)
-            })
-          )
-          const { create } = (yield* Effect.promise(
-            () => import(/* @vite-ignore */ pathToFileURL(join(folder, "usage.ts")).href)
-          )) as { create: (url: string, key: string) => Promise<string> }
-          assert.match(
-            yield* Effect.promise(() => create(url, key)),
-            /^202 (pending|processing|completed) true (undefined|1)$/
-          )
-        }).pipe(Effect.provide(NodeServices.layer)),
-      180_000
-    )
-    it.effect("the running service returns the same document", () =>
+liveLayer(runningGateway())("a client generated from it by a public generator", (it) => {
+  it.effect(
+    "compiles and creates a task",
+    () =>
       Effect.gen(function* () {
-        const answer = yield* call("/openapi.json")
-        assert.deepStrictEqual(yield* Effect.promise(() => answer.json()), document)
-        const docs = yield* call("/docs")
-        assert.strictEqual(docs.status, 200)
-        const page = yield* Effect.promise(() => docs.text())
-        for (const path of ["/vendors/openai/v1/responses", "/vendors/anthropic/v1/messages"])
-          assert.include(page, path)
-      })
-    )
-  })
+        const files = yield* FileSystem.FileSystem
+        const { key, url } = yield* Running
+        const folder = yield* files.makeTempDirectoryScoped()
+        yield* Effect.promise(() =>
+          generateApi({
+            input: join(root, "schema/openapi.json"),
+            output: folder,
+            fileName: "client.ts",
+            silent: true,
+            httpClientType: "fetch",
+            extractRequestParams: true
+          })
+        )
+        const client = join(folder, "client.ts")
+        writeFileSync(client, readFileSync(client, "utf8").replace("// @ts-nocheck", ""))
+        writeFileSync(join(folder, "usage.ts"), usage)
+        yield* Effect.promise(() =>
+          run(
+            process.execPath,
+            [
+              join(root, "node_modules/typescript/bin/tsc"),
+              "--noEmit",
+              "--strict",
+              "--target",
+              "es2023",
+              "--module",
+              "nodenext",
+              "--lib",
+              "es2023,dom,dom.iterable",
+              "--allowImportingTsExtensions",
+              "--types",
+              "",
+              "--skipLibCheck",
+              join(folder, "usage.ts")
+            ],
+            { cwd: folder }
+          ).catch((error: { stdout: string }) => {
+            throw new Error(error.stdout)
+          })
+        )
+        const { create } = (yield* Effect.promise(
+          () => import(/* @vite-ignore */ pathToFileURL(join(folder, "usage.ts")).href)
+        )) as { create: (url: string, key: string) => Promise<string> }
+        assert.match(
+          yield* Effect.promise(() => create(url, key)),
+          /^202 (pending|processing|completed) true (undefined|1)$/
+        )
+      }).pipe(Effect.provide(NodeServices.layer)),
+    180_000
+  )
+  it.effect("the running service returns the same document", () =>
+    Effect.gen(function* () {
+      const answer = yield* call("/openapi.json")
+      assert.deepStrictEqual(yield* Effect.promise(() => answer.json()), document)
+      const docs = yield* call("/docs")
+      assert.strictEqual(docs.status, 200)
+      const page = yield* Effect.promise(() => docs.text())
+      for (const path of ["/vendors/openai/v1/responses", "/vendors/anthropic/v1/messages"])
+        assert.include(page, path)
+    })
+  )
 })

@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { liveLayer } from "../support/liveLayer.ts"
 import { call, json, runningGateway } from "../support/running.ts"
@@ -23,25 +23,23 @@ const routes = [
   ]
 ] as const
 
-describe("a byte order mark", () => {
-  liveLayer(runningGateway())((it) => {
-    for (const [path, body, status] of routes) {
-      it.effect(`before a body is skipped: ${path}`, () =>
-        Effect.gen(function* () {
-          const text = JSON.stringify(body)
-          // Unmetered requests are not parsed here
-          const second = path.endsWith("count_tokens") ? status : 400
-          for (const [sent, expected] of [
-            [text, status],
-            [`\ufeff${text}`, status],
-            [`\ufeff\ufeff${text}`, second]
-          ] as const) {
-            const answer = yield* call(path, json(sent))
-            const received = yield* Effect.promise(() => answer.text())
-            assert.strictEqual(answer.status, expected, received)
-          }
-        })
-      )
-    }
-  })
+liveLayer(runningGateway())("a byte order mark", (it) => {
+  for (const [path, body, status] of routes) {
+    it.effect(`before a body is skipped: ${path}`, () =>
+      Effect.gen(function* () {
+        const text = JSON.stringify(body)
+        // Unmetered requests are not parsed here
+        const second = path.endsWith("count_tokens") ? status : 400
+        for (const [sent, expected] of [
+          [text, status],
+          [`\ufeff${text}`, status],
+          [`\ufeff\ufeff${text}`, second]
+        ] as const) {
+          const answer = yield* call(path, json(sent))
+          const received = yield* Effect.promise(() => answer.text())
+          assert.strictEqual(answer.status, expected, received)
+        }
+      })
+    )
+  }
 })

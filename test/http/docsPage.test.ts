@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { liveLayer } from "../support/liveLayer.ts"
@@ -19,69 +19,67 @@ const directivesOf = (policy: string | null): ReadonlyMap<string, ReadonlyArray<
 
 const pages = ["/docs", "/docs/errors"]
 
-describe("the pages of the documentation", () => {
-  liveLayer(runningGateway())((it) => {
-    it.effect("a policy allows nothing but the page itself and its own origin", () =>
-      Effect.gen(function* () {
-        for (const path of pages) {
-          const { answer, html } = yield* pageAt(path)
-          const policy = directivesOf(answer.headers.get("content-security-policy"))
-          assert.deepStrictEqual(policy.get("default-src"), ["'none'"], path)
-          assert.deepStrictEqual(policy.get("base-uri"), ["'none'"])
-          assert.deepStrictEqual(policy.get("form-action"), ["'none'"])
-          const sources = [...policy.values()].flat()
-          const known = /^(?:'none'|'self'|data:|blob:|'unsafe-inline'|'sha256-[\w+/]{43}=')$/u
-          for (const source of sources) assert.match(source, known)
-          // A script may run only by its hash
-          const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/gu)].map(
-            ([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
-          )
-          assert.notMatch(html, /<script[^>]+src/u)
-          assert.deepStrictEqual(policy.get("script-src") ?? [], scripts)
-          assert.notInclude(scripts.length === 0 ? "" : (scripts[0] ?? ""), "\r")
-        }
-      })
-    )
+liveLayer(runningGateway())("the pages of the documentation", (it) => {
+  it.effect("a policy allows nothing but the page itself and its own origin", () =>
+    Effect.gen(function* () {
+      for (const path of pages) {
+        const { answer, html } = yield* pageAt(path)
+        const policy = directivesOf(answer.headers.get("content-security-policy"))
+        assert.deepStrictEqual(policy.get("default-src"), ["'none'"], path)
+        assert.deepStrictEqual(policy.get("base-uri"), ["'none'"])
+        assert.deepStrictEqual(policy.get("form-action"), ["'none'"])
+        const sources = [...policy.values()].flat()
+        const known = /^(?:'none'|'self'|data:|blob:|'unsafe-inline'|'sha256-[\w+/]{43}=')$/u
+        for (const source of sources) assert.match(source, known)
+        // A script may run only by its hash
+        const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/gu)].map(
+          ([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+        )
+        assert.notMatch(html, /<script[^>]+src/u)
+        assert.deepStrictEqual(policy.get("script-src") ?? [], scripts)
+        assert.notInclude(scripts.length === 0 ? "" : (scripts[0] ?? ""), "\r")
+      }
+    })
+  )
 
-    it.effect("no page is shown in a frame, and no type is guessed", () =>
-      Effect.gen(function* () {
-        for (const path of pages) {
-          const { headers } = yield* call(path)
-          const policy = directivesOf(headers.get("content-security-policy"))
-          assert.deepStrictEqual(policy.get("frame-ancestors"), ["'none'"])
-          assert.strictEqual(headers.get("x-frame-options"), "DENY")
-          assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
-          assert.strictEqual(headers.get("referrer-policy"), "no-referrer")
-        }
-      })
-    )
+  it.effect("no page is shown in a frame, and no type is guessed", () =>
+    Effect.gen(function* () {
+      for (const path of pages) {
+        const { headers } = yield* call(path)
+        const policy = directivesOf(headers.get("content-security-policy"))
+        assert.deepStrictEqual(policy.get("frame-ancestors"), ["'none'"])
+        assert.strictEqual(headers.get("x-frame-options"), "DENY")
+        assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+        assert.strictEqual(headers.get("referrer-policy"), "no-referrer")
+      }
+    })
+  )
 
-    it.effect("nothing on the page hands the document to somebody else", () =>
-      Effect.gen(function* () {
-        const { html } = yield* pageAt("/docs")
-        const config = html.slice(html.lastIndexOf("createApiReference"))
-        assert.match(config, /"showDeveloperTools":"never"/u)
-        assert.match(config, /"hideClientButton":true/u)
-        assert.match(config, /"telemetry":false/u)
-        assert.match(config, /"withDefaultFonts":false/u)
-      })
-    )
+  it.effect("nothing on the page hands the document to somebody else", () =>
+    Effect.gen(function* () {
+      const { html } = yield* pageAt("/docs")
+      const config = html.slice(html.lastIndexOf("createApiReference"))
+      assert.match(config, /"showDeveloperTools":"never"/u)
+      assert.match(config, /"hideClientButton":true/u)
+      assert.match(config, /"telemetry":false/u)
+      assert.match(config, /"withDefaultFonts":false/u)
+    })
+  )
 
-    it.effect("another method is 405 with Allow, HEAD is GET without its body", () =>
-      Effect.gen(function* () {
-        for (const path of pages) {
-          for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
-            const answer = yield* call(path, { method })
-            assert.strictEqual(answer.status, 405, `${method} ${path}`)
-            assert.strictEqual(answer.headers.get("allow"), "GET")
-            const problem = yield* Effect.promise(() => answer.json())
-            assert.strictEqual((problem as { readonly code: number }).code, 2007)
-          }
-          const head = yield* call(path, { method: "HEAD" })
-          assert.strictEqual(head.status, 200)
-          assert.strictEqual(yield* Effect.promise(() => head.text()), "")
+  it.effect("another method is 405 with Allow, HEAD is GET without its body", () =>
+    Effect.gen(function* () {
+      for (const path of pages) {
+        for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+          const answer = yield* call(path, { method })
+          assert.strictEqual(answer.status, 405, `${method} ${path}`)
+          assert.strictEqual(answer.headers.get("allow"), "GET")
+          const problem = yield* Effect.promise(() => answer.json())
+          assert.strictEqual((problem as { readonly code: number }).code, 2007)
         }
-      })
-    )
-  })
+        const head = yield* call(path, { method: "HEAD" })
+        assert.strictEqual(head.status, 200)
+        assert.strictEqual(yield* Effect.promise(() => head.text()), "")
+      }
+    })
+  )
 })

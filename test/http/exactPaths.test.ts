@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { liveLayer } from "../support/liveLayer.ts"
 import { rawHttp } from "../support/rawHttp.ts"
@@ -58,68 +58,66 @@ const variants: Record<string, (path: string) => ReadonlyArray<string>> = {
   "an encoded letter": (path) => lettersOf(path).map((at) => encodedAt(path, at))
 }
 
-describe("exact paths", () => {
-  liveLayer(runningGateway())((it) => {
-    for (const [what, make] of Object.entries(variants)) {
-      it.effect(
-        `${what} is another path: 404`,
-        () =>
-          Effect.gen(function* () {
-            const wrong: Array<string> = []
-            for (const path of paths) {
-              for (const variant of make(path)) {
-                const { code, status } = yield* codeAt(variant, initOf(path))
-                // Another id is another resource
-                const isNone = code === 2006 || (code === 2005 && path.includes(id))
-                if (status !== 404 || !isNone) wrong.push(`${variant} ${status} ${code}`)
-              }
+liveLayer(runningGateway())("exact paths", (it) => {
+  for (const [what, make] of Object.entries(variants)) {
+    it.effect(
+      `${what} is another path: 404`,
+      () =>
+        Effect.gen(function* () {
+          const wrong: Array<string> = []
+          for (const path of paths) {
+            for (const variant of make(path)) {
+              const { code, status } = yield* codeAt(variant, initOf(path))
+              // Another id is another resource
+              const isNone = code === 2006 || (code === 2005 && path.includes(id))
+              if (status !== 404 || !isNone) wrong.push(`${variant} ${status} ${code}`)
             }
-            assert.deepStrictEqual(wrong, [])
-          }),
-        180_000
-      )
-    }
-
-    it.effect("the paths themselves have their routes", () =>
-      Effect.gen(function* () {
-        for (const path of paths) {
-          const { code } = yield* codeAt(path, initOf(path))
-          assert.notStrictEqual(code, 2006, path)
-        }
-      })
+          }
+          assert.deepStrictEqual(wrong, [])
+        }),
+      180_000
     )
+  }
 
-    it.effect("a path in a whole URL (RFC 9112, 3.2.2) is judged alike", () =>
-      Effect.gen(function* () {
-        const { port } = yield* Running
-        for (const [path, status] of [
-          ["/healthz", 200],
-          ["/%68ealthz", 404],
-          ["/healthz;", 404]
-        ] as const) {
-          const { text } = yield* rawHttp(port, (write) =>
-            write(`GET http://h${path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`)
-          )
-          assert.isTrue(text.startsWith(`HTTP/1.1 ${status} `), `${path} ${text}`)
-        }
-      })
-    )
+  it.effect("the paths themselves have their routes", () =>
+    Effect.gen(function* () {
+      for (const path of paths) {
+        const { code } = yield* codeAt(path, initOf(path))
+        assert.notStrictEqual(code, 2006, path)
+      }
+    })
+  )
 
-    it.effect("a query is no part of the path", () =>
-      Effect.gen(function* () {
-        assert.strictEqual((yield* codeAt("/manage/v1/wallet?x=a;b//c%61")).code, 2001)
-      })
-    )
+  it.effect("a path in a whole URL (RFC 9112, 3.2.2) is judged alike", () =>
+    Effect.gen(function* () {
+      const { port } = yield* Running
+      for (const [path, status] of [
+        ["/healthz", 200],
+        ["/%68ealthz", 404],
+        ["/healthz;", 404]
+      ] as const) {
+        const { text } = yield* rawHttp(port, (write) =>
+          write(`GET http://h${path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n`)
+        )
+        assert.isTrue(text.startsWith(`HTTP/1.1 ${status} `), `${path} ${text}`)
+      }
+    })
+  )
 
-    it.effect("in the tail of a passthrough path an encoded letter is the letter", () =>
-      Effect.gen(function* () {
-        const body = json({ contents: [{ parts: [{ text: "hello" }] }] })
-        const model = "/vendors/google/v1beta/models/gemini-2.5-flash"
-        assert.strictEqual((yield* codeAt(`${model}:generateContent`, body)).status, 200)
-        assert.strictEqual((yield* codeAt(`${model}%3AgenerateContent`, body)).status, 200)
-        assert.strictEqual((yield* codeAt(`${model}:gener%61teContent`, body)).status, 200)
-        assert.strictEqual((yield* codeAt("/v1/models/gpt%2D4o")).status, 200)
-      })
-    )
-  })
+  it.effect("a query is no part of the path", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* codeAt("/manage/v1/wallet?x=a;b//c%61")).code, 2001)
+    })
+  )
+
+  it.effect("in the tail of a passthrough path an encoded letter is the letter", () =>
+    Effect.gen(function* () {
+      const body = json({ contents: [{ parts: [{ text: "hello" }] }] })
+      const model = "/vendors/google/v1beta/models/gemini-2.5-flash"
+      assert.strictEqual((yield* codeAt(`${model}:generateContent`, body)).status, 200)
+      assert.strictEqual((yield* codeAt(`${model}%3AgenerateContent`, body)).status, 200)
+      assert.strictEqual((yield* codeAt(`${model}:gener%61teContent`, body)).status, 200)
+      assert.strictEqual((yield* codeAt("/v1/models/gpt%2D4o")).status, 200)
+    })
+  )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import {
   baseUrl,
@@ -61,8 +61,9 @@ const old = { "mcp-protocol-version": "2025-03-26" }
 const newer = { "mcp-protocol-version": "2025-11-25" }
 
 /** docs/reference/mcp.md */
-describe("the MCP server", () => {
-  layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds" })((it) => {
+layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds" })(
+  "the MCP server",
+  (it) => {
     it.effect("agrees on a version, and makes no session", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -398,5 +399,5 @@ describe("the MCP server", () => {
         assert.strictEqual((yield* failTool(user, "list_models", { cursor: "x" })).code, 2001)
       })
     )
-  })
-})
+  }
+)

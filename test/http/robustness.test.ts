@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { jsonDepthMax } from "../../src/domain/json/JsonLimits.ts"
@@ -43,8 +43,9 @@ const assertProblem = (text: string, status: number, code: number): string => {
 
 const bounds = { ...listenerBounds, headersMillis: 400, requestMillis: 800, checkMillis: 50 }
 
-describe("robustness of the HTTP border", () => {
-  liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))((it) => {
+liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
+  "robustness of the HTTP border",
+  (it) => {
     const codeOf = (
       body: string | Uint8Array<ArrayBuffer>,
       path = create,
@@ -368,5 +369,5 @@ describe("robustness of the HTTP border", () => {
         }),
       180_000
     )
-  })
-})
+  }
+)

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { rawHttp } from "../support/rawHttp.ts"
@@ -12,8 +12,9 @@ const routes = [
 ]
 
 /** docs/reference/http.md#request-bodies */
-describe("a large body that arrives slowly", () => {
-  layer(runningGateway({ MAX_BODY_BYTES: String(4 * mebi) }))((it) => {
+layer(runningGateway({ MAX_BODY_BYTES: String(4 * mebi) }))(
+  "a large body that arrives slowly",
+  (it) => {
     for (const path of routes) {
       for (const length of [`Content-Length: ${4 * mebi}`, "Transfer-Encoding: chunked"]) {
         it.effect(`ends with 408 and a closed connection: ${path}, ${length}`, () =>
@@ -48,5 +49,5 @@ describe("a large body that arrives slowly", () => {
         )
       }
     }
-  })
-})
+  }
+)

@@ -63,27 +63,25 @@ const bucketGateway = Layer.unwrap(
   })
 ).pipe(Layer.provide(NodeServices.layer))
 
-describe("GET /artifacts/{id} of a bucket", () => {
-  liveLayer(bucketGateway)((it) => {
-    it.effect("a result is stored there and served whole and in parts; a removed one is 404", () =>
-      Effect.gen(function* () {
-        const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
-          prompt: "a"
-        })
-        const url = task.images?.[0] ?? ""
-        const whole = yield* get(url)
-        assert.strictEqual(whole.answer.status, 200)
-        assert.strictEqual(whole.answer.headers.get("content-length"), String(whole.body.length))
-        const part = yield* get(url, { range: "bytes=10-99" })
-        assert.strictEqual(part.answer.status, 206)
-        assert.deepStrictEqual(part.body, whole.body.slice(10, 100))
-        const row = yield* kept
-        const artifacts = yield* Artifacts
-        yield* artifacts.remove([row.id])
-        assert.strictEqual((yield* get(artifacts.urlOf(row))).answer.status, 404)
+liveLayer(bucketGateway)("GET /artifacts/{id} of a bucket", (it) => {
+  it.effect("a result is stored there and served whole and in parts; a removed one is 404", () =>
+    Effect.gen(function* () {
+      const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
+        prompt: "a"
       })
-    )
-  })
+      const url = task.images?.[0] ?? ""
+      const whole = yield* get(url)
+      assert.strictEqual(whole.answer.status, 200)
+      assert.strictEqual(whole.answer.headers.get("content-length"), String(whole.body.length))
+      const part = yield* get(url, { range: "bytes=10-99" })
+      assert.strictEqual(part.answer.status, 206)
+      assert.deepStrictEqual(part.body, whole.body.slice(10, 100))
+      const row = yield* kept
+      const artifacts = yield* Artifacts
+      yield* artifacts.remove([row.id])
+      assert.strictEqual((yield* get(artifacts.urlOf(row))).answer.status, 404)
+    })
+  )
 })
 
 describe("GET /artifacts/{id}", () => {

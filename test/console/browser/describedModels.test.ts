@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -130,30 +130,23 @@ const gateway = Layer.unwrap(
   )
 )
 
-describe("a described model in the console", () => {
-  liveLayer(
-    gateway,
-    "120 seconds"
-  )((it) => {
-    it.effect(
-      "has a form of its schema, a live price, its results and its progress",
-      () =>
-        Effect.gen(function* () {
-          const screen = yield* userPage({ width: 1440, height: 900 })
-          for (const story of [film, song, caption]) yield* Effect.promise(() => story(screen))
-          const response = yield* call("/vendors/reporting/v1/slow/generation", {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({ prompt: "A lighthouse" })
-          })
-          assert.strictEqual(response.status, 202)
-          const { task_info: task } = JSON.parse(yield* Effect.promise(() => response.text()))
-          yield* Effect.promise(() =>
-            progressIsShown(screen, () => screen.open(`/tasks/${task.id}`))
-          )
-          assert.deepStrictEqual(screen.faults, [])
-        }),
-      timeout
-    )
-  })
+liveLayer(gateway, "120 seconds")("a described model in the console", (it) => {
+  it.effect(
+    "has a form of its schema, a live price, its results and its progress",
+    () =>
+      Effect.gen(function* () {
+        const screen = yield* userPage({ width: 1440, height: 900 })
+        for (const story of [film, song, caption]) yield* Effect.promise(() => story(screen))
+        const response = yield* call("/vendors/reporting/v1/slow/generation", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ prompt: "A lighthouse" })
+        })
+        assert.strictEqual(response.status, 202)
+        const { task_info: task } = JSON.parse(yield* Effect.promise(() => response.text()))
+        yield* Effect.promise(() => progressIsShown(screen, () => screen.open(`/tasks/${task.id}`)))
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    timeout
+  )
 })

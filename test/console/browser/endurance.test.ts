@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -131,101 +131,88 @@ const offline = async (it: ConsolePage) => {
   await page.locator('.live[data-state="live"]').waitFor()
 }
 
-describe("the console bears", () => {
-  liveLayer(
-    consoleGateway(env),
-    "120 seconds"
-  )((it) => {
-    it.effect(
-      "hostile texts, new rows, a stream that fails, and no network",
-      () =>
-        Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
-          const screen = yield* consolePage()
-          const call = requestWith(url, key)
-          yield* signInOnPage(screen, userId)
-          yield* Effect.promise(async () => {
-            await hostileTexts(screen, call)
-            await places(screen, call)
-          })
-          assert.deepStrictEqual(screen.faults, [])
-          yield* Effect.promise(async () => {
-            await fallback(screen, call)
-            await offline(screen)
-          })
-          const own = screen.faults.filter((it) => !it.startsWith("Failed to load resource: net::"))
-          assert.deepStrictEqual(own, [])
-        }),
-      180_000
-    )
+liveLayer(consoleGateway(env), "120 seconds")("the console bears", (it) => {
+  it.effect(
+    "hostile texts, new rows, a stream that fails, and no network",
+    () =>
+      Effect.gen(function* () {
+        const { key, url, userId } = yield* Running
+        const screen = yield* consolePage()
+        const call = requestWith(url, key)
+        yield* signInOnPage(screen, userId)
+        yield* Effect.promise(async () => {
+          await hostileTexts(screen, call)
+          await places(screen, call)
+        })
+        assert.deepStrictEqual(screen.faults, [])
+        yield* Effect.promise(async () => {
+          await fallback(screen, call)
+          await offline(screen)
+        })
+        const own = screen.faults.filter((it) => !it.startsWith("Failed to load resource: net::"))
+        assert.deepStrictEqual(own, [])
+      }),
+    180_000
+  )
 
-    it.effect(
-      "strangers, and who has a cookie of a session that has ended",
-      () =>
-        Effect.gen(function* () {
-          const { key, url, userId } = yield* Running
-          const thief = yield* consolePage()
-          const stranger = yield* consolePage()
-          const { context, page } = stranger
-          yield* Effect.promise(async () => {
-            const call = requestWith(url, key)
-            const operator = requestWith(url, adminToken)
-            const task = idOf(await call("POST", path, { prompt: "A secret lighthouse" }))
-            const email = "stranger@example.com"
-            const other = await operator("POST", "/manage/v1/users", { email })
-            const made = await operator("POST", `/manage/v1/users/${other.id}/api-keys`, {
-              name: "own",
-              scopes: ["manage"]
-            })
-            await stranger.open("")
-            await opened(stranger, "Sign in")
-            await page.getByText("Use an API key").click()
-            await page.getByLabel("API key or operator token").fill(made.key)
-            await page.keyboard.press("Enter")
-            await opened(stranger, "Home")
-            await page.getByText("Create your first image").waitFor()
-            await stranger.open(`/tasks/${task}`)
-            await page.getByRole("alert").getByText("Code 2005").waitFor()
-            for (const name of [
-              "",
-              "/tasks",
-              "/keys",
-              "/wallet",
-              "/calls",
-              "/usage",
-              "/audit-log"
-            ]) {
-              await stranger.open(`${name}?user_id=${userId}`)
-              await page.getByRole("alert").getByText("Code 1004").first().waitFor()
-            }
-            for (const name of ["users", `users/${userId}`, "accounts", "catalog"]) {
-              await stranger.open(`/${name}`)
-              await opened(stranger, "Page not found")
-            }
-            await goTo(stranger, "Tasks")
-            await page.getByText("No tasks yet").waitFor()
-            assert.notInclude(await page.content(), "secret lighthouse")
-            const cookies = await context.cookies()
-            assert.isTrue(
-              cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === "Strict")
-            )
-            await signOut(stranger)
-            await opened(stranger, "Sign in")
-            // The back button shows nothing of the previous user
-            await page.goBack()
-            await opened(stranger, "Sign in")
-            const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ")
-            const asked = await fetch(`${url}/manage/v1/tasks`, { headers: { cookie } })
-            const { code } = (await asked.json()) as { readonly code: number }
-            assert.deepStrictEqual([asked.status, code], [401, 1006])
-            await thief.context.addCookies(cookies)
-            await thief.open("/tasks")
-            await opened(thief, "Sign in")
+  it.effect(
+    "strangers, and who has a cookie of a session that has ended",
+    () =>
+      Effect.gen(function* () {
+        const { key, url, userId } = yield* Running
+        const thief = yield* consolePage()
+        const stranger = yield* consolePage()
+        const { context, page } = stranger
+        yield* Effect.promise(async () => {
+          const call = requestWith(url, key)
+          const operator = requestWith(url, adminToken)
+          const task = idOf(await call("POST", path, { prompt: "A secret lighthouse" }))
+          const email = "stranger@example.com"
+          const other = await operator("POST", "/manage/v1/users", { email })
+          const made = await operator("POST", `/manage/v1/users/${other.id}/api-keys`, {
+            name: "own",
+            scopes: ["manage"]
           })
-          const unexpected = stranger.faults.filter((it) => !it.includes("status of 403"))
-          assert.deepStrictEqual([...unexpected, ...thief.faults], [])
-        }),
-      180_000
-    )
-  })
+          await stranger.open("")
+          await opened(stranger, "Sign in")
+          await page.getByText("Use an API key").click()
+          await page.getByLabel("API key or operator token").fill(made.key)
+          await page.keyboard.press("Enter")
+          await opened(stranger, "Home")
+          await page.getByText("Create your first image").waitFor()
+          await stranger.open(`/tasks/${task}`)
+          await page.getByRole("alert").getByText("Code 2005").waitFor()
+          for (const name of ["", "/tasks", "/keys", "/wallet", "/calls", "/usage", "/audit-log"]) {
+            await stranger.open(`${name}?user_id=${userId}`)
+            await page.getByRole("alert").getByText("Code 1004").first().waitFor()
+          }
+          for (const name of ["users", `users/${userId}`, "accounts", "catalog"]) {
+            await stranger.open(`/${name}`)
+            await opened(stranger, "Page not found")
+          }
+          await goTo(stranger, "Tasks")
+          await page.getByText("No tasks yet").waitFor()
+          assert.notInclude(await page.content(), "secret lighthouse")
+          const cookies = await context.cookies()
+          assert.isTrue(
+            cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === "Strict")
+          )
+          await signOut(stranger)
+          await opened(stranger, "Sign in")
+          // The back button shows nothing of the previous user
+          await page.goBack()
+          await opened(stranger, "Sign in")
+          const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ")
+          const asked = await fetch(`${url}/manage/v1/tasks`, { headers: { cookie } })
+          const { code } = (await asked.json()) as { readonly code: number }
+          assert.deepStrictEqual([asked.status, code], [401, 1006])
+          await thief.context.addCookies(cookies)
+          await thief.open("/tasks")
+          await opened(thief, "Sign in")
+        })
+        const unexpected = stranger.faults.filter((it) => !it.includes("status of 403"))
+        assert.deepStrictEqual([...unexpected, ...thief.faults], [])
+      }),
+    180_000
+  )
 })

@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator } from "playwright-core"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
@@ -347,103 +347,98 @@ const documentsAreNear = async (it: ConsolePage) => {
   }
 }
 
-describe("the console no longer", () => {
-  liveLayer(
-    consoleGateway(),
-    "120 seconds"
-  )((it) => {
-    const post = (url: string, key: string, to: string, body: unknown) =>
-      fetch(`${url}${to}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        body: JSON.stringify(body)
-      }).then((response) => response.text())
+liveLayer(consoleGateway(), "120 seconds")("the console no longer", (it) => {
+  const post = (url: string, key: string, to: string, body: unknown) =>
+    fetch(`${url}${to}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(body)
+    }).then((response) => response.text())
 
-    it.effect(
-      "hides Run, forgets rows, places, prompts and dialogs, or says a fault twice",
-      () =>
-        Effect.gen(function* () {
-          const { key, url } = yield* Running
-          const screen = yield* userPage({ width: 1440, height: 900 })
-          yield* Effect.promise(async () => {
-            await errorsAreInSight(screen)
-            await runIsInSight(screen)
-            const taskId = new URL(screen.page.url()).searchParams.get("task") ?? ""
-            await reloadKeeps(screen)
-            await post(url, key, "/v1/chat/completions", {
-              model: "gpt-5-mini",
-              messages: [{ role: "user", content: "Hello" }]
-            })
-            await ledgerLeads(screen)
-            const tasks = Array.from({ length: 62 }, (_, n) => n)
-            for (const n of tasks) await post(url, key, path, { prompt: `[[sim:fail]] ${n}` })
-            await backKeepsRows(screen)
-            await barStays(screen)
-            await filtersAreLists(screen)
-            await amountIsRefusedOnce(screen)
-            await eventIsAskedFor(screen)
-            await secretStays(screen)
-            await consoleKeyHasNoRotate(screen)
-            await pricesHaveNoSource(screen)
-            await paletteLeads(screen, taskId)
-            await auditIsReadable(screen)
-            const { again, dialog } = await expiryKeepsDialog(screen)
-            await again.getByLabel("API key or operator token").fill(key)
-            await again.getByRole("button", { name: "Sign in with this key" }).click()
-            await again.waitFor({ state: "detached" })
-            await dialog.getByRole("button", { name: "Create key" }).click()
-            await screen.page.getByRole("dialog").getByRole("button", { name: "Done" }).click()
-            await screen.page.getByRole("link", { name: "typed before" }).waitFor()
-            await act(screen, "typed before", "Revoke typed before")
-            await screen.page.keyboard.press("Escape")
-            await screen.open(playground)
-            await screen.page.getByLabel("Prompt (required)").waitFor()
-            await nothingIsLeft(screen)
+  it.effect(
+    "hides Run, forgets rows, places, prompts and dialogs, or says a fault twice",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const screen = yield* userPage({ width: 1440, height: 900 })
+        yield* Effect.promise(async () => {
+          await errorsAreInSight(screen)
+          await runIsInSight(screen)
+          const taskId = new URL(screen.page.url()).searchParams.get("task") ?? ""
+          await reloadKeeps(screen)
+          await post(url, key, "/v1/chat/completions", {
+            model: "gpt-5-mini",
+            messages: [{ role: "user", content: "Hello" }]
           })
-          assert.deepStrictEqual(screen.faults, [])
-        }),
-      240_000
-    )
+          await ledgerLeads(screen)
+          const tasks = Array.from({ length: 62 }, (_, n) => n)
+          for (const n of tasks) await post(url, key, path, { prompt: `[[sim:fail]] ${n}` })
+          await backKeepsRows(screen)
+          await barStays(screen)
+          await filtersAreLists(screen)
+          await amountIsRefusedOnce(screen)
+          await eventIsAskedFor(screen)
+          await secretStays(screen)
+          await consoleKeyHasNoRotate(screen)
+          await pricesHaveNoSource(screen)
+          await paletteLeads(screen, taskId)
+          await auditIsReadable(screen)
+          const { again, dialog } = await expiryKeepsDialog(screen)
+          await again.getByLabel("API key or operator token").fill(key)
+          await again.getByRole("button", { name: "Sign in with this key" }).click()
+          await again.waitFor({ state: "detached" })
+          await dialog.getByRole("button", { name: "Create key" }).click()
+          await screen.page.getByRole("dialog").getByRole("button", { name: "Done" }).click()
+          await screen.page.getByRole("link", { name: "typed before" }).waitFor()
+          await act(screen, "typed before", "Revoke typed before")
+          await screen.page.keyboard.press("Escape")
+          await screen.open(playground)
+          await screen.page.getByLabel("Prompt (required)").waitFor()
+          await nothingIsLeft(screen)
+        })
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    240_000
+  )
 
-    it.effect(
-      "loads results that nobody sees",
-      () =>
-        Effect.gen(function* () {
-          const { key, url } = yield* Running
-          yield* Effect.promise(() => post(url, key, path, { prompt: "A lighthouse" }))
-          for (const kind of ["images", "videos"] as const) {
-            const screen = yield* userPage()
-            yield* Effect.promise(() => loadsWhatIsSeen(screen, kind))
-            assert.deepStrictEqual(screen.faults, [])
-          }
-        }),
-      180_000
-    )
-
-    it.effect(
-      "moves its parts when they are loaded, or keeps its documents far away",
-      () =>
-        Effect.gen(function* () {
+  it.effect(
+    "loads results that nobody sees",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        yield* Effect.promise(() => post(url, key, path, { prompt: "A lighthouse" }))
+        for (const kind of ["images", "videos"] as const) {
           const screen = yield* userPage()
-          yield* Effect.promise(async () => {
-            await shapesStay(screen, "", "**/manage/v1/wallet")
-            await shapesStay(screen, "/usage", "**/manage/v1/usage?*")
-            await documentsAreNear(screen)
-          })
+          yield* Effect.promise(() => loadsWhatIsSeen(screen, kind))
           assert.deepStrictEqual(screen.faults, [])
-        }),
-      180_000
-    )
+        }
+      }),
+    180_000
+  )
 
-    it.effect(
-      "draws days without use, or today off the screen of a phone",
-      () =>
-        Effect.gen(function* () {
-          const screen = yield* userPage({ width: 390, height: 844 })
-          yield* Effect.promise(() => days(screen))
-          assert.deepStrictEqual(screen.faults, [])
-        }),
-      180_000
-    )
-  })
+  it.effect(
+    "moves its parts when they are loaded, or keeps its documents far away",
+    () =>
+      Effect.gen(function* () {
+        const screen = yield* userPage()
+        yield* Effect.promise(async () => {
+          await shapesStay(screen, "", "**/manage/v1/wallet")
+          await shapesStay(screen, "/usage", "**/manage/v1/usage?*")
+          await documentsAreNear(screen)
+        })
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    180_000
+  )
+
+  it.effect(
+    "draws days without use, or today off the screen of a phone",
+    () =>
+      Effect.gen(function* () {
+        const screen = yield* userPage({ width: 390, height: 844 })
+        yield* Effect.promise(() => days(screen))
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    180_000
+  )
 })

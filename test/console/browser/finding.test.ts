@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
@@ -156,84 +156,79 @@ const paletteFinds = async (it: ConsolePage) => {
   await page.getByText("No user, task, call or delivery matches 00000000-nothing").waitFor()
 }
 
-describe("what is looked for in the console", () => {
-  liveLayer(
-    consoleGateway(),
-    "120 seconds"
-  )((it) => {
-    it.effect(
-      "is found: prompts, results, ids; by the operator users, and things of all users",
-      () =>
-        Effect.gen(function* () {
-          const { key, url } = yield* Running
-          const post = async (to: string, body: unknown, as = key, headers = {}) => {
-            const response = await fetch(`${url}${to}`, {
-              method: "POST",
-              headers: {
-                authorization: `Bearer ${as}`,
-                "content-type": "application/json",
-                ...headers
-              },
-              body: JSON.stringify(body)
-            })
-            const text = await response.text()
-            assert.isTrue(response.ok, text)
-            return JSON.parse(text)
+liveLayer(consoleGateway(), "120 seconds")("what is looked for in the console", (it) => {
+  it.effect(
+    "is found: prompts, results, ids; by the operator users, and things of all users",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const post = async (to: string, body: unknown, as = key, headers = {}) => {
+          const response = await fetch(`${url}${to}`, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${as}`,
+              "content-type": "application/json",
+              ...headers
+            },
+            body: JSON.stringify(body)
+          })
+          const text = await response.text()
+          assert.isTrue(response.ok, text)
+          return JSON.parse(text)
+        }
+        const traced = { traceparent: `00-${trace}-00f067aa0ba902b7-01` }
+        const id: string = yield* Effect.promise(async () => {
+          await post(
+            path,
+            {
+              prompt: `A lighthouse at dawn, ${"seen from a small boat far out at sea ".repeat(2)}`
+            },
+            key,
+            traced
+          )
+          const order = { prompt: "Dawn over the harbor", metadata: { order: "order-17" } }
+          const created = await post(path, order, key, traced)
+          await post(path, { prompt: "[[sim:fail]]" })
+          await post("/manage/v1/users", { email: "ada@example.com", name: "Ada" }, adminToken)
+          return created.task_info.id
+        })
+        const screen = yield* userPage({ width: 1440 })
+        yield* Effect.promise(async () => {
+          await resultsAreShown(screen)
+          await searchFinds(screen, id)
+          await galleryShows(screen, () => post(path, { prompt: "A third one" }))
+        })
+        const phone = yield* userPage({ width: 390, colorScheme: "dark" })
+        yield* Effect.promise(async () => {
+          for (const [to, title] of [
+            ["/gallery", "Gallery"],
+            ["/tasks?q=dawn", "Tasks"]
+          ] as const) {
+            await phone.open(to)
+            await opened(phone, title)
+            await phone.page.getByRole("link", { name: "Dawn over the harbor" }).waitFor()
+            await looks(phone)
           }
-          const traced = { traceparent: `00-${trace}-00f067aa0ba902b7-01` }
-          const id: string = yield* Effect.promise(async () => {
-            await post(
-              path,
-              {
-                prompt: `A lighthouse at dawn, ${"seen from a small boat far out at sea ".repeat(2)}`
-              },
-              key,
-              traced
-            )
-            const order = { prompt: "Dawn over the harbor", metadata: { order: "order-17" } }
-            const created = await post(path, order, key, traced)
-            await post(path, { prompt: "[[sim:fail]]" })
-            await post("/manage/v1/users", { email: "ada@example.com", name: "Ada" }, adminToken)
-            return created.task_info.id
-          })
-          const screen = yield* userPage({ width: 1440 })
-          yield* Effect.promise(async () => {
-            await resultsAreShown(screen)
-            await searchFinds(screen, id)
-            await galleryShows(screen, () => post(path, { prompt: "A third one" }))
-          })
-          const phone = yield* userPage({ width: 390, colorScheme: "dark" })
-          yield* Effect.promise(async () => {
-            for (const [to, title] of [
-              ["/gallery", "Gallery"],
-              ["/tasks?q=dawn", "Tasks"]
-            ] as const) {
-              await phone.open(to)
-              await opened(phone, title)
-              await phone.page.getByRole("link", { name: "Dawn over the harbor" }).waitFor()
-              await looks(phone)
-            }
-          })
-          const operator = yield* operatorPage({ width: 1440 })
-          yield* Effect.promise(async () => {
-            await usersAreFound(operator)
-            await allIsListed(operator, (body) => post("/v1/chat/completions", body))
-            await paletteFinds(operator)
-            await operator.page.setViewportSize({ width: 390, height: 800 })
-            for (const [to, title] of [
-              ["/users", "Users"],
-              ["/tasks", "Tasks"],
-              ["/calls", "Calls"]
-            ] as const) {
-              await operator.open(to)
-              await opened(operator, title)
-              await operator.page.getByRole("table").waitFor()
-              await looks(operator)
-            }
-          })
-          for (const one of [screen, phone, operator]) assert.deepStrictEqual(one.faults, [])
-        }),
-      240_000
-    )
-  })
+        })
+        const operator = yield* operatorPage({ width: 1440 })
+        yield* Effect.promise(async () => {
+          await usersAreFound(operator)
+          await allIsListed(operator, (body) => post("/v1/chat/completions", body))
+          await paletteFinds(operator)
+          await operator.page.setViewportSize({ width: 390, height: 800 })
+          for (const [to, title] of [
+            ["/users", "Users"],
+            ["/tasks", "Tasks"],
+            ["/calls", "Calls"]
+          ] as const) {
+            await operator.open(to)
+            await opened(operator, title)
+            await operator.page.getByRole("table").waitFor()
+            await looks(operator)
+          }
+        })
+        for (const one of [screen, phone, operator]) assert.deepStrictEqual(one.faults, [])
+      }),
+    240_000
+  )
 })

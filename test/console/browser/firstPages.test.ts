@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
@@ -26,145 +26,138 @@ const create = Effect.gen(function* () {
 const heading = (it: ConsolePage, name: string) =>
   Effect.promise(() => it.page.getByRole("heading", { level: 1, name, exact: true }).waitFor())
 
-describe("the first pages of the console", () => {
-  liveLayer(
-    consoleGateway(),
-    "120 seconds"
-  )((it) => {
-    it.effect(
-      "sign in by link, home, tasks, one task: nothing foreign, no report, no finding",
-      () =>
-        Effect.gen(function* () {
-          const { userId } = yield* Running
-          const screen = yield* consolePage()
-          const { open, page } = screen
-          // A deep link leads to sign-in and back
-          yield* Effect.promise(() => open("/tasks?status=completed"))
-          yield* heading(screen, "Sign in")
-          yield* Effect.promise(() => looks(screen))
-          assert.include(page.url(), "/console/sign-in?next=")
-          yield* signInOnPage(screen, userId)
-          yield* heading(screen, "Home")
-          assert.notInclude(page.url(), "#")
-          yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
-          yield* Effect.promise(() => looks(screen))
-          const id = yield* create
-          // Home is updated automatically
-          yield* Effect.promise(async () => {
-            await page.getByRole("link", { name: title }).first().waitFor()
-            await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
-          })
-          yield* heading(screen, "Tasks")
-          yield* Effect.promise(async () => {
-            await page.getByRole("cell", { name: "Completed" }).waitFor()
-            await page.getByRole("button", { name: "Failed", exact: true }).click()
-            await page.getByText("No tasks match these filters").waitFor()
-            assert.match(page.url(), /\?status=failed$/u)
-            await page.getByRole("button", { name: "Completed", exact: true }).click()
-            await page.getByRole("cell", { name: "Completed" }).waitFor()
-          })
-          yield* Effect.promise(() => looks(screen))
-          yield* Effect.promise(() => page.getByRole("link", { name: title }).click())
-          yield* heading(screen, title)
-          yield* Effect.promise(async () => {
-            assert.include(page.url(), id)
-            const image = page.getByRole("img", { name: "Result image 1" })
-            await image.scrollIntoViewIfNeeded()
-            await loadedWidth(image)
-            // The prompt stays text
-            await page.getByText("onerror=alert(1)").nth(1).waitFor()
-            await page.getByText("7.50 credits charged").waitFor()
-            await page.getByText("Attempt 1 at alibaba").waitFor()
-          })
-          yield* Effect.promise(() => looks(screen))
-          yield* Effect.promise(async () => {
-            await page.getByRole("button", { name: "Run again" }).click()
-            const dialog = page.getByRole("dialog")
-            await dialog.getByText("It costs 7.50 credits").waitFor()
-            assert.deepStrictEqual(await screen.axeFindings(), [])
-            await dialog.getByRole("button", { name: "Run again" }).click()
-            await page.waitForURL((to) => !to.pathname.endsWith(id))
-            await page.getByRole("img", { name: "Result image 1" }).waitFor()
-          })
-          // Only the cookie is stored, which scripts cannot read
-          const kept = yield* Effect.promise(() =>
-            page.evaluate("document.cookie + localStorage.length")
-          )
-          assert.strictEqual(kept, "0")
-          yield* Effect.promise(() => signOut(screen))
-          yield* heading(screen, "Sign in")
-          assert.deepStrictEqual(screen.faults, [])
-        })
-    )
-
-    it.effect("dark and 360 px wide: the same pages, by the menu, by key and password form", () =>
-      Effect.gen(function* () {
-        const { key } = yield* Running
-        yield* create
-        const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-        const { open, page } = screen
-        yield* Effect.promise(() => open("/tasks"))
-        yield* heading(screen, "Sign in")
-        yield* Effect.promise(() => looks(screen))
-        yield* Effect.promise(async () => {
-          await page.getByLabel("E-mail address").fill("nobody@example.com")
-          await page.getByLabel("Password").fill("wrong")
-          await page.keyboard.press("Enter")
-          await page.getByRole("alert").getByText("Trace id").waitFor()
-        })
-        yield* Effect.promise(() => looks(screen))
-        yield* Effect.promise(async () => {
-          await page.getByText("Use an API key").click()
-          await page.getByLabel("API key or operator token").fill(key)
-          await page.keyboard.press("Enter")
-        })
-        yield* heading(screen, "Tasks")
-        yield* Effect.promise(() => page.getByRole("table").waitFor())
-        yield* Effect.promise(() => looks(screen))
-        yield* Effect.promise(async () => {
-          await page.getByRole("button", { name: "Menu", exact: true }).click()
-          await looks(screen)
-          await page.getByRole("link", { name: "Home", exact: true }).click()
-          await page.getByRole("heading", { name: "Latest tasks" }).waitFor()
-        })
-        yield* heading(screen, "Home")
-        yield* Effect.promise(() => looks(screen))
-        yield* Effect.promise(async () => {
-          await page.getByRole("link", { name: title }).first().click()
-          await page.getByRole("heading", { name: "Timeline" }).waitFor()
-        })
-        yield* Effect.promise(() => looks(screen))
-        assert.deepStrictEqual(screen.faults, [])
+liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it) => {
+  it.effect("sign in by link, home, tasks, one task: nothing foreign, no report, no finding", () =>
+    Effect.gen(function* () {
+      const { userId } = yield* Running
+      const screen = yield* consolePage()
+      const { open, page } = screen
+      // A deep link leads to sign-in and back
+      yield* Effect.promise(() => open("/tasks?status=completed"))
+      yield* heading(screen, "Sign in")
+      yield* Effect.promise(() => looks(screen))
+      assert.include(page.url(), "/console/sign-in?next=")
+      yield* signInOnPage(screen, userId)
+      yield* heading(screen, "Home")
+      assert.notInclude(page.url(), "#")
+      yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
+      yield* Effect.promise(() => looks(screen))
+      const id = yield* create
+      // Home is updated automatically
+      yield* Effect.promise(async () => {
+        await page.getByRole("link", { name: title }).first().waitFor()
+        await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
       })
-    )
-
-    it.effect("a session that ends elsewhere leads to sign-in, and back to the page", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* Running
-        const screen = yield* consolePage()
-        const { context, page } = screen
-        yield* signInOnPage(screen, userId)
-        yield* Effect.promise(async () => {
-          await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
-          const task = page.getByRole("link", { name: title }).first()
-          await task.waitFor()
-          await context.clearCookies()
-          await task.click()
-        })
-        yield* heading(screen, "Sign in")
-        assert.include(page.url(), `next=${encodeURIComponent("/tasks/")}`)
-        yield* Effect.promise(async () => {
-          await page.getByText("Use an API key").click()
-          await page.getByLabel("API key or operator token").fill(adminToken)
-          await page.keyboard.press("Enter")
-        })
-        // The operator has no tasks
-        yield* heading(screen, "Page not found")
-        yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
-        yield* Effect.promise(() => page.getByText("Every wallet matches").waitFor())
-        yield* Effect.promise(() => looks(screen))
-        assert.deepStrictEqual(screen.faults, [])
+      yield* heading(screen, "Tasks")
+      yield* Effect.promise(async () => {
+        await page.getByRole("cell", { name: "Completed" }).waitFor()
+        await page.getByRole("button", { name: "Failed", exact: true }).click()
+        await page.getByText("No tasks match these filters").waitFor()
+        assert.match(page.url(), /\?status=failed$/u)
+        await page.getByRole("button", { name: "Completed", exact: true }).click()
+        await page.getByRole("cell", { name: "Completed" }).waitFor()
       })
-    )
-  })
+      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => page.getByRole("link", { name: title }).click())
+      yield* heading(screen, title)
+      yield* Effect.promise(async () => {
+        assert.include(page.url(), id)
+        const image = page.getByRole("img", { name: "Result image 1" })
+        await image.scrollIntoViewIfNeeded()
+        await loadedWidth(image)
+        // The prompt stays text
+        await page.getByText("onerror=alert(1)").nth(1).waitFor()
+        await page.getByText("7.50 credits charged").waitFor()
+        await page.getByText("Attempt 1 at alibaba").waitFor()
+      })
+      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(async () => {
+        await page.getByRole("button", { name: "Run again" }).click()
+        const dialog = page.getByRole("dialog")
+        await dialog.getByText("It costs 7.50 credits").waitFor()
+        assert.deepStrictEqual(await screen.axeFindings(), [])
+        await dialog.getByRole("button", { name: "Run again" }).click()
+        await page.waitForURL((to) => !to.pathname.endsWith(id))
+        await page.getByRole("img", { name: "Result image 1" }).waitFor()
+      })
+      // Only the cookie is stored, which scripts cannot read
+      const kept = yield* Effect.promise(() =>
+        page.evaluate("document.cookie + localStorage.length")
+      )
+      assert.strictEqual(kept, "0")
+      yield* Effect.promise(() => signOut(screen))
+      yield* heading(screen, "Sign in")
+      assert.deepStrictEqual(screen.faults, [])
+    })
+  )
+
+  it.effect("dark and 360 px wide: the same pages, by the menu, by key and password form", () =>
+    Effect.gen(function* () {
+      const { key } = yield* Running
+      yield* create
+      const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+      const { open, page } = screen
+      yield* Effect.promise(() => open("/tasks"))
+      yield* heading(screen, "Sign in")
+      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(async () => {
+        await page.getByLabel("E-mail address").fill("nobody@example.com")
+        await page.getByLabel("Password").fill("wrong")
+        await page.keyboard.press("Enter")
+        await page.getByRole("alert").getByText("Trace id").waitFor()
+      })
+      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(async () => {
+        await page.getByText("Use an API key").click()
+        await page.getByLabel("API key or operator token").fill(key)
+        await page.keyboard.press("Enter")
+      })
+      yield* heading(screen, "Tasks")
+      yield* Effect.promise(() => page.getByRole("table").waitFor())
+      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(async () => {
+        await page.getByRole("button", { name: "Menu", exact: true }).click()
+        await looks(screen)
+        await page.getByRole("link", { name: "Home", exact: true }).click()
+        await page.getByRole("heading", { name: "Latest tasks" }).waitFor()
+      })
+      yield* heading(screen, "Home")
+      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(async () => {
+        await page.getByRole("link", { name: title }).first().click()
+        await page.getByRole("heading", { name: "Timeline" }).waitFor()
+      })
+      yield* Effect.promise(() => looks(screen))
+      assert.deepStrictEqual(screen.faults, [])
+    })
+  )
+
+  it.effect("a session that ends elsewhere leads to sign-in, and back to the page", () =>
+    Effect.gen(function* () {
+      const { userId } = yield* Running
+      const screen = yield* consolePage()
+      const { context, page } = screen
+      yield* signInOnPage(screen, userId)
+      yield* Effect.promise(async () => {
+        await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
+        const task = page.getByRole("link", { name: title }).first()
+        await task.waitFor()
+        await context.clearCookies()
+        await task.click()
+      })
+      yield* heading(screen, "Sign in")
+      assert.include(page.url(), `next=${encodeURIComponent("/tasks/")}`)
+      yield* Effect.promise(async () => {
+        await page.getByText("Use an API key").click()
+        await page.getByLabel("API key or operator token").fill(adminToken)
+        await page.keyboard.press("Enter")
+      })
+      // The operator has no tasks
+      yield* heading(screen, "Page not found")
+      yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
+      yield* Effect.promise(() => page.getByText("Every wallet matches").waitFor())
+      yield* Effect.promise(() => looks(screen))
+      assert.deepStrictEqual(screen.faults, [])
+    })
+  )
 })

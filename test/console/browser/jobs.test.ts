@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Locator } from "playwright-core"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
@@ -128,87 +128,85 @@ const findTrace = (traceId: string) =>
 /** The receiver fails until it is fixed. */
 const receiver = { status: 500 }
 
-describe("the jobs that people come for", () => {
-  liveLayer(
-    consoleGateway({}, () => Effect.sync(() => mockOutcome(receiver.status))),
-    "120 seconds"
-  )((it) => {
-    /** Starts at Home, with at most this many clicks. */
-    const run = (screen: ConsolePage, clicksMax: number, story: (job: Job) => Promise<void>) =>
-      Effect.promise(async () => {
-        await screen.open("")
-        await opened(screen, "Home")
-        let clicks = 0
-        const count = () => {
-          clicks += 1
-        }
-        const click = async (what: Locator) => {
-          count()
-          await what.click()
-        }
-        await story({ it: screen, click, count })
-        assert.isAtMost(clicks, clicksMax, story.name)
-      })
+liveLayer(
+  consoleGateway({}, () => Effect.sync(() => mockOutcome(receiver.status))),
+  "120 seconds"
+)("the jobs that people come for", (it) => {
+  /** Starts at Home, with at most this many clicks. */
+  const run = (screen: ConsolePage, clicksMax: number, story: (job: Job) => Promise<void>) =>
+    Effect.promise(async () => {
+      await screen.open("")
+      await opened(screen, "Home")
+      let clicks = 0
+      const count = () => {
+        clicks += 1
+      }
+      const click = async (what: Locator) => {
+        count()
+        await what.click()
+      }
+      await story({ it: screen, click, count })
+      assert.isAtMost(clicks, clicksMax, story.name)
+    })
 
-    it.effect(
-      "take a user a few clicks from Home",
-      () =>
-        Effect.gen(function* () {
-          const { key, url } = yield* Running
-          const screen = yield* userPage({ width: 1440 })
-          yield* run(screen, 2, firstImage)
-          yield* run(screen, 4, createKey)
-          yield* run(screen, 4, editImage)
-          yield* run(screen, 2, chat)
-          const send = (to: string, body: unknown) =>
-            Effect.promise(async () => {
-              const response = await fetch(`${url}${to}`, {
-                method: "POST",
-                headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-                body: JSON.stringify(body)
-              })
-              assert.isTrue(response.ok, await response.text())
-            })
-          const events = ["task.failed"]
-          yield* send("/manage/v1/webhook-endpoints", { url: hook, events })
-          yield* send(path, { prompt: "[[sim:fail]]" })
-          yield* Effect.promise(async () => {
-            await screen.open("/webhooks")
-            await screen.page.getByText(/^Failing: HTTP 500/u).waitFor()
-          })
-          yield* run(screen, 2, whyFailed)
-          receiver.status = 200
-          yield* run(screen, 3, resend)
-          yield* run(screen, 2, testEndpoint)
-          yield* run(screen, 1, spendByKey)
-          assert.deepStrictEqual(screen.faults, [])
-        }),
-      180_000
-    )
-
-    it.effect(
-      "take an operator as few",
-      () =>
-        Effect.gen(function* () {
-          const { key, url } = yield* Running
-          const screen = yield* operatorPage({ width: 1440 })
-          yield* run(screen, 3, topUp)
-          const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
-          yield* Effect.promise(() =>
-            fetch(`${url}${path}`, {
+  it.effect(
+    "take a user a few clicks from Home",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const screen = yield* userPage({ width: 1440 })
+        yield* run(screen, 2, firstImage)
+        yield* run(screen, 4, createKey)
+        yield* run(screen, 4, editImage)
+        yield* run(screen, 2, chat)
+        const send = (to: string, body: unknown) =>
+          Effect.promise(async () => {
+            const response = await fetch(`${url}${to}`, {
               method: "POST",
-              headers: {
-                authorization: `Bearer ${key}`,
-                "content-type": "application/json",
-                traceparent: `00-${traceId}-00f067aa0ba902b7-01`
-              },
-              body: JSON.stringify({ prompt: "A traced lighthouse" })
+              headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+              body: JSON.stringify(body)
             })
-          )
-          yield* run(screen, 1, findTrace(traceId))
-          assert.deepStrictEqual(screen.faults, [])
-        }),
-      180_000
-    )
-  })
+            assert.isTrue(response.ok, await response.text())
+          })
+        const events = ["task.failed"]
+        yield* send("/manage/v1/webhook-endpoints", { url: hook, events })
+        yield* send(path, { prompt: "[[sim:fail]]" })
+        yield* Effect.promise(async () => {
+          await screen.open("/webhooks")
+          await screen.page.getByText(/^Failing: HTTP 500/u).waitFor()
+        })
+        yield* run(screen, 2, whyFailed)
+        receiver.status = 200
+        yield* run(screen, 3, resend)
+        yield* run(screen, 2, testEndpoint)
+        yield* run(screen, 1, spendByKey)
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    180_000
+  )
+
+  it.effect(
+    "take an operator as few",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const screen = yield* operatorPage({ width: 1440 })
+        yield* run(screen, 3, topUp)
+        const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+        yield* Effect.promise(() =>
+          fetch(`${url}${path}`, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${key}`,
+              "content-type": "application/json",
+              traceparent: `00-${traceId}-00f067aa0ba902b7-01`
+            },
+            body: JSON.stringify({ prompt: "A traced lighthouse" })
+          })
+        )
+        yield* run(screen, 1, findTrace(traceId))
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    180_000
+  )
 })

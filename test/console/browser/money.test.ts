@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { showDay, showFullDay } from "../../../src/console/format/days.ts"
@@ -230,11 +230,9 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   await page.getByRole("cell", { name: "Charge" }).waitFor()
 }
 
-describe("keys, usage, wallet, models and calls in the console", () => {
-  liveLayer(
-    consoleGateway(),
-    "120 seconds"
-  )((it) => {
+liveLayer(consoleGateway(), "120 seconds")(
+  "keys, usage, wallet, models and calls in the console",
+  (it) => {
     it.effect(
       "a key from its making to its end, and what it spent, to the rows",
       () =>
@@ -306,5 +304,5 @@ describe("keys, usage, wallet, models and calls in the console", () => {
         }),
       180_000
     )
-  })
-})
+  }
+)

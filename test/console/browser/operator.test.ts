@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -259,104 +259,99 @@ const catalog = async (it: ConsolePage) => {
   await prices.getByRole("cell", { name: "9.00" }).waitFor()
 }
 
-describe("the operator's pages of the console", () => {
-  liveLayer(
-    consoleGateway(env),
-    "120 seconds"
-  )((it) => {
-    it.effect(
-      "a user from the making to the end, accounts, catalog and audit log",
-      () =>
-        Effect.gen(function* () {
-          const screen = yield* consolePage()
-          const owner = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-          const { page } = screen
-          yield* signInOnPage(screen, null)
-          yield* Effect.promise(async () => {
-            const link = await makeOwner(screen)
-            const userId = page.url().split("/").at(-1) ?? ""
-            await owner.page.goto(link)
-            await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
-            await opened(owner, "Home")
-            await ownAccount(owner)
-            await viewAs(screen, userId)
-            // A changed limit; then the user is disabled and signed out
-            await act(screen, "owner@example.com", "Change")
-            const dialog = page.getByRole("dialog")
-            await dialog.getByLabel("Concurrent tasks").fill("0")
-            await dialog.getByText("Enter a whole number, 1 or more").waitFor()
-            await dialog.getByLabel("Concurrent tasks").fill("7")
-            await dialog.getByRole("button", { name: "Save" }).click()
-            await page.getByText("7", { exact: true }).waitFor()
-            await act(screen, "owner@example.com", "Disable")
-            await dialog.getByRole("button", { name: "Disable" }).click()
-            await page.getByText("Disabled").waitFor()
-            // The stream ends with the session, and the page signs out
-            await opened(owner, "Sign in")
-            await act(screen, "owner@example.com", "Enable")
-            await dialog.getByRole("button", { name: "Enable" }).click()
-            await page.getByText("Active").waitFor()
-            await accounts(screen)
-            await catalog(screen)
-            await bills(screen)
-            await goTo(screen, "Audit", "Audit log")
-            await page.getByText("Filters").click()
-            await page.getByLabel("User id").fill(userId)
-            await page.keyboard.press("Enter")
-            await page.getByLabel("Action", { exact: true }).selectOption("updateUser")
-            await page.getByRole("cell", { name: "concurrent_tasks: 7" }).waitFor()
-            assert.include(page.url(), "of_user=")
-            await looks(screen)
-            await screen.open(`/users/${userId}`)
-            await page.getByRole("heading", { level: 1, name: "owner@example.com" }).waitFor()
-            await act(screen, "owner@example.com", "Delete")
-            await dialog.getByRole("button", { name: "Delete" }).click()
-            await dialog.getByText("This is not the address of the user").waitFor()
-            await dialog.getByLabel("Type owner@example.com").fill("owner@example.com")
-            await dialog.getByRole("button", { name: "Delete" }).click()
-            await opened(screen, "Users")
-            await page.getByRole("link", { name: "user@localhost", exact: true }).waitFor()
-            assert.strictEqual(await page.getByText("owner@example.com").count(), 0)
-          })
-          // The catalog file that was refused
-          const own = screen.faults.filter((it) => !it.includes("status of 400"))
-          assert.deepStrictEqual([...own, ...owner.faults], [])
-        }),
-      180_000
-    )
+liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the console", (it) => {
+  it.effect(
+    "a user from the making to the end, accounts, catalog and audit log",
+    () =>
+      Effect.gen(function* () {
+        const screen = yield* consolePage()
+        const owner = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+        const { page } = screen
+        yield* signInOnPage(screen, null)
+        yield* Effect.promise(async () => {
+          const link = await makeOwner(screen)
+          const userId = page.url().split("/").at(-1) ?? ""
+          await owner.page.goto(link)
+          await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
+          await opened(owner, "Home")
+          await ownAccount(owner)
+          await viewAs(screen, userId)
+          // A changed limit; then the user is disabled and signed out
+          await act(screen, "owner@example.com", "Change")
+          const dialog = page.getByRole("dialog")
+          await dialog.getByLabel("Concurrent tasks").fill("0")
+          await dialog.getByText("Enter a whole number, 1 or more").waitFor()
+          await dialog.getByLabel("Concurrent tasks").fill("7")
+          await dialog.getByRole("button", { name: "Save" }).click()
+          await page.getByText("7", { exact: true }).waitFor()
+          await act(screen, "owner@example.com", "Disable")
+          await dialog.getByRole("button", { name: "Disable" }).click()
+          await page.getByText("Disabled").waitFor()
+          // The stream ends with the session, and the page signs out
+          await opened(owner, "Sign in")
+          await act(screen, "owner@example.com", "Enable")
+          await dialog.getByRole("button", { name: "Enable" }).click()
+          await page.getByText("Active").waitFor()
+          await accounts(screen)
+          await catalog(screen)
+          await bills(screen)
+          await goTo(screen, "Audit", "Audit log")
+          await page.getByText("Filters").click()
+          await page.getByLabel("User id").fill(userId)
+          await page.keyboard.press("Enter")
+          await page.getByLabel("Action", { exact: true }).selectOption("updateUser")
+          await page.getByRole("cell", { name: "concurrent_tasks: 7" }).waitFor()
+          assert.include(page.url(), "of_user=")
+          await looks(screen)
+          await screen.open(`/users/${userId}`)
+          await page.getByRole("heading", { level: 1, name: "owner@example.com" }).waitFor()
+          await act(screen, "owner@example.com", "Delete")
+          await dialog.getByRole("button", { name: "Delete" }).click()
+          await dialog.getByText("This is not the address of the user").waitFor()
+          await dialog.getByLabel("Type owner@example.com").fill("owner@example.com")
+          await dialog.getByRole("button", { name: "Delete" }).click()
+          await opened(screen, "Users")
+          await page.getByRole("link", { name: "user@localhost", exact: true }).waitFor()
+          assert.strictEqual(await page.getByText("owner@example.com").count(), 0)
+        })
+        // The catalog file that was refused
+        const own = screen.faults.filter((it) => !it.includes("status of 400"))
+        assert.deepStrictEqual([...own, ...owner.faults], [])
+      }),
+    180_000
+  )
 
-    it.effect(
-      "dark and 360 px wide: the same pages fit, and who only looks changes nothing",
-      () =>
-        Effect.gen(function* () {
-          const { userId } = yield* Running
-          const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-          const { open, page } = screen
-          yield* signInOnPage(screen, null)
-          yield* Effect.promise(async () => {
-            await opened(screen, "Home")
+  it.effect(
+    "dark and 360 px wide: the same pages fit, and who only looks changes nothing",
+    () =>
+      Effect.gen(function* () {
+        const { userId } = yield* Running
+        const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+        const { open, page } = screen
+        yield* signInOnPage(screen, null)
+        yield* Effect.promise(async () => {
+          await opened(screen, "Home")
+          await looks(screen)
+          for (const [path, title] of [
+            ["/users", "Users"],
+            [`/users/${userId}`, "user@localhost"],
+            ["/accounts", "Accounts"],
+            ["/catalog", "Catalog"],
+            ["/usage", "Usage"],
+            ["/bills", "Bills"],
+            ["/audit-log", "Audit log"],
+            ["/sessions", "Sessions"]
+          ] as const) {
+            await open(path)
+            await opened(screen, title)
             await looks(screen)
-            for (const [path, title] of [
-              ["/users", "Users"],
-              [`/users/${userId}`, "user@localhost"],
-              ["/accounts", "Accounts"],
-              ["/catalog", "Catalog"],
-              ["/usage", "Usage"],
-              ["/bills", "Bills"],
-              ["/audit-log", "Audit log"],
-              ["/sessions", "Sessions"]
-            ] as const) {
-              await open(path)
-              await opened(screen, title)
-              await looks(screen)
-            }
-            await page.getByText("This session").waitFor()
-            await open(`/users?user_id=${userId}`)
-            await opened(screen, "Page not found")
-          })
-          assert.deepStrictEqual(screen.faults, [])
-        }),
-      180_000
-    )
-  })
+          }
+          await page.getByText("This session").waitFor()
+          await open(`/users?user_id=${userId}`)
+          await opened(screen, "Page not found")
+        })
+        assert.deepStrictEqual(screen.faults, [])
+      }),
+    180_000
+  )
 })

@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll } from "vitest"
@@ -109,11 +109,9 @@ const spent = async (it: ConsolePage, operator: ConsolePage, url: string, key: s
   await page.getByRole("cell", { name: "Completed" }).nth(2).waitFor()
 }
 
-describe("the story of a new owner", () => {
-  liveLayer(
-    consoleGateway({ EGRESS_ALLOW: "127.0.0.0/8,::1,localhost" }),
-    "120 seconds"
-  )((it) => {
+liveLayer(consoleGateway({ EGRESS_ALLOW: "127.0.0.0/8,::1,localhost" }), "120 seconds")(
+  "the story of a new owner",
+  (it) => {
     it.effect(
       "link, key, picture, webhook, a failed delivery sent again, a budget and a balance at their end",
       () =>
@@ -155,5 +153,5 @@ describe("the story of a new owner", () => {
         }),
       180_000
     )
-  })
-})
+  }
+)

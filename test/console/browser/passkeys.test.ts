@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
@@ -92,11 +92,9 @@ const story = async (it: ConsolePage) => {
   await looks(it)
 }
 
-describe("passkeys in the console", () => {
-  liveLayer(
-    consoleGateway({}, undefined, "localhost"),
-    "120 seconds"
-  )((it) => {
+liveLayer(consoleGateway({}, undefined, "localhost"), "120 seconds")(
+  "passkeys in the console",
+  (it) => {
     for (const [width, colorScheme] of [
       [1440, "light"],
       [390, "dark"]
@@ -112,5 +110,5 @@ describe("passkeys in the console", () => {
         180_000
       )
     }
-  })
-})
+  }
+)

@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
@@ -477,11 +477,9 @@ const runs = async (it: ConsolePage) => {
   assert.isFalse(sent.some((url) => url.includes("harbor")))
 }
 
-describe("the playground and the webhooks in the console", () => {
-  liveLayer(
-    consoleGateway({}, receiver.answer),
-    "120 seconds"
-  )((it) => {
+liveLayer(consoleGateway({}, receiver.answer), "120 seconds")(
+  "the playground and the webhooks in the console",
+  (it) => {
     const stories = [
       ["the last runs and a link fill the form again", runs],
       ["a picture is priced, run, watched and cancelled", picture],
@@ -547,5 +545,5 @@ describe("the playground and the webhooks in the console", () => {
         }),
       timeout
     )
-  })
-})
+  }
+)

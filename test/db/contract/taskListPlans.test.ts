@@ -193,51 +193,46 @@ for (const [name, database] of Object.entries(singleStores)) {
   }
 }
 
-describe("tasks of a trace", () => {
-  liveLayer(
-    Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), singleStores.postgres),
-    "120 seconds"
-  )((it) => {
-    it.effect("are found, however many later ones of the same trace another user has", () =>
-      Effect.gen(function* () {
-        const [user, other] = [yield* newWallet(0), yield* newWallet(0)]
-        yield* makeTasks(user, 0, 3)
-        yield* makeTasks(other, 3, count)
-        const traceId = "0af7651916cd43dd8448eb211c80319c"
-        yield* statement(`UPDATE tasks SET trace_id = '${traceId}'`)
-        const store = yield* TaskHistoryStore
-        const { end, rows } = yield* store.search(user, { traceId, limit: page })
-        assert.lengthOf(rows, 3)
-        assert.isNull(end)
-      })
-    )
+liveLayer(
+  Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), singleStores.postgres),
+  "120 seconds"
+)("tasks of a trace", (it) => {
+  it.effect("are found, however many later ones of the same trace another user has", () =>
+    Effect.gen(function* () {
+      const [user, other] = [yield* newWallet(0), yield* newWallet(0)]
+      yield* makeTasks(user, 0, 3)
+      yield* makeTasks(other, 3, count)
+      const traceId = "0af7651916cd43dd8448eb211c80319c"
+      yield* statement(`UPDATE tasks SET trace_id = '${traceId}'`)
+      const store = yield* TaskHistoryStore
+      const { end, rows } = yield* store.search(user, { traceId, limit: page })
+      assert.lengthOf(rows, 3)
+      assert.isNull(end)
+    })
+  )
 
-    it.effect(
-      "are found in every period from the oldest task to the newest, of a year and of a wrong clock",
-      () =>
-        Effect.gen(function* () {
-          const user = yield* newWallet(0)
-          const [daysOfYear, traceId] = [365, "4bf92f3577b34da6a3ce929d0e0e4736"]
-          // One at each end of a period, and one with a wrong clock
-          const times = Array.from({ length: daysOfYear }, (_, n) => begin - n * 86_400_000)
-          const edge = Math.ceil(begin / periodMillis) * periodMillis
-          const ids = [edge, edge - 1, ...times, 0].map(makeTaskId)
-          yield* insertTraced(user, ids, traceId)
-          const store = yield* TaskHistoryStore
-          const search = (filter: Filter) => store.search(user, { traceId, limit: 500, ...filter })
-          const idsOf = (found: { readonly rows: ReadonlyArray<{ readonly id: string }> }) =>
-            found.rows.map(({ id }) => id)
-          assert.deepStrictEqual(idsOf(yield* search({})), ids)
-          assert.deepStrictEqual(
-            idsOf(yield* search({ before: ids[0]!, limit: 2 })),
-            ids.slice(1, 3)
-          )
-          const since = DateTime.makeUnsafe(edge)
-          assert.deepStrictEqual(idsOf(yield* search({ since })), ids.slice(0, 1))
-          assert.deepStrictEqual(idsOf(yield* search({ until: since })), ids.slice(1))
-          assert.isEmpty((yield* search({ since: DateTime.add(since, { hours: 1 }) })).rows)
-          assert.isEmpty((yield* search({ traceId: "0".repeat(32) })).rows)
-        })
-    )
-  })
+  it.effect(
+    "are found in every period from the oldest task to the newest, of a year and of a wrong clock",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* newWallet(0)
+        const [daysOfYear, traceId] = [365, "4bf92f3577b34da6a3ce929d0e0e4736"]
+        // One at each end of a period, and one with a wrong clock
+        const times = Array.from({ length: daysOfYear }, (_, n) => begin - n * 86_400_000)
+        const edge = Math.ceil(begin / periodMillis) * periodMillis
+        const ids = [edge, edge - 1, ...times, 0].map(makeTaskId)
+        yield* insertTraced(user, ids, traceId)
+        const store = yield* TaskHistoryStore
+        const search = (filter: Filter) => store.search(user, { traceId, limit: 500, ...filter })
+        const idsOf = (found: { readonly rows: ReadonlyArray<{ readonly id: string }> }) =>
+          found.rows.map(({ id }) => id)
+        assert.deepStrictEqual(idsOf(yield* search({})), ids)
+        assert.deepStrictEqual(idsOf(yield* search({ before: ids[0]!, limit: 2 })), ids.slice(1, 3))
+        const since = DateTime.makeUnsafe(edge)
+        assert.deepStrictEqual(idsOf(yield* search({ since })), ids.slice(0, 1))
+        assert.deepStrictEqual(idsOf(yield* search({ until: since })), ids.slice(1))
+        assert.isEmpty((yield* search({ since: DateTime.add(since, { hours: 1 }) })).rows)
+        assert.isEmpty((yield* search({ traceId: "0".repeat(32) })).rows)
+      })
+  )
 })

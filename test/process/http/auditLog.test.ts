@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import { SqlClient } from "effect/sql/SqlClient"
@@ -372,279 +372,273 @@ const state = Effect.map(contents, (tables) => {
   return Object.fromEntries(tables)
 })
 
-describe("the audit log", () => {
-  layer(layerGateway({ env }), { timeout: "120 seconds" })((it) => {
-    it.effect("every operation that writes has a request in this test", () =>
-      Effect.sync(() => {
-        assert.deepStrictEqual(Object.keys(writes).sort(), [...operations().keys()].sort())
-      })
-    )
+layer(layerGateway({ env }), { timeout: "120 seconds" })("the audit log", (it) => {
+  it.effect("every operation that writes has a request in this test", () =>
+    Effect.sync(() => {
+      assert.deepStrictEqual(Object.keys(writes).sort(), [...operations().keys()].sort())
+    })
+  )
 
-    it.effect("no operation changes anything without its entry", () =>
+  it.effect("no operation changes anything without its entry", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      // One world is enough, because reads do not change it
+      const world = yield* makeWorld
+      yield* sql`ALTER TABLE audit_entries ADD CONSTRAINT refused CHECK (false) NOT VALID`
+      const before = yield* state
+      for (const name of Object.keys(writes)) {
+        const answer = yield* send(name, world)
+        assert.strictEqual(answer.status, 500, `${name} ${answer.text}`)
+        assert.deepStrictEqual(yield* state, before, name)
+      }
+      yield* sql`ALTER TABLE audit_entries DROP CONSTRAINT refused`
+    })
+  )
+
+  for (const [name, write] of Object.entries(writes)) {
+    it.effect(`${name} leaves one entry: who, what, whose`, () =>
       Effect.gen(function* () {
-        const sql = yield* SqlClient
-        // One world is enough, because reads do not change it
         const world = yield* makeWorld
-        yield* sql`ALTER TABLE audit_entries ADD CONSTRAINT refused CHECK (false) NOT VALID`
-        const before = yield* state
-        for (const name of Object.keys(writes)) {
-          const answer = yield* send(name, world)
-          assert.strictEqual(answer.status, 500, `${name} ${answer.text}`)
-          assert.deepStrictEqual(yield* state, before, name)
-        }
-        yield* sql`ALTER TABLE audit_entries DROP CONSTRAINT refused`
-      })
-    )
-
-    for (const [name, write] of Object.entries(writes)) {
-      it.effect(`${name} leaves one entry: who, what, whose`, () =>
-        Effect.gen(function* () {
-          const world = yield* makeWorld
-          const before = yield* logOf()
-          const answer = yield* send(name, world)
-          assert.isBelow(answer.status, 300, answer.text)
-          const [entry, ...rest] = yield* logOf()
-          assert.deepStrictEqual(rest.slice(0, 3), before.slice(0, 3))
-          const isOperator = write.as === "operator"
-          const isPage = write.as === "page"
-          const resource = write.resource ?? ((it: World) => it.endpoint)
-          assert.deepInclude(entry, {
-            type: name,
-            user_id: write.ofNoUser
-              ? null
-              : name === "createUser"
-                ? answer.json.id
-                : world.owner.id,
-            resource_id: resource(world, answer),
-            changes: write.changes?.(world) ?? {},
-            trace_id: answer.headers.get("traceparent")!.slice(3, 35)
-          })
-          const user = isPage ? "session" : "api_key"
-          assert.strictEqual(entry.actor.type, isOperator ? "operator" : user)
-          assert.strictEqual(entry.actor.user_id, isOperator ? null : world.owner.id)
-          if (!isOperator) assert.match(entry.actor.id, isPage ? /^ses_/u : /^key_/u)
-          assert.notMatch(JSON.stringify(entry), /personal|secret-|whsec_|sk-/iu)
+        const before = yield* logOf()
+        const answer = yield* send(name, world)
+        assert.isBelow(answer.status, 300, answer.text)
+        const [entry, ...rest] = yield* logOf()
+        assert.deepStrictEqual(rest.slice(0, 3), before.slice(0, 3))
+        const isOperator = write.as === "operator"
+        const isPage = write.as === "page"
+        const resource = write.resource ?? ((it: World) => it.endpoint)
+        assert.deepInclude(entry, {
+          type: name,
+          user_id: write.ofNoUser ? null : name === "createUser" ? answer.json.id : world.owner.id,
+          resource_id: resource(world, answer),
+          changes: write.changes?.(world) ?? {},
+          trace_id: answer.headers.get("traceparent")!.slice(3, 35)
         })
-      )
-    }
-
-    it.effect("what is refused, and what is repeated, leaves no entry", () =>
-      Effect.gen(function* () {
-        const world = yield* makeWorld
-        const key = { "idempotency-key": "audit-1" }
-        const topUp = `/users/${world.owner.id}/top-ups`
-        const first = yield* operator("POST", topUp, { amount: "1.00" }, key)
-        assert.strictEqual(first.status, 201)
-        const before = yield* logOf()
-        const replayed = yield* operator("POST", topUp, { amount: "1.00" }, key)
-        assert.strictEqual(replayed.headers.get("idempotency-replayed"), "true")
-        for (const [path, body, status] of [
-          ["/api-keys", { name: "" }, 400],
-          ["/users", { email: "x@example.com" }, 403],
-          ["/webhook-endpoints/whe_none/rotate", undefined, 404]
-        ] as const) {
-          assert.strictEqual((yield* world.call("POST", path, body)).status, status)
-        }
-        assert.deepStrictEqual(yield* logOf(), before)
+        const user = isPage ? "session" : "api_key"
+        assert.strictEqual(entry.actor.type, isOperator ? "operator" : user)
+        assert.strictEqual(entry.actor.user_id, isOperator ? null : world.owner.id)
+        if (!isOperator) assert.match(entry.actor.id, isPage ? /^ses_/u : /^key_/u)
+        assert.notMatch(JSON.stringify(entry), /personal|secret-|whsec_|sk-/iu)
       })
     )
+  }
 
-    it.effect("what the operator reads of a user is recorded; what users read is not", () =>
-      Effect.gen(function* () {
-        const world = yield* makeWorld
-        const before = yield* logOf()
-        yield* world.call("GET", "/wallet")
-        yield* operator("GET", "/users")
-        assert.deepStrictEqual(yield* logOf(), before)
-        yield* operator("GET", `/users/${world.owner.id}/wallet`)
-        yield* operator("GET", `/users/${world.owner.id}/wallet/entries?format=csv`)
-        const [second, first] = yield* logOf()
-        assert.deepInclude(first, { type: "getUserWallet", user_id: world.owner.id, changes: {} })
-        assert.deepInclude(second, { type: "listUserWalletEntries", user_id: world.owner.id })
-      })
-    )
+  it.effect("what is refused, and what is repeated, leaves no entry", () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      const key = { "idempotency-key": "audit-1" }
+      const topUp = `/users/${world.owner.id}/top-ups`
+      const first = yield* operator("POST", topUp, { amount: "1.00" }, key)
+      assert.strictEqual(first.status, 201)
+      const before = yield* logOf()
+      const replayed = yield* operator("POST", topUp, { amount: "1.00" }, key)
+      assert.strictEqual(replayed.headers.get("idempotency-replayed"), "true")
+      for (const [path, body, status] of [
+        ["/api-keys", { name: "" }, 400],
+        ["/users", { email: "x@example.com" }, 403],
+        ["/webhook-endpoints/whe_none/rotate", undefined, 404]
+      ] as const) {
+        assert.strictEqual((yield* world.call("POST", path, body)).status, status)
+      }
+      assert.deepStrictEqual(yield* logOf(), before)
+    })
+  )
 
-    it.effect("every route that reads of a user is recorded, named or not; others are not", () =>
-      Effect.gen(function* () {
-        const http = yield* GatewayHttp
-        const { call, delivery, endpoint, otherKey, owner } = yield* makeWorld
-        const image = yield* callWith(owner.key)("POST", imagePath, { prompt: "A lighthouse" })
-        const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
-        yield* call("PATCH", "/settings", { keep_calls: true })
-        yield* callWith(owner.key)("POST", "/v1/chat/completions", chat)
-        const calls = yield* eventually(call("GET", "/calls"), ({ json }) => json.data.length > 0)
-        const ofUser = {
-          listApiKeys: "/api-keys?",
-          getApiKey: `/api-keys/${otherKey}?`,
-          listSessions: "/sessions?",
-          listPasskeys: "/passkeys?",
-          listAuditLog: "/audit-log?",
-          listCalls: "/calls?",
-          getCall: `/calls/${calls.json.data[0].id}?`,
-          getCallContent: `/calls/${calls.json.data[0].id}/content?`,
-          getSettings: "/settings?",
-          streamEvents: "/events?",
-          listTasks: "/tasks?",
-          getTask: `/tasks/${image.json.task_info.id}?`,
-          listTaskReceipts: `/tasks/${image.json.task_info.id}/receipts?`,
-          listUsage: "/usage?from=1970-01-01&to=1970-01-02&",
-          getWallet: "/wallet?",
-          listWalletEntries: "/wallet/entries?",
-          listWebhookDeliveries: "/webhook-deliveries?",
-          getWebhookDelivery: `/webhook-deliveries/${delivery}?`,
-          listWebhookEndpoints: "/webhook-endpoints?",
-          getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`,
-          getWebhookEndpointActivity: `/webhook-endpoints/${endpoint}/activity?`,
-          getWebhookSecret: "/webhook-secret?"
-        }
-        const named = {
-          exportUser: `/users/${owner.id}/export`,
-          getUser: `/users/${owner.id}`,
-          getUserWallet: `/users/${owner.id}/wallet`,
-          listUserWalletEntries: `/users/${owner.id}/wallet/entries`,
-          ...Object.fromEntries(
-            Object.entries(ofUser).map(([name, path]) => [name, `${path}user_id=${owner.id}`])
-          )
-        }
-        const ofNobody = {
-          getCatalog: "/catalog",
-          listModels: "/models",
-          listUsers: "/users",
-          getService: "/service",
-          getSession: undefined,
-          getPasskeyCreation: undefined,
-          getPasskeySignIn: "/session/passkey",
-          getQueues: "/queues",
-          listAccounts: "/accounts"
-        }
-        const trace = image.headers.get("traceparent")!.slice(3, 35)
-        const ofAll = {
-          listAllTasks: "/operator/tasks?limit=1",
-          listAllCalls: "/operator/calls?limit=1",
-          search: `/operator/search?q=${image.json.task_info.id}`
-        }
-        // A new route needs a request here
-        const reads = [...operations("GET").keys()].sort()
-        assert.deepStrictEqual(Object.keys({ ...named, ...ofAll, ...ofNobody }).sort(), reads)
-        for (const [type, path] of Object.entries(ofAll)) {
-          yield* TestClock.adjust("10 millis")
-          assert.strictEqual((yield* operator("GET", path)).status, 200, path)
-          // An object belongs to a user, and a list to many
-          const user_id = type === "search" ? owner.id : null
-          assert.deepInclude((yield* logOf())[0], { type, user_id, resource_id: null }, path)
-        }
-        for (const [type, path] of [
-          ["listAllTasks", `/operator/tasks?user_id=${owner.id}`],
-          ["listAllCalls", `/operator/calls?user_id=${owner.id}`],
-          ["search", `/operator/search?q=${trace}`]
-        ] as const) {
-          yield* TestClock.adjust("10 millis")
-          assert.strictEqual((yield* operator("GET", path)).status, 200, path)
-          assert.deepInclude((yield* logOf())[0], { type, user_id: owner.id }, path)
-        }
-        for (const [type, path] of Object.entries(named)) {
-          yield* TestClock.adjust("10 millis")
-          const { body, status } = yield* http.fetch(`${manage}${path}`, {
-            headers: { authorization: `Bearer ${adminToken}` }
-          })
-          // A stream does not end by itself
-          yield* Effect.promise(() => body!.cancel())
-          assert.strictEqual(status, 200, path)
-          const [entry] = yield* logOf()
-          assert.deepInclude(entry, { type, user_id: owner.id, changes: {} }, path)
-          assert.deepInclude(entry.actor, { type: "operator", id: null, user_id: null })
-        }
-        const unnamed = yield* operator("GET", `/api-keys/${otherKey}`)
-        assert.strictEqual(unnamed.status, 200)
-        const before = yield* logOf()
-        assert.deepInclude(before[0], {
-          type: "getApiKey",
-          user_id: owner.id,
-          resource_id: otherKey
+  it.effect("what the operator reads of a user is recorded; what users read is not", () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      const before = yield* logOf()
+      yield* world.call("GET", "/wallet")
+      yield* operator("GET", "/users")
+      assert.deepStrictEqual(yield* logOf(), before)
+      yield* operator("GET", `/users/${world.owner.id}/wallet`)
+      yield* operator("GET", `/users/${world.owner.id}/wallet/entries?format=csv`)
+      const [second, first] = yield* logOf()
+      assert.deepInclude(first, { type: "getUserWallet", user_id: world.owner.id, changes: {} })
+      assert.deepInclude(second, { type: "listUserWalletEntries", user_id: world.owner.id })
+    })
+  )
+
+  it.effect("every route that reads of a user is recorded, named or not; others are not", () =>
+    Effect.gen(function* () {
+      const http = yield* GatewayHttp
+      const { call, delivery, endpoint, otherKey, owner } = yield* makeWorld
+      const image = yield* callWith(owner.key)("POST", imagePath, { prompt: "A lighthouse" })
+      const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+      yield* call("PATCH", "/settings", { keep_calls: true })
+      yield* callWith(owner.key)("POST", "/v1/chat/completions", chat)
+      const calls = yield* eventually(call("GET", "/calls"), ({ json }) => json.data.length > 0)
+      const ofUser = {
+        listApiKeys: "/api-keys?",
+        getApiKey: `/api-keys/${otherKey}?`,
+        listSessions: "/sessions?",
+        listPasskeys: "/passkeys?",
+        listAuditLog: "/audit-log?",
+        listCalls: "/calls?",
+        getCall: `/calls/${calls.json.data[0].id}?`,
+        getCallContent: `/calls/${calls.json.data[0].id}/content?`,
+        getSettings: "/settings?",
+        streamEvents: "/events?",
+        listTasks: "/tasks?",
+        getTask: `/tasks/${image.json.task_info.id}?`,
+        listTaskReceipts: `/tasks/${image.json.task_info.id}/receipts?`,
+        listUsage: "/usage?from=1970-01-01&to=1970-01-02&",
+        getWallet: "/wallet?",
+        listWalletEntries: "/wallet/entries?",
+        listWebhookDeliveries: "/webhook-deliveries?",
+        getWebhookDelivery: `/webhook-deliveries/${delivery}?`,
+        listWebhookEndpoints: "/webhook-endpoints?",
+        getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`,
+        getWebhookEndpointActivity: `/webhook-endpoints/${endpoint}/activity?`,
+        getWebhookSecret: "/webhook-secret?"
+      }
+      const named = {
+        exportUser: `/users/${owner.id}/export`,
+        getUser: `/users/${owner.id}`,
+        getUserWallet: `/users/${owner.id}/wallet`,
+        listUserWalletEntries: `/users/${owner.id}/wallet/entries`,
+        ...Object.fromEntries(
+          Object.entries(ofUser).map(([name, path]) => [name, `${path}user_id=${owner.id}`])
+        )
+      }
+      const ofNobody = {
+        getCatalog: "/catalog",
+        listModels: "/models",
+        listUsers: "/users",
+        getService: "/service",
+        getSession: undefined,
+        getPasskeyCreation: undefined,
+        getPasskeySignIn: "/session/passkey",
+        getQueues: "/queues",
+        listAccounts: "/accounts"
+      }
+      const trace = image.headers.get("traceparent")!.slice(3, 35)
+      const ofAll = {
+        listAllTasks: "/operator/tasks?limit=1",
+        listAllCalls: "/operator/calls?limit=1",
+        search: `/operator/search?q=${image.json.task_info.id}`
+      }
+      // A new route needs a request here
+      const reads = [...operations("GET").keys()].sort()
+      assert.deepStrictEqual(Object.keys({ ...named, ...ofAll, ...ofNobody }).sort(), reads)
+      for (const [type, path] of Object.entries(ofAll)) {
+        yield* TestClock.adjust("10 millis")
+        assert.strictEqual((yield* operator("GET", path)).status, 200, path)
+        // An object belongs to a user, and a list to many
+        const user_id = type === "search" ? owner.id : null
+        assert.deepInclude((yield* logOf())[0], { type, user_id, resource_id: null }, path)
+      }
+      for (const [type, path] of [
+        ["listAllTasks", `/operator/tasks?user_id=${owner.id}`],
+        ["listAllCalls", `/operator/calls?user_id=${owner.id}`],
+        ["search", `/operator/search?q=${trace}`]
+      ] as const) {
+        yield* TestClock.adjust("10 millis")
+        assert.strictEqual((yield* operator("GET", path)).status, 200, path)
+        assert.deepInclude((yield* logOf())[0], { type, user_id: owner.id }, path)
+      }
+      for (const [type, path] of Object.entries(named)) {
+        yield* TestClock.adjust("10 millis")
+        const { body, status } = yield* http.fetch(`${manage}${path}`, {
+          headers: { authorization: `Bearer ${adminToken}` }
         })
-        for (const path of Object.values(ofNobody)) {
-          if (path !== undefined) yield* operator("GET", path)
-        }
-        yield* operator("GET", "/api-keys/key_unknown")
-        yield* operator("GET", "/operator/search?q=key_unknown")
-        yield* operator("GET", `/operator/search?q=${encodeURIComponent("@example.com")}`)
-        assert.deepStrictEqual(yield* logOf(), before)
+        // A stream does not end by itself
+        yield* Effect.promise(() => body!.cancel())
+        assert.strictEqual(status, 200, path)
+        const [entry] = yield* logOf()
+        assert.deepInclude(entry, { type, user_id: owner.id, changes: {} }, path)
+        assert.deepInclude(entry.actor, { type: "operator", id: null, user_id: null })
+      }
+      const unnamed = yield* operator("GET", `/api-keys/${otherKey}`)
+      assert.strictEqual(unnamed.status, 200)
+      const before = yield* logOf()
+      assert.deepInclude(before[0], {
+        type: "getApiKey",
+        user_id: owner.id,
+        resource_id: otherKey
       })
-    )
+      for (const path of Object.values(ofNobody)) {
+        if (path !== undefined) yield* operator("GET", path)
+      }
+      yield* operator("GET", "/api-keys/key_unknown")
+      yield* operator("GET", "/operator/search?q=key_unknown")
+      yield* operator("GET", `/operator/search?q=${encodeURIComponent("@example.com")}`)
+      assert.deepStrictEqual(yield* logOf(), before)
+    })
+  )
 
-    it.effect("a dry run of a reload changes nothing and leaves no entry", () =>
-      Effect.gen(function* () {
-        const before = yield* logOf()
-        const dry = yield* operator("POST", "/catalog/reload?dry_run=true")
-        assert.strictEqual(dry.status, 200, dry.text)
-        assert.deepStrictEqual(yield* logOf(), before)
-        const real = yield* operator("POST", "/catalog/reload")
-        assert.strictEqual(real.status, 200, real.text)
-        assert.deepInclude((yield* logOf())[0], { type: "reloadCatalog" })
-      })
-    )
+  it.effect("a dry run of a reload changes nothing and leaves no entry", () =>
+    Effect.gen(function* () {
+      const before = yield* logOf()
+      const dry = yield* operator("POST", "/catalog/reload?dry_run=true")
+      assert.strictEqual(dry.status, 200, dry.text)
+      assert.deepStrictEqual(yield* logOf(), before)
+      const real = yield* operator("POST", "/catalog/reload")
+      assert.strictEqual(real.status, 200, real.text)
+      assert.deepInclude((yield* logOf())[0], { type: "reloadCatalog" })
+    })
+  )
 
-    it.effect("a user sees the own log, the operator all; filters, pages and CSV", () =>
-      Effect.gen(function* () {
-        const world = yield* makeWorld
-        yield* makeWorld
-        yield* operator("POST", `/users/${world.owner.id}/top-ups`, { amount: "1.00" })
-        const own = yield* world.call("GET", "/audit-log")
-        const types = own.json.data.map(({ type }: { type: string }) => type)
-        assert.deepStrictEqual(types, [
-          "topUp",
-          "signIn",
-          "createSignInLink",
-          "createApiKey",
-          "testWebhookEndpoint",
-          "createWebhookEndpoint"
-        ])
-        const query = `&user_id=${world.owner.id}`
-        const seen = yield* logOf(query)
-        assert.deepStrictEqual(seen.slice(-own.json.data.length), own.json.data)
-        const foreign = yield* world.call("GET", `/audit-log?user_id=${(yield* makeUser()).id}`)
-        assert.deepStrictEqual([foreign.status, foreign.json.code], [403, 1004])
+  it.effect("a user sees the own log, the operator all; filters, pages and CSV", () =>
+    Effect.gen(function* () {
+      const world = yield* makeWorld
+      yield* makeWorld
+      yield* operator("POST", `/users/${world.owner.id}/top-ups`, { amount: "1.00" })
+      const own = yield* world.call("GET", "/audit-log")
+      const types = own.json.data.map(({ type }: { type: string }) => type)
+      assert.deepStrictEqual(types, [
+        "topUp",
+        "signIn",
+        "createSignInLink",
+        "createApiKey",
+        "testWebhookEndpoint",
+        "createWebhookEndpoint"
+      ])
+      const query = `&user_id=${world.owner.id}`
+      const seen = yield* logOf(query)
+      assert.deepStrictEqual(seen.slice(-own.json.data.length), own.json.data)
+      const foreign = yield* world.call("GET", `/audit-log?user_id=${(yield* makeUser()).id}`)
+      assert.deepStrictEqual([foreign.status, foreign.json.code], [403, 1004])
 
-        assert.lengthOf(yield* logOf(`${query}&type=topUp`), 1)
-        assert.lengthOf(yield* logOf(`&resource_id=${world.otherKey}`), 1)
-        const [{ actor, created_at }] = yield* logOf(`${query}&type=createApiKey`)
-        assert.lengthOf(yield* logOf(`&actor_id=${actor.id}`), 3)
-        assert.lengthOf(yield* logOf(`${query}&until=${created_at}`), 2)
+      assert.lengthOf(yield* logOf(`${query}&type=topUp`), 1)
+      assert.lengthOf(yield* logOf(`&resource_id=${world.otherKey}`), 1)
+      const [{ actor, created_at }] = yield* logOf(`${query}&type=createApiKey`)
+      assert.lengthOf(yield* logOf(`&actor_id=${actor.id}`), 3)
+      assert.lengthOf(yield* logOf(`${query}&until=${created_at}`), 2)
 
-        // The operator's views are logged there too
-        const all = (yield* world.call("GET", "/audit-log")).json.data
-        assert.deepInclude(all[0], { type: "listAuditLog", user_id: world.owner.id })
-        const first = yield* world.call("GET", "/audit-log?limit=5")
-        const rest = yield* world.call("GET", `/audit-log?limit=5&cursor=${first.json.next_cursor}`)
-        assert.deepStrictEqual([...first.json.data, ...rest.json.data], all)
-        assert.isNull(rest.json.next_cursor)
+      // The operator's views are logged there too
+      const all = (yield* world.call("GET", "/audit-log")).json.data
+      assert.deepInclude(all[0], { type: "listAuditLog", user_id: world.owner.id })
+      const first = yield* world.call("GET", "/audit-log?limit=5")
+      const rest = yield* world.call("GET", `/audit-log?limit=5&cursor=${first.json.next_cursor}`)
+      assert.deepStrictEqual([...first.json.data, ...rest.json.data], all)
+      assert.isNull(rest.json.next_cursor)
 
-        const csv = yield* world.call("GET", "/audit-log?format=csv&type=topUp")
-        const lines = csv.text.split("\r\n")
-        assert.match(csv.headers.get("content-disposition")!, /audit-log\.csv/u)
-        assert.lengthOf(lines, 3)
-        assert.match(lines[1]!, /^aud_[0-9a-f]{32},\d{4}-.*,topUp,operator,,,,.*1\.00/u)
-      })
-    )
+      const csv = yield* world.call("GET", "/audit-log?format=csv&type=topUp")
+      const lines = csv.text.split("\r\n")
+      assert.match(csv.headers.get("content-disposition")!, /audit-log\.csv/u)
+      assert.lengthOf(lines, 3)
+      assert.match(lines[1]!, /^aud_[0-9a-f]{32},\d{4}-.*,topUp,operator,,,,.*1\.00/u)
+    })
+  )
 
-    it.effect("no entry is changed or deleted, save the address of a deleted user", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient
-        const world = yield* makeWorld
-        for (const statement of [
-          "UPDATE audit_entries SET type = 'other'",
-          "UPDATE audit_entries SET ip_address = '10.0.0.1'",
-          "UPDATE audit_entries SET ip_address = null, actor_id = null",
-          "DELETE FROM audit_entries",
-          "TRUNCATE audit_entries"
-        ]) {
-          const failed = yield* Effect.flip(sql.unsafe(statement))
-          assert.include(JSON.stringify(failed.reason.cause), "GW001", statement)
-        }
-        const before = yield* logOf()
-        yield* sql`UPDATE audit_entries SET ip_address = null WHERE user_id = ${world.owner.id}`
-        assert.lengthOf(yield* logOf(), Math.min(before.length, 100))
-      })
-    )
-  })
+  it.effect("no entry is changed or deleted, save the address of a deleted user", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const world = yield* makeWorld
+      for (const statement of [
+        "UPDATE audit_entries SET type = 'other'",
+        "UPDATE audit_entries SET ip_address = '10.0.0.1'",
+        "UPDATE audit_entries SET ip_address = null, actor_id = null",
+        "DELETE FROM audit_entries",
+        "TRUNCATE audit_entries"
+      ]) {
+        const failed = yield* Effect.flip(sql.unsafe(statement))
+        assert.include(JSON.stringify(failed.reason.cause), "GW001", statement)
+      }
+      const before = yield* logOf()
+      yield* sql`UPDATE audit_entries SET ip_address = null WHERE user_id = ${world.owner.id}`
+      assert.lengthOf(yield* logOf(), Math.min(before.length, 100))
+    })
+  )
 })

@@ -28,8 +28,9 @@ const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
 
 const textOf = (response: Response) => response.output_text
 /** docs/reference/background.md */
-describe("responses in the background, in the sandbox", () => {
-  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))((it) => {
+liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
+  "responses in the background, in the sandbox",
+  (it) => {
     it.effect(
       "is answered at once, runs as a task, and is charged once however often it is read",
       () =>
@@ -230,8 +231,8 @@ describe("responses in the background, in the sandbox", () => {
         }
       })
     )
-  })
-})
+  }
+)
 
 const vendors = new Map<string, VendorServer>()
 

@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
@@ -37,30 +37,28 @@ const keyOfNewUser = Effect.gen(function* () {
 })
 
 /** docs/reference/keys-and-limits.md#shares */
-describe("a user whose media never arrive", () => {
-  liveLayer(runningGateway())((it) => {
-    it.effect("delays no task of another user, of the same model either", () =>
-      Effect.gen(function* () {
-        const url = yield* mediaHost
-        const key = yield* keyOfNewUser
-        const slow = { prompt: "a", n: 1, images: [`${url}/slow`] }
-        // More than a process takes in hand from one queue
-        yield* Effect.forEach(
-          Array.from({ length: 600 }, () => slow),
-          (body) =>
-            Effect.map(post(edit, body, key), ({ status }) => assert.strictEqual(status, 202)),
-          { concurrency: 20 }
-        )
-        const before = slowDownloads
-        const task: Task = yield* finishedTask(edit, {
-          prompt: "a",
-          n: 1,
-          images: [`${url}/quick`]
-        })
-        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-        // In order of arrival, all 600 would begin before this user's
-        assert.isBelow(slowDownloads - before, 100)
+liveLayer(runningGateway())("a user whose media never arrive", (it) => {
+  it.effect("delays no task of another user, of the same model either", () =>
+    Effect.gen(function* () {
+      const url = yield* mediaHost
+      const key = yield* keyOfNewUser
+      const slow = { prompt: "a", n: 1, images: [`${url}/slow`] }
+      // More than a process takes in hand from one queue
+      yield* Effect.forEach(
+        Array.from({ length: 600 }, () => slow),
+        (body) =>
+          Effect.map(post(edit, body, key), ({ status }) => assert.strictEqual(status, 202)),
+        { concurrency: 20 }
+      )
+      const before = slowDownloads
+      const task: Task = yield* finishedTask(edit, {
+        prompt: "a",
+        n: 1,
+        images: [`${url}/quick`]
       })
-    )
-  })
+      assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+      // In order of arrival, all 600 would begin before this user's
+      assert.isBelow(slowDownloads - before, 100)
+    })
+  )
 })

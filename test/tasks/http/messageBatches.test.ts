@@ -1,5 +1,5 @@
 import Anthropic, { APIError } from "@anthropic-ai/sdk"
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { request as httpRequest } from "node:http"
@@ -84,8 +84,9 @@ const post = (body: string, headers: Record<string, string> = {}) =>
 
 const strangersClient = Effect.flatMap(strangersKey, (key) => clientOf("", key))
 
-describe("batches of messages, in the sandbox", () => {
-  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))((it) => {
+liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
+  "batches of messages, in the sandbox",
+  (it) => {
     it.effect("are created, read, listed and deleted by Anthropic's client", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
@@ -398,8 +399,8 @@ describe("batches of messages, in the sandbox", () => {
         assert.strictEqual(wallet.held_balance, "0.00")
       })
     )
-  })
-})
+  }
+)
 
 const inProgress = (anthropic: Anthropic, vendor: VendorServer, sold: number) =>
   promised(() => new Promise((resolve) => setTimeout(resolve, 20))).pipe(
@@ -439,8 +440,9 @@ const announce = (bytes: number) =>
     )
   )
 
-describe("the limit of batches of messages", () => {
-  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }))((it) => {
+liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }))(
+  "the limit of batches of messages",
+  (it) => {
     it.effect("is 256 MiB, whatever that of other bodies is", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
@@ -464,264 +466,258 @@ describe("the limit of batches of messages", () => {
         assert.strictEqual(status, 413)
       })
     )
-  })
-})
+  }
+)
 
-describe("a batch of messages whose vendor errs in its results", () => {
-  liveLayer(gatewayAt("anthropic", { script: { default: [MockVendor.result("300 millis")] } }))(
-    (it) => {
-      it.effect("is charged neither a result of another request nor a second one", () =>
-        Effect.gen(function* () {
-          const anthropic = yield* client
-          const batch = yield* create(anthropic, [
-            message("a"),
-            message("repeats"),
-            message("invents")
-          ])
-          yield* ended(anthropic, batch.id)
-          // As the vendor wrote them
-          const results = yield* resultsOf(anthropic, batch.id)
-          assert.deepStrictEqual(
-            results.map((it) => it.custom_id),
-            ["a", "repeats", "repeats", "invents", "invented"]
-          )
-          const receipts = yield* batchReceipts(batch.id)
-          assert.sameMembers(
-            receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
-            ["a settled", "repeats settled", "invents settled"]
-          )
-          assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
-        })
-      )
-    }
-  )
-})
-
-describe("a batch of messages at the vendor", () => {
-  liveLayer(
-    gatewayAt("anthropic", {
-      script: {
-        default: [
-          MockVendor.result("1 second"),
-          MockVendor.result("1 second"),
-          MockVendor.result("1 minute"),
-          MockVendor.result("1 second"),
-          MockVendor.result("1 minute")
-        ]
-      }
-    })
-  )((it) => {
-    it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+liveLayer(gatewayAt("anthropic", { script: { default: [MockVendor.result("300 millis")] } }))(
+  "a batch of messages whose vendor errs in its results",
+  (it) => {
+    it.effect("is charged neither a result of another request nor a second one", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
-        const vendor = yield* Vendor
-        const requests = Array.from({ length: 120 }, (_, n) =>
-          message(n % 40 === 7 ? `fails-${n}` : `r${n}`)
-        )
-        const { data: batch, response } = yield* promised(() =>
-          anthropic.messages.batches.create({ requests }).withResponse()
-        )
-        const held = response.headers.get("x-service-cost") ?? ""
-        const done = yield* ended(anthropic, batch.id)
-        assert.deepInclude<object>(done.request_counts, { succeeded: 117, errored: 3 })
+        const batch = yield* create(anthropic, [
+          message("a"),
+          message("repeats"),
+          message("invents")
+        ])
+        yield* ended(anthropic, batch.id)
+        // As the vendor wrote them
         const results = yield* resultsOf(anthropic, batch.id)
         assert.deepStrictEqual(
           results.map((it) => it.custom_id),
-          requests.map((it) => it.custom_id)
+          ["a", "repeats", "repeats", "invents", "invented"]
         )
         const receipts = yield* batchReceipts(batch.id)
-        assert.strictEqual(receipts.length, 120)
-        assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
-        const sum = sumOf(receipts)
-        assert.strictEqual(String(sum), yield* capturedOf(batch.id))
-        assert.isAbove(Number(sum), 0)
-        assert.isAtLeast(Number(held) * 1_000_000, Number(sum))
-
-        // Half of what the same calls cost
-        const expected = results.reduce((total, { result }) => {
-          if (result.type !== "succeeded") return total
-          const { input_tokens: input, output_tokens: output } = result.message.usage
-          const micros = BigInt(input) * 50_000_000n + BigInt(output) * 250_000_000n
-          return total + (micros + 999_999n) / 1_000_000n
-        }, 0n)
-        assert.strictEqual(sum, expected)
-
-        // The requests were sent once, each with the batch's mark before its name
-        const sent = vendor.requests.filter(
-          ({ method, path }) => method === "POST" && path === "/v1/messages/batches"
+        assert.sameMembers(
+          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+          ["a settled", "repeats settled", "invents settled"]
         )
-        assert.lengthOf(sent, 1)
-        const [only] = sent
-        if (only === undefined) return
-        const { requests: there } = only.json as Sent
-        const mark = there[0]?.custom_id.slice(0, 10)
-        assert.deepStrictEqual<object>(
-          there,
-          requests.map(({ custom_id: name, params }) => ({ custom_id: `${mark}${name}`, params }))
-        )
-        assert.strictEqual(only.headers["anthropic-version"], "2023-06-01")
-      })
-    )
-
-    it.effect("of several models is charged each request at the price of its model", () =>
-      Effect.gen(function* () {
-        const anthropic = yield* client
-        const vendor = yield* Vendor
-        // Micro-credits per million tokens in batches: of input, of output
-        const rates = {
-          "claude-haiku-4-5": [50_000_000n, 250_000_000n],
-          "claude-sonnet-4-5": [150_000_000n, 750_000_000n],
-          "claude-opus-4-5-20251101": [250_000_000n, 1_250_000_000n]
-        } as const
-        const names = Object.keys(rates) as Array<keyof typeof rates>
-        const modelOf = (n: number) => names[n % 3] as keyof typeof rates
-        const asked = Array.from({ length: 40 }, (_, n) =>
-          message(n === 1 || n === 30 ? `fails-${n}` : `s${n}`, { model: modelOf(n) })
-        )
-        const usage = Effect.flatMap(
-          SqlClient.SqlClient,
-          (sql) => sql<{ model: string; credits: string; tasks: number }>`
-            SELECT model, sum(credits)::text AS credits, sum(tasks)::int AS tasks FROM usage_days GROUP BY model`
-        )
-        const before = yield* usage
-        const batch = yield* create(anthropic, asked)
-        const held = (yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)).json
-        assert.strictEqual(held.model, "claude-haiku-4-5")
-        yield* ended(anthropic, batch.id)
-        const results = yield* resultsOf(anthropic, batch.id)
-        const costs = new Map(
-          results.map(({ custom_id: name, result }, n) => {
-            if (result.type !== "succeeded") return [name, 0n]
-            assert.strictEqual(result.message.model, modelOf(n))
-            const { input_tokens: input, output_tokens: output } = result.message.usage
-            const [perInput, perOutput] = rates[modelOf(n)]
-            const micros = BigInt(input) * perInput + BigInt(output) * perOutput
-            return [name, (micros + 999_999n) / 1_000_000n]
-          })
-        )
-        const receipts = yield* batchReceipts(batch.id)
-        assert.lengthOf(receipts, 40)
-        for (const { cost, custom_id: name, model } of receipts) {
-          const n = asked.findIndex((it) => it.custom_id === name)
-          assert.deepStrictEqual([name, model, micro(cost)], [name, modelOf(n), costs.get(name)])
-        }
-        const captured = yield* capturedOf(batch.id)
-        assert.strictEqual(String(sumOf(receipts)), captured)
-        assert.lengthOf(
-          vendor.requests.filter(
-            ({ json, method, path }) =>
-              method === "POST" &&
-              path === "/v1/messages/batches" &&
-              (json as Sent).requests.length === 40
-          ),
-          1
-        )
-
-        // Usage shows the charge of each model; the task counts for the first one
-        const sumOfModel = (model: string) =>
-          sumOf(receipts.filter((receipt) => receipt.model === model))
-        const after = yield* usage
-        const grown = names.map((model) => {
-          const [now, then] = [after, before].map((rows) => rows.find((row) => row.model === model))
-          return [
-            model,
-            BigInt(now?.credits ?? 0) - BigInt(then?.credits ?? 0),
-            (now?.tasks ?? 0) - (then?.tasks ?? 0)
-          ]
-        })
-        assert.deepStrictEqual(
-          grown,
-          names.map((model, n) => [model, sumOfModel(model), n === 0 ? 1 : 0])
-        )
-        const sql = yield* SqlClient.SqlClient
-        const rebuilt = yield* sql`
-          SELECT usage_rebuild(t.user_id, (t.updated_at AT TIME ZONE 'UTC')::date, t.created_at - interval '1 day') AS changed
-          FROM tasks t WHERE t.id = ${taskIdOf(batch.id)}`
-        assert.deepStrictEqual<object>(rebuilt, [{ changed: false }])
-      })
-    )
-
-    it.effect("is cancelled there, and charged for what it has made", () =>
-      Effect.gen(function* () {
-        const anthropic = yield* client
-        const vendor = yield* Vendor
-        const before = vendor.sold
-        const requests = Array.from({ length: 10 }, (_, n) => message(`c${n}`))
-        const batch = yield* promised(() =>
-          anthropic.messages.batches.create(
-            { requests },
-            { headers: { "anthropic-beta": "output-300k" } }
-          )
-        )
-        yield* inProgress(anthropic, vendor, before + 1)
-        assert.strictEqual(
-          vendor.requests.findLast(({ path }) => path === "/v1/messages/batches")?.headers[
-            "anthropic-beta"
-          ],
-          "output-300k"
-        )
-        yield* promised(() => new Promise((resolve) => setTimeout(resolve, 200)))
-        const cancelling = yield* promised(() => anthropic.messages.batches.cancel(batch.id))
-        assert.strictEqual(cancelling.processing_status, "canceling")
-        assert.isNotNull(cancelling.cancel_initiated_at)
-        const done = yield* ended(anthropic, batch.id)
-        assert.deepInclude<object>(done.request_counts, { succeeded: 5, canceled: 5 })
-        const receipts = yield* batchReceipts(batch.id)
-        assert.strictEqual(receipts.filter(({ outcome }) => outcome === "settled").length, 5)
         assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
-        assert.lengthOf(yield* resultsOf(anthropic, batch.id), 10)
-        const again = yield* refusal(() => anthropic.messages.batches.cancel(batch.id))
-        assert.deepInclude<object>(again, { status: 409, code: 2010 })
       })
     )
+  }
+)
 
-    it.effect("is expired, and charged for the results that it has", () =>
-      Effect.gen(function* () {
-        const anthropic = yield* client
-        const requests = ["a", "expires-1", "fails-2"].map((id) => message(id))
-        const batch = yield* create(anthropic, requests)
-        const done = yield* ended(anthropic, batch.id)
-        assert.deepStrictEqual<object>(done.request_counts, {
-          processing: 0,
-          succeeded: 1,
-          errored: 1,
-          canceled: 0,
-          expired: 1
-        })
-        assert.deepStrictEqual(
-          (yield* resultsOf(anthropic, batch.id)).map(({ result }) => result.type),
-          ["succeeded", "expired", "errored"]
-        )
-        assert.strictEqual(
-          String(sumOf(yield* batchReceipts(batch.id))),
-          yield* capturedOf(batch.id)
-        )
-        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
-        assert.strictEqual(task.error.code, 4005)
-      })
-    )
-
-    it.effect("is found in the vendor's list when the response to its submit was lost", () =>
-      Effect.gen(function* () {
-        const anthropic = yield* client
-        const vendor = yield* Vendor
-        const before = vendor.sold
-        vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
-        const batch = yield* create(anthropic, [message("lost"), message("found")])
-        const path = `/manage/v1/tasks/${taskIdOf(batch.id)}`
-        const { json: task } = yield* read(path).pipe(
-          Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 100)))),
-          Effect.repeat({
-            until: ({ json }) => json.attempts[0]?.state === "submitted",
-            times: 600
-          })
-        )
-        assert.lengthOf(task.attempts, 1)
-        yield* promised(() => anthropic.messages.batches.cancel(batch.id))
-        assert.strictEqual(vendor.sold, before + 1)
-        const done = yield* ended(anthropic, batch.id)
-        assert.deepInclude<object>(done.request_counts, { succeeded: 1, canceled: 1 })
-      })
-    )
+liveLayer(
+  gatewayAt("anthropic", {
+    script: {
+      default: [
+        MockVendor.result("1 second"),
+        MockVendor.result("1 second"),
+        MockVendor.result("1 minute"),
+        MockVendor.result("1 second"),
+        MockVendor.result("1 minute")
+      ]
+    }
   })
+)("a batch of messages at the vendor", (it) => {
+  it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+    Effect.gen(function* () {
+      const anthropic = yield* client
+      const vendor = yield* Vendor
+      const requests = Array.from({ length: 120 }, (_, n) =>
+        message(n % 40 === 7 ? `fails-${n}` : `r${n}`)
+      )
+      const { data: batch, response } = yield* promised(() =>
+        anthropic.messages.batches.create({ requests }).withResponse()
+      )
+      const held = response.headers.get("x-service-cost") ?? ""
+      const done = yield* ended(anthropic, batch.id)
+      assert.deepInclude<object>(done.request_counts, { succeeded: 117, errored: 3 })
+      const results = yield* resultsOf(anthropic, batch.id)
+      assert.deepStrictEqual(
+        results.map((it) => it.custom_id),
+        requests.map((it) => it.custom_id)
+      )
+      const receipts = yield* batchReceipts(batch.id)
+      assert.strictEqual(receipts.length, 120)
+      assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
+      const sum = sumOf(receipts)
+      assert.strictEqual(String(sum), yield* capturedOf(batch.id))
+      assert.isAbove(Number(sum), 0)
+      assert.isAtLeast(Number(held) * 1_000_000, Number(sum))
+
+      // Half of what the same calls cost
+      const expected = results.reduce((total, { result }) => {
+        if (result.type !== "succeeded") return total
+        const { input_tokens: input, output_tokens: output } = result.message.usage
+        const micros = BigInt(input) * 50_000_000n + BigInt(output) * 250_000_000n
+        return total + (micros + 999_999n) / 1_000_000n
+      }, 0n)
+      assert.strictEqual(sum, expected)
+
+      // The requests were sent once, each with the batch's mark before its name
+      const sent = vendor.requests.filter(
+        ({ method, path }) => method === "POST" && path === "/v1/messages/batches"
+      )
+      assert.lengthOf(sent, 1)
+      const [only] = sent
+      if (only === undefined) return
+      const { requests: there } = only.json as Sent
+      const mark = there[0]?.custom_id.slice(0, 10)
+      assert.deepStrictEqual<object>(
+        there,
+        requests.map(({ custom_id: name, params }) => ({ custom_id: `${mark}${name}`, params }))
+      )
+      assert.strictEqual(only.headers["anthropic-version"], "2023-06-01")
+    })
+  )
+
+  it.effect("of several models is charged each request at the price of its model", () =>
+    Effect.gen(function* () {
+      const anthropic = yield* client
+      const vendor = yield* Vendor
+      // Micro-credits per million tokens in batches: of input, of output
+      const rates = {
+        "claude-haiku-4-5": [50_000_000n, 250_000_000n],
+        "claude-sonnet-4-5": [150_000_000n, 750_000_000n],
+        "claude-opus-4-5-20251101": [250_000_000n, 1_250_000_000n]
+      } as const
+      const names = Object.keys(rates) as Array<keyof typeof rates>
+      const modelOf = (n: number) => names[n % 3] as keyof typeof rates
+      const asked = Array.from({ length: 40 }, (_, n) =>
+        message(n === 1 || n === 30 ? `fails-${n}` : `s${n}`, { model: modelOf(n) })
+      )
+      const usage = Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql<{ model: string; credits: string; tasks: number }>`
+            SELECT model, sum(credits)::text AS credits, sum(tasks)::int AS tasks FROM usage_days GROUP BY model`
+      )
+      const before = yield* usage
+      const batch = yield* create(anthropic, asked)
+      const held = (yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)).json
+      assert.strictEqual(held.model, "claude-haiku-4-5")
+      yield* ended(anthropic, batch.id)
+      const results = yield* resultsOf(anthropic, batch.id)
+      const costs = new Map(
+        results.map(({ custom_id: name, result }, n) => {
+          if (result.type !== "succeeded") return [name, 0n]
+          assert.strictEqual(result.message.model, modelOf(n))
+          const { input_tokens: input, output_tokens: output } = result.message.usage
+          const [perInput, perOutput] = rates[modelOf(n)]
+          const micros = BigInt(input) * perInput + BigInt(output) * perOutput
+          return [name, (micros + 999_999n) / 1_000_000n]
+        })
+      )
+      const receipts = yield* batchReceipts(batch.id)
+      assert.lengthOf(receipts, 40)
+      for (const { cost, custom_id: name, model } of receipts) {
+        const n = asked.findIndex((it) => it.custom_id === name)
+        assert.deepStrictEqual([name, model, micro(cost)], [name, modelOf(n), costs.get(name)])
+      }
+      const captured = yield* capturedOf(batch.id)
+      assert.strictEqual(String(sumOf(receipts)), captured)
+      assert.lengthOf(
+        vendor.requests.filter(
+          ({ json, method, path }) =>
+            method === "POST" &&
+            path === "/v1/messages/batches" &&
+            (json as Sent).requests.length === 40
+        ),
+        1
+      )
+
+      // Usage shows the charge of each model; the task counts for the first one
+      const sumOfModel = (model: string) =>
+        sumOf(receipts.filter((receipt) => receipt.model === model))
+      const after = yield* usage
+      const grown = names.map((model) => {
+        const [now, then] = [after, before].map((rows) => rows.find((row) => row.model === model))
+        return [
+          model,
+          BigInt(now?.credits ?? 0) - BigInt(then?.credits ?? 0),
+          (now?.tasks ?? 0) - (then?.tasks ?? 0)
+        ]
+      })
+      assert.deepStrictEqual(
+        grown,
+        names.map((model, n) => [model, sumOfModel(model), n === 0 ? 1 : 0])
+      )
+      const sql = yield* SqlClient.SqlClient
+      const rebuilt = yield* sql`
+        SELECT usage_rebuild(t.user_id, (t.updated_at AT TIME ZONE 'UTC')::date, t.created_at - interval '1 day') AS changed
+        FROM tasks t WHERE t.id = ${taskIdOf(batch.id)}`
+      assert.deepStrictEqual<object>(rebuilt, [{ changed: false }])
+    })
+  )
+
+  it.effect("is cancelled there, and charged for what it has made", () =>
+    Effect.gen(function* () {
+      const anthropic = yield* client
+      const vendor = yield* Vendor
+      const before = vendor.sold
+      const requests = Array.from({ length: 10 }, (_, n) => message(`c${n}`))
+      const batch = yield* promised(() =>
+        anthropic.messages.batches.create(
+          { requests },
+          { headers: { "anthropic-beta": "output-300k" } }
+        )
+      )
+      yield* inProgress(anthropic, vendor, before + 1)
+      assert.strictEqual(
+        vendor.requests.findLast(({ path }) => path === "/v1/messages/batches")?.headers[
+          "anthropic-beta"
+        ],
+        "output-300k"
+      )
+      yield* promised(() => new Promise((resolve) => setTimeout(resolve, 200)))
+      const cancelling = yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+      assert.strictEqual(cancelling.processing_status, "canceling")
+      assert.isNotNull(cancelling.cancel_initiated_at)
+      const done = yield* ended(anthropic, batch.id)
+      assert.deepInclude<object>(done.request_counts, { succeeded: 5, canceled: 5 })
+      const receipts = yield* batchReceipts(batch.id)
+      assert.strictEqual(receipts.filter(({ outcome }) => outcome === "settled").length, 5)
+      assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
+      assert.lengthOf(yield* resultsOf(anthropic, batch.id), 10)
+      const again = yield* refusal(() => anthropic.messages.batches.cancel(batch.id))
+      assert.deepInclude<object>(again, { status: 409, code: 2010 })
+    })
+  )
+
+  it.effect("is expired, and charged for the results that it has", () =>
+    Effect.gen(function* () {
+      const anthropic = yield* client
+      const requests = ["a", "expires-1", "fails-2"].map((id) => message(id))
+      const batch = yield* create(anthropic, requests)
+      const done = yield* ended(anthropic, batch.id)
+      assert.deepStrictEqual<object>(done.request_counts, {
+        processing: 0,
+        succeeded: 1,
+        errored: 1,
+        canceled: 0,
+        expired: 1
+      })
+      assert.deepStrictEqual(
+        (yield* resultsOf(anthropic, batch.id)).map(({ result }) => result.type),
+        ["succeeded", "expired", "errored"]
+      )
+      assert.strictEqual(String(sumOf(yield* batchReceipts(batch.id))), yield* capturedOf(batch.id))
+      const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+      assert.strictEqual(task.error.code, 4005)
+    })
+  )
+
+  it.effect("is found in the vendor's list when the response to its submit was lost", () =>
+    Effect.gen(function* () {
+      const anthropic = yield* client
+      const vendor = yield* Vendor
+      const before = vendor.sold
+      vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
+      const batch = yield* create(anthropic, [message("lost"), message("found")])
+      const path = `/manage/v1/tasks/${taskIdOf(batch.id)}`
+      const { json: task } = yield* read(path).pipe(
+        Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 100)))),
+        Effect.repeat({
+          until: ({ json }) => json.attempts[0]?.state === "submitted",
+          times: 600
+        })
+      )
+      assert.lengthOf(task.attempts, 1)
+      yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+      assert.strictEqual(vendor.sold, before + 1)
+      const done = yield* ended(anthropic, batch.id)
+      assert.deepInclude<object>(done.request_counts, { succeeded: 1, canceled: 1 })
+    })
+  )
 })

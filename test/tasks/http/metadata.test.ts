@@ -94,44 +94,42 @@ for (const store of ["embedded", "postgres"] as const) {
   })
 }
 
-describe("metadata that is refused", () => {
-  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect("every fault has its place, and nothing was made", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const faultsOf = (metadata: unknown, query = "") =>
-          Effect.map(
-            user.call("POST", `${path}${query}`, { prompt: "a", metadata }),
-            ({ json, status }) => {
-              assert.deepStrictEqual([status, json.code], [400, 2001])
-              return json.errors.map((it: { pointer: string }) => it.pointer)
-            }
-          )
-        const many = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`k${n}`, "v"]))
-        assert.deepStrictEqual(yield* faultsOf(many), ["#/metadata"])
-        assert.deepStrictEqual(yield* faultsOf({ a: 1, b: null }), ["#/metadata/a", "#/metadata/b"])
-        assert.deepStrictEqual(yield* faultsOf({ "": "v" }), ["#/metadata/"])
-        assert.deepStrictEqual(yield* faultsOf({ a: "x".repeat(513) }), ["#/metadata/a"])
-        assert.deepStrictEqual(yield* faultsOf({ a: "\u0000" }, "?dry_run=true"), ["#/metadata/a"])
-        assert.lengthOf(yield* faultsOf({ ["k".repeat(65)]: "v" }), 1)
-        for (const other of [null, [], "a"]) {
-          assert.deepStrictEqual(yield* faultsOf(other), ["#/metadata"])
-        }
-        // Measured in code points; the longest possible metadata fit an event
-        const largest = Object.fromEntries(
-          Array.from({ length: 16 }, (_, n) => [
-            `${String.fromCodePoint(0x1f600 + n)}${"\u0001".repeat(63)}`,
-            "\u0001".repeat(512)
-          ])
+layer(layerGateway(), { timeout: "60 seconds" })("metadata that is refused", (it) => {
+  it.effect("every fault has its place, and nothing was made", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const faultsOf = (metadata: unknown, query = "") =>
+        Effect.map(
+          user.call("POST", `${path}${query}`, { prompt: "a", metadata }),
+          ({ json, status }) => {
+            assert.deepStrictEqual([status, json.code], [400, 2001])
+            return json.errors.map((it: { pointer: string }) => it.pointer)
+          }
         )
-        const created = yield* user.call("POST", path, { prompt: "a", metadata: largest })
-        assert.strictEqual(created.status, 202)
-        const { data } = (yield* user.call("GET", "/manage/v1/tasks")).json
-        assert.lengthOf(data, 1)
-        const { json, text: body } = yield* user.call("GET", `${path}/${created.json.task_info.id}`)
-        assert.deepStrictEqual(json.metadata, largest)
-        assert.isBelow(body.length, 60_000)
-      })
-    )
-  })
+      const many = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`k${n}`, "v"]))
+      assert.deepStrictEqual(yield* faultsOf(many), ["#/metadata"])
+      assert.deepStrictEqual(yield* faultsOf({ a: 1, b: null }), ["#/metadata/a", "#/metadata/b"])
+      assert.deepStrictEqual(yield* faultsOf({ "": "v" }), ["#/metadata/"])
+      assert.deepStrictEqual(yield* faultsOf({ a: "x".repeat(513) }), ["#/metadata/a"])
+      assert.deepStrictEqual(yield* faultsOf({ a: "\u0000" }, "?dry_run=true"), ["#/metadata/a"])
+      assert.lengthOf(yield* faultsOf({ ["k".repeat(65)]: "v" }), 1)
+      for (const other of [null, [], "a"]) {
+        assert.deepStrictEqual(yield* faultsOf(other), ["#/metadata"])
+      }
+      // Measured in code points; the longest possible metadata fit an event
+      const largest = Object.fromEntries(
+        Array.from({ length: 16 }, (_, n) => [
+          `${String.fromCodePoint(0x1f600 + n)}${"\u0001".repeat(63)}`,
+          "\u0001".repeat(512)
+        ])
+      )
+      const created = yield* user.call("POST", path, { prompt: "a", metadata: largest })
+      assert.strictEqual(created.status, 202)
+      const { data } = (yield* user.call("GET", "/manage/v1/tasks")).json
+      assert.lengthOf(data, 1)
+      const { json, text: body } = yield* user.call("GET", `${path}/${created.json.task_info.id}`)
+      assert.deepStrictEqual(json.metadata, largest)
+      assert.isBelow(body.length, 60_000)
+    })
+  )
 })

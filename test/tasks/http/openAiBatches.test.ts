@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type OpenAI from "openai"
 import type { Batch } from "openai/resources/batches"
@@ -56,8 +56,9 @@ const ended = (openai: OpenAI, id: string) => polled(() => openai.batches.retrie
 const textOf = (openai: OpenAI, id: string | null | undefined) =>
   promised(async () => (await openai.files.content(id ?? "")).text())
 
-describe("files and batches, in the sandbox", () => {
-  liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))((it) => {
+liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
+  "files and batches, in the sandbox",
+  (it) => {
     it.effect("are created, read, listed and deleted by OpenAI's client", () =>
       Effect.gen(function* () {
         const openai = yield* client
@@ -274,245 +275,237 @@ describe("files and batches, in the sandbox", () => {
         assert.deepInclude(other, { status: 422, code: "2008" })
       })
     )
-  })
-})
+  }
+)
 
-describe("a batch that its vendor did not end in time", () => {
-  liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
-    (it) => {
-      it.effect("is expired, and charged for the results that it has", () =>
-        Effect.gen(function* () {
-          const openai = yield* client
-          const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
-          const batch = yield* create(openai, (yield* upload(openai, lines)).id)
-          const done = yield* ended(openai, batch.id)
-          assert.strictEqual(done.status, "expired")
-          assert.isNumber(done.expired_at)
-          assert.deepStrictEqual(done.request_counts, { total: 5, completed: 2, failed: 1 })
-          assert.lengthOf((yield* textOf(openai, done.output_file_id)).trim().split("\n"), 2)
-          const receipts = yield* batchReceipts(batch.id)
-          assert.sameMembers(
-            receipts.map((it) => `${it.custom_id} ${it.outcome}`),
-            ["a settled", "b settled", "fails 2 released"]
-          )
-          const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
-          assert.strictEqual(task.error.code, 4005)
-          const sum = sumOf(receipts)
-          assert.strictEqual(String(sum), yield* capturedOf(batch.id))
-          assert.isAbove(Number(sum), 0)
-          assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
-        })
-      )
-    }
-  )
-})
-
-describe("a batch whose vendor errs in its results", () => {
-  liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
-    (it) => {
-      const runOf = (ids: ReadonlyArray<string>) =>
-        Effect.gen(function* () {
-          const openai = yield* client
-          const batch = yield* create(
-            openai,
-            (yield* upload(
-              openai,
-              ids.map((id) => chat(id))
-            )).id
-          )
-          const done = yield* ended(openai, batch.id)
-          assert.strictEqual(done.status, "completed")
-          const receipts = yield* batchReceipts(batch.id)
-          const sum = sumOf(receipts)
-          assert.strictEqual(String(sum), yield* capturedOf(batch.id))
-          assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
-          const text = yield* textOf(openai, done.output_file_id)
-          return { receipts, lines: text.trim().split("\n") }
-        })
-
-      /** The sum of a counter over the series with this label. Other files in this worker also count. */
-      const counterOf = (name: string, label: string) =>
-        Effect.map(metricsText, (text) =>
-          text
-            .split("\n")
-            .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
-            .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
-        )
-
-      it.effect("charges no result of a request that nobody sent, and no second one", () =>
-        Effect.gen(function* () {
-          const counted = Effect.forEach(["unknown", "repeated"], (fault) =>
-            counterOf("gateway_batch_result_faults_total", `fault="${fault}"`)
-          )
-          const before = yield* counted
-          const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
-          // As the vendor wrote them
-          assert.lengthOf(lines, 5)
-          assert.sameMembers(
-            receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
-            ["a settled", "repeats settled", "invents settled"]
-          )
-          assert.deepStrictEqual(
-            yield* counted,
-            before.map((count) => count + 1)
-          )
-        })
-      )
-
-      it.effect(
-        "counts the tokens of a result itself where the vendor's figures are impossible",
-        () =>
-          Effect.gen(function* () {
-            const claims = ["-5", "0.5", "1e300", "2000000000"]
-            const faults = counterOf("gateway_upstream_usage_faults_total", "account=")
-            const before = yield* faults
-            const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
-            for (const claim of claims) {
-              const id = `claims ${claim}`
-              const receipt = receipts.find((it) => it.custom_id === id)
-              const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
-              assert.deepStrictEqual(
-                receipt?.usage,
-                {
-                  inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
-                  outputTokens: Math.ceil(line.length / 4),
-                  counted: true
-                },
-                claim
-              )
-              // As for a call, at most the hold of the request: 50 tokens of output
-              const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
-              assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
-            }
-            assert.strictEqual(yield* faults, before + claims.length)
-          })
-      )
-    }
-  )
-})
-
-describe("a batch at the vendor", () => {
-  liveLayer(
-    gatewayAt("openai", {
-      script: { default: [MockVendor.result("1 second"), MockVendor.result("1 minute")] }
-    })
-  )((it) => {
-    it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
+  "a batch that its vendor did not end in time",
+  (it) => {
+    it.effect("is expired, and charged for the results that it has", () =>
       Effect.gen(function* () {
         const openai = yield* client
-        const vendor = yield* Vendor
-        const lines = Array.from({ length: 120 }, (_, n) =>
-          chat(n % 40 === 7 ? `fails ${n}` : `r${n}`)
-        )
-        const file = yield* upload(openai, lines)
-        const { data: batch, response } = yield* promised(() =>
-          openai.batches
-            .create({
-              input_file_id: file.id,
-              endpoint: "/v1/chat/completions",
-              completion_window: "24h"
-            })
-            .withResponse()
-        )
-        const held = response.headers.get("x-service-cost") ?? ""
+        const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
+        const batch = yield* create(openai, (yield* upload(openai, lines)).id)
         const done = yield* ended(openai, batch.id)
-        assert.strictEqual(done.status, "completed")
-        assert.deepStrictEqual(done.request_counts, { total: 120, completed: 117, failed: 3 })
-        const output = (yield* textOf(openai, done.output_file_id)).trim().split("\n")
-        const errors = (yield* textOf(openai, done.error_file_id)).trim().split("\n")
-        assert.strictEqual(output.length, 117)
-        assert.strictEqual(errors.length, 3)
-
+        assert.strictEqual(done.status, "expired")
+        assert.isNumber(done.expired_at)
+        assert.deepStrictEqual(done.request_counts, { total: 5, completed: 2, failed: 1 })
+        assert.lengthOf((yield* textOf(openai, done.output_file_id)).trim().split("\n"), 2)
         const receipts = yield* batchReceipts(batch.id)
-        assert.strictEqual(receipts.length, 120)
-        assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
+        assert.sameMembers(
+          receipts.map((it) => `${it.custom_id} ${it.outcome}`),
+          ["a settled", "b settled", "fails 2 released"]
+        )
         const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
-        const capture = task.entries.find((it: { kind: string }) => it.kind === "capture")
+        assert.strictEqual(task.error.code, 4005)
         const sum = sumOf(receipts)
         assert.strictEqual(String(sum), yield* capturedOf(batch.id))
         assert.isAbove(Number(sum), 0)
-        assert.isTrue(capture !== undefined)
-        assert.strictEqual(task.receipt.held, "0.00")
-        assert.isAtLeast(Number(held) * 1_000_000, Number(sum))
-
-        // Half of what the same calls cost
-        const usage = output.map((line) => JSON.parse(line).response.body.usage)
-        const expected = usage.reduce(
-          (total: bigint, { completion_tokens: out, prompt_tokens: input }) =>
-            total +
-            (BigInt(input) * 7_500_000n + BigInt(out) * 30_000_000n + 999_999n) / 1_000_000n,
-          0n
-        )
-        assert.strictEqual(sum, expected)
-
-        // The file was sent once, and the batch names our task
-        const sent = vendor.requests.filter(({ method }) => method === "POST")
-        assert.deepStrictEqual(
-          sent.map(({ path }) => path),
-          ["/v1/files", "/v1/batches"]
-        )
-        assert.deepInclude(sent[1]?.json as object, {
-          metadata: { gateway_task: taskIdOf(batch.id) }
-        })
-        assert.strictEqual(
-          done.usage?.total_tokens,
-          usage.reduce((all, it) => all + it.total_tokens, 0)
-        )
+        assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
       })
     )
+  }
+)
 
-    it.effect("is cancelled there, and charged for what it has made", () =>
+liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
+  "a batch whose vendor errs in its results",
+  (it) => {
+    const runOf = (ids: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const openai = yield* client
-        const file = yield* upload(
+        const batch = yield* create(
           openai,
-          Array.from({ length: 10 }, (_, n) => chat(`c${n}`))
+          (yield* upload(
+            openai,
+            ids.map((id) => chat(id))
+          )).id
         )
-        const batch = yield* create(openai, file.id)
-        yield* polled(
-          () => openai.batches.retrieve(batch.id),
-          ({ status }) => status === "in_progress"
-        )
-        const cancelling = yield* promised(() => openai.batches.cancel(batch.id))
-        assert.strictEqual(cancelling.status, "cancelling")
         const done = yield* ended(openai, batch.id)
-        assert.strictEqual(done.status, "cancelled")
+        assert.strictEqual(done.status, "completed")
         const receipts = yield* batchReceipts(batch.id)
-        assert.strictEqual(receipts.length, 5)
-        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
-        assert.strictEqual(task.error.code, 4004)
         const sum = sumOf(receipts)
         assert.strictEqual(String(sum), yield* capturedOf(batch.id))
-        assert.strictEqual(
-          (yield* textOf(openai, done.output_file_id)).trim().split("\n").length,
-          5
+        assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
+        const text = yield* textOf(openai, done.output_file_id)
+        return { receipts, lines: text.trim().split("\n") }
+      })
+
+    /** The sum of a counter over the series with this label. Other files in this worker also count. */
+    const counterOf = (name: string, label: string) =>
+      Effect.map(metricsText, (text) =>
+        text
+          .split("\n")
+          .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
+          .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+      )
+
+    it.effect("charges no result of a request that nobody sent, and no second one", () =>
+      Effect.gen(function* () {
+        const counted = Effect.forEach(["unknown", "repeated"], (fault) =>
+          counterOf("gateway_batch_result_faults_total", `fault="${fault}"`)
         )
-        const again = yield* refusal(() => openai.batches.cancel(batch.id))
-        assert.deepInclude(again, { status: 409, code: "2010" })
+        const before = yield* counted
+        const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
+        // As the vendor wrote them
+        assert.lengthOf(lines, 5)
+        assert.sameMembers(
+          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+          ["a settled", "repeats settled", "invents settled"]
+        )
+        assert.deepStrictEqual(
+          yield* counted,
+          before.map((count) => count + 1)
+        )
       })
     )
 
-    it.effect("is found in the vendor's list when the response to its submit was lost", () =>
-      Effect.gen(function* () {
-        const openai = yield* client
-        const vendor = yield* Vendor
-        const before = vendor.sold
-        vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
-        const file = yield* upload(openai, [chat("lost")])
-        const batch = yield* create(openai, file.id)
-        yield* polled(
-          () => openai.batches.retrieve(batch.id),
-          ({ status }) => status === "in_progress"
-        )
-        assert.strictEqual(vendor.sold, before + 1)
-        const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
-        assert.deepStrictEqual(
-          task.attempts.map((it: { state: string }) => it.state),
-          ["submitted"]
-        )
-        yield* promised(() => openai.batches.cancel(batch.id))
-        assert.strictEqual((yield* ended(openai, batch.id)).status, "cancelled")
-      })
+    it.effect(
+      "counts the tokens of a result itself where the vendor's figures are impossible",
+      () =>
+        Effect.gen(function* () {
+          const claims = ["-5", "0.5", "1e300", "2000000000"]
+          const faults = counterOf("gateway_upstream_usage_faults_total", "account=")
+          const before = yield* faults
+          const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
+          for (const claim of claims) {
+            const id = `claims ${claim}`
+            const receipt = receipts.find((it) => it.custom_id === id)
+            const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
+            assert.deepStrictEqual(
+              receipt?.usage,
+              {
+                inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
+                outputTokens: Math.ceil(line.length / 4),
+                counted: true
+              },
+              claim
+            )
+            // As for a call, at most the hold of the request: 50 tokens of output
+            const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
+            assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
+          }
+          assert.strictEqual(yield* faults, before + claims.length)
+        })
     )
+  }
+)
+
+liveLayer(
+  gatewayAt("openai", {
+    script: { default: [MockVendor.result("1 second"), MockVendor.result("1 minute")] }
   })
+)("a batch at the vendor", (it) => {
+  it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+    Effect.gen(function* () {
+      const openai = yield* client
+      const vendor = yield* Vendor
+      const lines = Array.from({ length: 120 }, (_, n) =>
+        chat(n % 40 === 7 ? `fails ${n}` : `r${n}`)
+      )
+      const file = yield* upload(openai, lines)
+      const { data: batch, response } = yield* promised(() =>
+        openai.batches
+          .create({
+            input_file_id: file.id,
+            endpoint: "/v1/chat/completions",
+            completion_window: "24h"
+          })
+          .withResponse()
+      )
+      const held = response.headers.get("x-service-cost") ?? ""
+      const done = yield* ended(openai, batch.id)
+      assert.strictEqual(done.status, "completed")
+      assert.deepStrictEqual(done.request_counts, { total: 120, completed: 117, failed: 3 })
+      const output = (yield* textOf(openai, done.output_file_id)).trim().split("\n")
+      const errors = (yield* textOf(openai, done.error_file_id)).trim().split("\n")
+      assert.strictEqual(output.length, 117)
+      assert.strictEqual(errors.length, 3)
+
+      const receipts = yield* batchReceipts(batch.id)
+      assert.strictEqual(receipts.length, 120)
+      assert.strictEqual(receipts.filter(({ outcome }) => outcome === "released").length, 3)
+      const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+      const capture = task.entries.find((it: { kind: string }) => it.kind === "capture")
+      const sum = sumOf(receipts)
+      assert.strictEqual(String(sum), yield* capturedOf(batch.id))
+      assert.isAbove(Number(sum), 0)
+      assert.isTrue(capture !== undefined)
+      assert.strictEqual(task.receipt.held, "0.00")
+      assert.isAtLeast(Number(held) * 1_000_000, Number(sum))
+
+      // Half of what the same calls cost
+      const usage = output.map((line) => JSON.parse(line).response.body.usage)
+      const expected = usage.reduce(
+        (total: bigint, { completion_tokens: out, prompt_tokens: input }) =>
+          total + (BigInt(input) * 7_500_000n + BigInt(out) * 30_000_000n + 999_999n) / 1_000_000n,
+        0n
+      )
+      assert.strictEqual(sum, expected)
+
+      // The file was sent once, and the batch names our task
+      const sent = vendor.requests.filter(({ method }) => method === "POST")
+      assert.deepStrictEqual(
+        sent.map(({ path }) => path),
+        ["/v1/files", "/v1/batches"]
+      )
+      assert.deepInclude(sent[1]?.json as object, {
+        metadata: { gateway_task: taskIdOf(batch.id) }
+      })
+      assert.strictEqual(
+        done.usage?.total_tokens,
+        usage.reduce((all, it) => all + it.total_tokens, 0)
+      )
+    })
+  )
+
+  it.effect("is cancelled there, and charged for what it has made", () =>
+    Effect.gen(function* () {
+      const openai = yield* client
+      const file = yield* upload(
+        openai,
+        Array.from({ length: 10 }, (_, n) => chat(`c${n}`))
+      )
+      const batch = yield* create(openai, file.id)
+      yield* polled(
+        () => openai.batches.retrieve(batch.id),
+        ({ status }) => status === "in_progress"
+      )
+      const cancelling = yield* promised(() => openai.batches.cancel(batch.id))
+      assert.strictEqual(cancelling.status, "cancelling")
+      const done = yield* ended(openai, batch.id)
+      assert.strictEqual(done.status, "cancelled")
+      const receipts = yield* batchReceipts(batch.id)
+      assert.strictEqual(receipts.length, 5)
+      const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+      assert.strictEqual(task.error.code, 4004)
+      const sum = sumOf(receipts)
+      assert.strictEqual(String(sum), yield* capturedOf(batch.id))
+      assert.strictEqual((yield* textOf(openai, done.output_file_id)).trim().split("\n").length, 5)
+      const again = yield* refusal(() => openai.batches.cancel(batch.id))
+      assert.deepInclude(again, { status: 409, code: "2010" })
+    })
+  )
+
+  it.effect("is found in the vendor's list when the response to its submit was lost", () =>
+    Effect.gen(function* () {
+      const openai = yield* client
+      const vendor = yield* Vendor
+      const before = vendor.sold
+      vendor.failNext(MockVendor.refused("AMBIGUOUS", "the connection broke"))
+      const file = yield* upload(openai, [chat("lost")])
+      const batch = yield* create(openai, file.id)
+      yield* polled(
+        () => openai.batches.retrieve(batch.id),
+        ({ status }) => status === "in_progress"
+      )
+      assert.strictEqual(vendor.sold, before + 1)
+      const { json: task } = yield* read(`/manage/v1/tasks/${taskIdOf(batch.id)}`)
+      assert.deepStrictEqual(
+        task.attempts.map((it: { state: string }) => it.state),
+        ["submitted"]
+      )
+      yield* promised(() => openai.batches.cancel(batch.id))
+      assert.strictEqual((yield* ended(openai, batch.id)).status, "cancelled")
+    })
+  )
 })

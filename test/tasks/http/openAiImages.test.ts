@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI, { APIError, toFile } from "openai"
 import { readResult } from "../../support/gateway.ts"
@@ -39,8 +39,9 @@ const tasksOf = (query = "") =>
   Effect.map(read(`/manage/v1/tasks?limit=100&${query}`), ({ data }) => data)
 
 /** docs/reference/shapes.md#images */
-describe("the openai package makes images", () => {
-  liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))((it) => {
+liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
+  "the openai package makes images",
+  (it) => {
     it.effect("of words: by URL, as Base64, or both, of the size and number asked for", () =>
       Effect.gen(function* () {
         const { images } = yield* client
@@ -405,5 +406,5 @@ describe("the openai package makes images", () => {
         assert.strictEqual((yield* tasksOf()).length, before)
       })
     )
-  })
-})
+  }
+)

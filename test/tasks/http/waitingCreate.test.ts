@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
@@ -9,8 +9,9 @@ const slow = { prompt: "[[sim:slow=10s]]" }
 const wait = { prefer: "wait=60" }
 
 /** Each user has 1000 credits; a task costs 7.50. */
-describe("POST that waits", () => {
-  layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })((it) => {
+layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
+  "POST that waits",
+  (it) => {
     it.effect("is 200 with the body of GET as soon as the task is terminal", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -121,5 +122,5 @@ describe("POST that waits", () => {
         }
       })
     )
-  })
-})
+  }
+)

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ownPage, signedIn, signIn } from "../../support/browser.ts"
 import { makeKey } from "../../support/callers.ts"
@@ -35,8 +35,9 @@ const makeObjects = Effect.fnUntraced(function* (
   }
 })
 
-describe("changes of keys, sessions and endpoints", () => {
-  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
+layer(layerGateway(), { timeout: "60 seconds" })(
+  "changes of keys, sessions and endpoints",
+  (it) => {
     it.effect("a replaced secret changes none of them, nor does its session", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
@@ -164,5 +165,5 @@ describe("changes of keys, sessions and endpoints", () => {
         )
       })
     )
-  })
-})
+  }
+)

@@ -413,48 +413,46 @@ describe("access tokens", () => {
   })
 })
 
-describe("access tokens of a provider that decides about scopes itself", () => {
-  layer(gateway({ OIDC_TOKEN_SCOPES: "inference" }), {
-    timeout: "60 seconds",
-    excludeTestServices: false
-  })((it) => {
-    it.effect("clients are not led to ask for scopes", () =>
-      Effect.gen(function* () {
-        const nobody = callWith(undefined)
-        const { json } = yield* nobody("GET", "/.well-known/oauth-protected-resource/mcp")
-        assert.notProperty(json, "scopes_supported")
-        const missing = yield* nobody("POST", "/mcp", {})
-        assertRefused(missing, 1001, `Bearer resource_metadata="${metadataUrl}"`)
-        const invalid = yield* ping("a.b.c")
-        assertRefused(
-          invalid,
-          1002,
-          `Bearer error="invalid_token", resource_metadata="${metadataUrl}"`
-        )
-      })
-    )
+layer(gateway({ OIDC_TOKEN_SCOPES: "inference" }), {
+  timeout: "60 seconds",
+  excludeTestServices: false
+})("access tokens of a provider that decides about scopes itself", (it) => {
+  it.effect("clients are not led to ask for scopes", () =>
+    Effect.gen(function* () {
+      const nobody = callWith(undefined)
+      const { json } = yield* nobody("GET", "/.well-known/oauth-protected-resource/mcp")
+      assert.notProperty(json, "scopes_supported")
+      const missing = yield* nobody("POST", "/mcp", {})
+      assertRefused(missing, 1001, `Bearer resource_metadata="${metadataUrl}"`)
+      const invalid = yield* ping("a.b.c")
+      assertRefused(
+        invalid,
+        1002,
+        `Bearer error="invalid_token", resource_metadata="${metadataUrl}"`
+      )
+    })
+  )
 
-    it.effect("a token without a scope, or with others, has those of OIDC_TOKEN_SCOPES", () =>
-      Effect.gen(function* () {
-        for (const scope of [undefined, "", "openid mcp:use", "manage"]) {
-          const user = yield* makeSubject()
-          const caller = callerOf(yield* user.tokenWith({ scope }))
-          const bought = yield* useTool(caller, "create_task", create)
-          assert.isString(bought.structuredContent.task_id)
-          const wallet = yield* rpc(caller, "tools/call", { name: "wallet", arguments: {} })
-          if (scope === "manage") {
-            assert.strictEqual(wallet.status, 200)
-            continue
-          }
-          assert.strictEqual(wallet.status, 403)
-          assertRefused(
-            wallet,
-            1004,
-            `Bearer error="insufficient_scope", resource_metadata="${metadataUrl}", scope="manage"`
-          )
-          assert.include(wallet.json.detail, "OIDC_TOKEN_SCOPES")
+  it.effect("a token without a scope, or with others, has those of OIDC_TOKEN_SCOPES", () =>
+    Effect.gen(function* () {
+      for (const scope of [undefined, "", "openid mcp:use", "manage"]) {
+        const user = yield* makeSubject()
+        const caller = callerOf(yield* user.tokenWith({ scope }))
+        const bought = yield* useTool(caller, "create_task", create)
+        assert.isString(bought.structuredContent.task_id)
+        const wallet = yield* rpc(caller, "tools/call", { name: "wallet", arguments: {} })
+        if (scope === "manage") {
+          assert.strictEqual(wallet.status, 200)
+          continue
         }
-      })
-    )
-  })
+        assert.strictEqual(wallet.status, 403)
+        assertRefused(
+          wallet,
+          1004,
+          `Bearer error="insufficient_scope", resource_metadata="${metadataUrl}", scope="manage"`
+        )
+        assert.include(wallet.json.detail, "OIDC_TOKEN_SCOPES")
+      }
+    })
+  )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { CurrentOpenResponses } from "../../../src/process/OpenResponses.ts"
@@ -132,8 +132,9 @@ const assertOver = Effect.fnUntraced(function* (
   }
 })
 
-describe("access that ends", () => {
-  layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })((it) => {
+layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
+  "access that ends",
+  (it) => {
     for (const [name, end] of Object.entries(endings)) {
       it.effect(`ends every wait within a second: ${name}`, () =>
         Effect.gen(function* () {
@@ -177,10 +178,10 @@ describe("access that ends", () => {
         yield* endings["the key is revoked"](user)
         const sql = yield* SqlClient.SqlClient
         yield* sql`
-          UPDATE tasks SET status = 'completed', result = '["https://a/?signature=x"]'::jsonb, captured = price
-          WHERE user_id = ${user.id}`
+        UPDATE tasks SET status = 'completed', result = '["https://a/?signature=x"]'::jsonb, captured = price
+        WHERE user_id = ${user.id}`
         yield* assertOver(begun)
       })
     )
-  })
-})
+  }
+)

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -16,8 +16,9 @@ const rateOf = (headers: Headers) =>
     headers.get(name)
   )
 
-describe("RATE_LIMIT_PER_MINUTE", () => {
-  layer(layerGateway({ database: stores.postgres, env: { RATE_LIMIT_PER_MINUTE: "5" } }))((it) => {
+layer(layerGateway({ database: stores.postgres, env: { RATE_LIMIT_PER_MINUTE: "5" } }))(
+  "RATE_LIMIT_PER_MINUTE",
+  (it) => {
     it.effect(
       "the sixth request of a minute is 429 code 1201, with Retry-After and RateLimit-*",
       () =>
@@ -75,157 +76,154 @@ describe("RATE_LIMIT_PER_MINUTE", () => {
         assert.deepStrictEqual(rateOf(managed.headers), [null, null, null, null])
       })
     )
-  })
-})
+  }
+)
 
-describe("CONCURRENT_TASKS_PER_KEY", () => {
-  layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_KEY: "3" } }))(
-    (it) => {
-      it.effect("exact when 50 creates come at once: three tasks, the rest 429 code 1202", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const answers = yield* Effect.all(
-            Array.from({ length: 50 }, () => user.call("POST", path, body)),
-            { concurrency: "unbounded" }
-          )
-          assert.strictEqual(answers.filter(({ status }) => status === 202).length, 3)
-          const refused = answers.filter(({ status }) => status === 429)
-          assert.strictEqual(refused.length, 47)
-          for (const { headers, json } of refused) {
-            assert.strictEqual(json.code, 1202)
-            assert.strictEqual(headers.get("retry-after"), "2")
-          }
-          const sql = yield* SqlClient.SqlClient
-          const holds = yield* sql`SELECT 1 FROM holds WHERE user_id = ${user.id}`
-          assert.strictEqual(holds.length, 3)
-        })
-      )
-
-      it.effect("a task that ended frees its place, and another key of the user has its own", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const ids: Array<string> = []
-          for (let i = 0; i < 3; i += 1) {
-            ids.push((yield* user.call("POST", path, body)).json.task_info.id)
-          }
-          assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
-          const { key } = yield* makeKey(user.id, ["inference"])
-          assert.strictEqual((yield* callWith(key)("POST", path, body)).status, 202)
-          yield* user.call("DELETE", `${path}/${ids[0]}`)
-          assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
-          assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
-        })
-      )
-
-      it.effect("a repeated request gets its response whatever the limit", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const first = yield* user.call("POST", path, body, { "idempotency-key": "k" })
-          for (let i = 0; i < 2; i += 1) yield* user.call("POST", path, body)
-          const again = yield* user.call("POST", path, body, { "idempotency-key": "k" })
-          assert.strictEqual(again.status, 202)
-          assert.strictEqual(again.text, first.text)
-          const fresh = yield* user.call("POST", path, body, { "idempotency-key": "new" })
-          assert.strictEqual(fresh.json.code, 1202)
-        })
-      )
-    }
-  )
-})
-
-describe("API keys", () => {
-  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect("limits are off by default: no RateLimit headers", () =>
+layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_KEY: "3" } }))(
+  "CONCURRENT_TASKS_PER_KEY",
+  (it) => {
+    it.effect("exact when 50 creates come at once: three tasks, the rest 429 code 1202", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const answer = yield* user.call("GET", nobody)
-        assert.deepStrictEqual(rateOf(answer.headers), [null, null, null, null])
-      })
-    )
-
-    it.effect("a scope opens its own part of the service: otherwise 403 code 1004", () =>
-      Effect.gen(function* () {
-        const manager = yield* makeUser({ scopes: ["manage"] })
-        assert.strictEqual((yield* manager.call("GET", nobody)).json.code, 1004)
-        assert.strictEqual((yield* manager.call("POST", path, body)).status, 403)
-        assert.strictEqual((yield* manager.call("GET", "/manage/v1/wallet")).status, 200)
-        const user = yield* makeUser({ scopes: ["inference"] })
-        assert.strictEqual((yield* user.call("GET", "/manage/v1/wallet")).json.code, 1004)
-        assert.strictEqual((yield* user.call("GET", nobody)).json.code, 2005)
-      })
-    )
-
-    it.effect("a key expires at its time, to the millisecond: 401 code 1003", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const now = yield* DateTime.now
-        const { key } = yield* (yield* ApiKeys).create({
-          userId: user.id,
-          name: "short",
-          scopes: ["inference", "manage"],
-          expiresAt: Option.some(DateTime.add(now, { minutes: 1 }))
-        })
-        const call = callWith(key)
-        yield* TestClock.adjust("59999 millis")
-        assert.strictEqual((yield* call("GET", nobody)).json.code, 2005)
-        yield* TestClock.adjust("1 millis")
-        for (const place of [nobody, "/manage/v1/wallet"]) {
-          const answer = yield* call("GET", place)
-          assert.strictEqual(answer.status, 401)
-          assert.strictEqual(answer.json.code, 1003)
-          assert.match(answer.headers.get("www-authenticate") ?? "", /^Bearer/u)
-        }
-      })
-    )
-
-    it.effect("last used is written at most once a minute", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const lastUsed = Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const rows = yield* sql`SELECT last_used_at, xmin::text AS written
-            FROM api_keys WHERE user_id = ${user.id}`
-          return rows[0] as { lastUsedAt: Date | null; written: string }
-        })
-        assert.isNull((yield* lastUsed).lastUsedAt)
-        yield* Effect.all(
-          Array.from({ length: 20 }, () => user.call("GET", nobody)),
+        const answers = yield* Effect.all(
+          Array.from({ length: 50 }, () => user.call("POST", path, body)),
           { concurrency: "unbounded" }
         )
-        const first = yield* lastUsed
-        assert.isNotNull(first.lastUsedAt)
-        yield* TestClock.adjust("60 seconds")
-        yield* user.call("GET", nobody)
-        assert.deepStrictEqual(yield* lastUsed, first)
-        yield* TestClock.adjust("1 millis")
-        yield* user.call("GET", nobody)
-        const second = yield* lastUsed
-        assert.strictEqual(second.lastUsedAt!.getTime() - first.lastUsedAt!.getTime(), 60_001)
+        assert.strictEqual(answers.filter(({ status }) => status === 202).length, 3)
+        const refused = answers.filter(({ status }) => status === 429)
+        assert.strictEqual(refused.length, 47)
+        for (const { headers, json } of refused) {
+          assert.strictEqual(json.code, 1202)
+          assert.strictEqual(headers.get("retry-after"), "2")
+        }
+        const sql = yield* SqlClient.SqlClient
+        const holds = yield* sql`SELECT 1 FROM holds WHERE user_id = ${user.id}`
+        assert.strictEqual(holds.length, 3)
       })
     )
 
-    it.effect("a mistyped key is recognized as such, without a query", () =>
+    it.effect("a task that ended frees its place, and another key of the user has its own", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const sql = yield* SqlClient.SqlClient
-        const last = user.key.at(-1) === "a" ? "b" : "a"
-        const typed = [`${user.key.slice(0, -1)}${last}`, user.key.slice(0, -1), "sk-1", "x"]
-        // Without the table any lookup would be a defect with status 500
-        yield* sql`ALTER TABLE api_keys RENAME TO api_keys_away`
-        for (const key of typed) {
-          for (const place of [nobody, "/manage/v1/wallet"]) {
-            const answer = yield* callWith(key)("GET", place)
-            assert.strictEqual(answer.status, 401)
-            assert.strictEqual(answer.json.code, 1002)
-            assert.match(answer.json.detail, /malformed/u)
-          }
+        const ids: Array<string> = []
+        for (let i = 0; i < 3; i += 1) {
+          ids.push((yield* user.call("POST", path, body)).json.task_info.id)
         }
-        yield* sql`ALTER TABLE api_keys_away RENAME TO api_keys`
-        yield* sql`DELETE FROM api_keys WHERE user_id = ${user.id}`
-        const unknown = yield* user.call("GET", nobody)
-        assert.strictEqual(unknown.json.code, 1002)
-        assert.match(unknown.json.detail, /unknown/u)
+        assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
+        const { key } = yield* makeKey(user.id, ["inference"])
+        assert.strictEqual((yield* callWith(key)("POST", path, body)).status, 202)
+        yield* user.call("DELETE", `${path}/${ids[0]}`)
+        assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
+        assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
       })
     )
-  })
+
+    it.effect("a repeated request gets its response whatever the limit", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const first = yield* user.call("POST", path, body, { "idempotency-key": "k" })
+        for (let i = 0; i < 2; i += 1) yield* user.call("POST", path, body)
+        const again = yield* user.call("POST", path, body, { "idempotency-key": "k" })
+        assert.strictEqual(again.status, 202)
+        assert.strictEqual(again.text, first.text)
+        const fresh = yield* user.call("POST", path, body, { "idempotency-key": "new" })
+        assert.strictEqual(fresh.json.code, 1202)
+      })
+    )
+  }
+)
+
+layer(layerGateway(), { timeout: "60 seconds" })("API keys", (it) => {
+  it.effect("limits are off by default: no RateLimit headers", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const answer = yield* user.call("GET", nobody)
+      assert.deepStrictEqual(rateOf(answer.headers), [null, null, null, null])
+    })
+  )
+
+  it.effect("a scope opens its own part of the service: otherwise 403 code 1004", () =>
+    Effect.gen(function* () {
+      const manager = yield* makeUser({ scopes: ["manage"] })
+      assert.strictEqual((yield* manager.call("GET", nobody)).json.code, 1004)
+      assert.strictEqual((yield* manager.call("POST", path, body)).status, 403)
+      assert.strictEqual((yield* manager.call("GET", "/manage/v1/wallet")).status, 200)
+      const user = yield* makeUser({ scopes: ["inference"] })
+      assert.strictEqual((yield* user.call("GET", "/manage/v1/wallet")).json.code, 1004)
+      assert.strictEqual((yield* user.call("GET", nobody)).json.code, 2005)
+    })
+  )
+
+  it.effect("a key expires at its time, to the millisecond: 401 code 1003", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const now = yield* DateTime.now
+      const { key } = yield* (yield* ApiKeys).create({
+        userId: user.id,
+        name: "short",
+        scopes: ["inference", "manage"],
+        expiresAt: Option.some(DateTime.add(now, { minutes: 1 }))
+      })
+      const call = callWith(key)
+      yield* TestClock.adjust("59999 millis")
+      assert.strictEqual((yield* call("GET", nobody)).json.code, 2005)
+      yield* TestClock.adjust("1 millis")
+      for (const place of [nobody, "/manage/v1/wallet"]) {
+        const answer = yield* call("GET", place)
+        assert.strictEqual(answer.status, 401)
+        assert.strictEqual(answer.json.code, 1003)
+        assert.match(answer.headers.get("www-authenticate") ?? "", /^Bearer/u)
+      }
+    })
+  )
+
+  it.effect("last used is written at most once a minute", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const lastUsed = Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const rows = yield* sql`SELECT last_used_at, xmin::text AS written
+          FROM api_keys WHERE user_id = ${user.id}`
+        return rows[0] as { lastUsedAt: Date | null; written: string }
+      })
+      assert.isNull((yield* lastUsed).lastUsedAt)
+      yield* Effect.all(
+        Array.from({ length: 20 }, () => user.call("GET", nobody)),
+        { concurrency: "unbounded" }
+      )
+      const first = yield* lastUsed
+      assert.isNotNull(first.lastUsedAt)
+      yield* TestClock.adjust("60 seconds")
+      yield* user.call("GET", nobody)
+      assert.deepStrictEqual(yield* lastUsed, first)
+      yield* TestClock.adjust("1 millis")
+      yield* user.call("GET", nobody)
+      const second = yield* lastUsed
+      assert.strictEqual(second.lastUsedAt!.getTime() - first.lastUsedAt!.getTime(), 60_001)
+    })
+  )
+
+  it.effect("a mistyped key is recognized as such, without a query", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const sql = yield* SqlClient.SqlClient
+      const last = user.key.at(-1) === "a" ? "b" : "a"
+      const typed = [`${user.key.slice(0, -1)}${last}`, user.key.slice(0, -1), "sk-1", "x"]
+      // Without the table any lookup would be a defect with status 500
+      yield* sql`ALTER TABLE api_keys RENAME TO api_keys_away`
+      for (const key of typed) {
+        for (const place of [nobody, "/manage/v1/wallet"]) {
+          const answer = yield* callWith(key)("GET", place)
+          assert.strictEqual(answer.status, 401)
+          assert.strictEqual(answer.json.code, 1002)
+          assert.match(answer.json.detail, /malformed/u)
+        }
+      }
+      yield* sql`ALTER TABLE api_keys_away RENAME TO api_keys`
+      yield* sql`DELETE FROM api_keys WHERE user_id = ${user.id}`
+      const unknown = yield* user.call("GET", nobody)
+      assert.strictEqual(unknown.json.code, 1002)
+      assert.match(unknown.json.detail, /unknown/u)
+    })
+  )
 })

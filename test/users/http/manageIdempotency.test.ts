@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -15,8 +15,9 @@ import { stores } from "../../support/stores.ts"
 
 const keyed = (key: string) => ({ "idempotency-key": key })
 
-describe("Idempotency-Key of the management API", () => {
-  layer(layerGateway({ database: stores.postgres }))((it) => {
+layer(layerGateway({ database: stores.postgres }))(
+  "Idempotency-Key of the management API",
+  (it) => {
     it.effect("50 equal top-ups in parallel: one ledger row, 50 equal responses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
@@ -137,7 +138,7 @@ describe("Idempotency-Key of the management API", () => {
         assert.strictEqual((yield* post({ name: "b" })).json.code, 2008)
         const sql = yield* SqlClient.SqlClient
         const age = (by: string) => sql`UPDATE manage_idempotency_keys
-          SET created_at = created_at - ${by}::interval WHERE caller = ${user.id}`
+        SET created_at = created_at - ${by}::interval WHERE caller = ${user.id}`
         yield* age("24 hours")
         assert.strictEqual((yield* post({ name: "b" })).json.code, 2008)
         yield* age("1 millisecond")
@@ -179,5 +180,5 @@ describe("Idempotency-Key of the management API", () => {
         assert.isFalse(again.headers.has("idempotency-replayed"))
       })
     )
-  })
-})
+  }
+)

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { signedIn } from "../../support/browser.ts"
@@ -75,172 +75,170 @@ const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: num
     assert.strictEqual(count(), times)
   })
 
-describe("events of a user", () => {
-  layer(layerGateway({ database: stores.postgres }))((it) => {
-    it.effect("are all tasks and deliveries as they stand, then each change", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const stranger = yield* makeUser()
-        yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
-        yield* user.call("POST", image, { prompt: "A lighthouse" })
-        const earlier = yield* listen(bearer(user.key))
-        yield* delivered(earlier, 1)
-        // The balance moves with the hold and with what is charged
-        assert.deepStrictEqual(earlier.balances().slice(-1), ["992.50 0.00"])
-        const own = yield* listen(bearer(user.key))
-        const foreign = yield* listen(bearer(stranger.key))
-        const watching = yield* listen(bearer(adminToken), `?user_id=${user.id}`)
-        yield* secondsUntil(() => own.seen().length >= 2)
-        assert.sameMembers(own.seen(), ["task completed", "delivery succeeded"])
-        const before = own.seen().length
-        yield* user.call("POST", image, { prompt: "Another" })
-        yield* delivered(own, 2)
-        // Streams scan at different moments, so only one may see a state in between
-        const final = (stream: typeof own) =>
-          stream
-            .seen()
-            .filter((it) => /completed|succeeded/u.test(it))
-            .toSorted()
-        for (const stream of [own, watching]) {
-          yield* secondsUntil(() => final(stream).length >= 4)
-        }
-        const later = own.seen().slice(before)
-        assert.includeMembers(later, ["task completed", "delivery succeeded"])
-        assert.isTrue(later.some((it) => it === "task pending" || it === "task processing"))
-        assert.deepStrictEqual(final(watching), final(own))
-        assert.deepStrictEqual(foreign.seen(), [])
-        assert.deepStrictEqual(foreign.balances(), ["1000.00 0.00"])
-        assert.includeMembers([...own.balances()], ["992.50 0.00", "985.00 0.00"])
-        const quiet = own.seen().length
-        yield* advance("20 seconds")
-        assert.lengthOf(own.seen(), quiet)
-        assert.include(own.state.text, ": still here")
-      }).pipe(Effect.scoped)
-    )
+layer(layerGateway({ database: stores.postgres }))("events of a user", (it) => {
+  it.effect("are all tasks and deliveries as they stand, then each change", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const stranger = yield* makeUser()
+      yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+      yield* user.call("POST", image, { prompt: "A lighthouse" })
+      const earlier = yield* listen(bearer(user.key))
+      yield* delivered(earlier, 1)
+      // The balance moves with the hold and with what is charged
+      assert.deepStrictEqual(earlier.balances().slice(-1), ["992.50 0.00"])
+      const own = yield* listen(bearer(user.key))
+      const foreign = yield* listen(bearer(stranger.key))
+      const watching = yield* listen(bearer(adminToken), `?user_id=${user.id}`)
+      yield* secondsUntil(() => own.seen().length >= 2)
+      assert.sameMembers(own.seen(), ["task completed", "delivery succeeded"])
+      const before = own.seen().length
+      yield* user.call("POST", image, { prompt: "Another" })
+      yield* delivered(own, 2)
+      // Streams scan at different moments, so only one may see a state in between
+      const final = (stream: typeof own) =>
+        stream
+          .seen()
+          .filter((it) => /completed|succeeded/u.test(it))
+          .toSorted()
+      for (const stream of [own, watching]) {
+        yield* secondsUntil(() => final(stream).length >= 4)
+      }
+      const later = own.seen().slice(before)
+      assert.includeMembers(later, ["task completed", "delivery succeeded"])
+      assert.isTrue(later.some((it) => it === "task pending" || it === "task processing"))
+      assert.deepStrictEqual(final(watching), final(own))
+      assert.deepStrictEqual(foreign.seen(), [])
+      assert.deepStrictEqual(foreign.balances(), ["1000.00 0.00"])
+      assert.includeMembers([...own.balances()], ["992.50 0.00", "985.00 0.00"])
+      const quiet = own.seen().length
+      yield* advance("20 seconds")
+      assert.lengthOf(own.seen(), quiet)
+      assert.include(own.state.text, ": still here")
+    }).pipe(Effect.scoped)
+  )
 
-    it.effect("end with the session or the key, and for others do not begin", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const session = yield* signedIn({ api_key: user.key })
-        const byCookie = yield* listen({ cookie: session.cookie })
-        const byKey = yield* listen(bearer(user.key))
-        yield* advance("2 seconds")
-        yield* session.call("DELETE", "/manage/v1/session")
-        yield* secondsUntil(() => byCookie.state.isOver)
-        assert.deepStrictEqual([byCookie.state.isOver, byKey.state.isOver], [true, false])
-        yield* operator("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
-        yield* secondsUntil(() => byKey.state.isOver)
-        assert.isTrue(byKey.state.isOver)
-        const other = yield* makeUser()
-        const foreign = yield* other.call("GET", `${path}?user_id=${user.id}`)
-        assert.strictEqual(foreign.json.code, 1004)
-        assert.strictEqual((yield* operator("GET", path)).json.code, 1004)
-        const crossSite = { cookie: session.cookie, "sec-fetch-site": "cross-site" }
-        const hostile = yield* callWith(undefined)("GET", path, undefined, crossSite)
-        assert.strictEqual(hostile.json.code, 1007)
-      }).pipe(Effect.scoped)
-    )
+  it.effect("end with the session or the key, and for others do not begin", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const session = yield* signedIn({ api_key: user.key })
+      const byCookie = yield* listen({ cookie: session.cookie })
+      const byKey = yield* listen(bearer(user.key))
+      yield* advance("2 seconds")
+      yield* session.call("DELETE", "/manage/v1/session")
+      yield* secondsUntil(() => byCookie.state.isOver)
+      assert.deepStrictEqual([byCookie.state.isOver, byKey.state.isOver], [true, false])
+      yield* operator("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
+      yield* secondsUntil(() => byKey.state.isOver)
+      assert.isTrue(byKey.state.isOver)
+      const other = yield* makeUser()
+      const foreign = yield* other.call("GET", `${path}?user_id=${user.id}`)
+      assert.strictEqual(foreign.json.code, 1004)
+      assert.strictEqual((yield* operator("GET", path)).json.code, 1004)
+      const crossSite = { cookie: session.cookie, "sec-fetch-site": "cross-site" }
+      const hostile = yield* callWith(undefined)("GET", path, undefined, crossSite)
+      assert.strictEqual(hostile.json.code, 1007)
+    }).pipe(Effect.scoped)
+  )
 
-    it.effect("are no use of the session: one that only listens ends as an idle one", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const session = yield* signedIn({ api_key: user.key })
-        const stream = yield* listen({ cookie: session.cookie })
-        const read = Effect.map(
-          user.call("GET", "/manage/v1/sessions"),
-          ({ json }) => json.data[0].last_seen_at
-        )
-        const before = yield* read
-        yield* advance("3 minutes", "10 seconds")
-        assert.strictEqual(yield* read, before)
-        assert.isFalse(stream.state.isOver)
-        yield* session.call("GET", "/manage/v1/session")
-        assert.notStrictEqual(yield* read, before)
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`UPDATE sessions SET last_seen_at = last_seen_at - interval '12 hours' WHERE user_id = ${user.id}`
-        yield* secondsUntil(() => stream.state.isOver)
-        assert.isTrue(stream.state.isOver)
-      }).pipe(Effect.scoped)
-    )
+  it.effect("are no use of the session: one that only listens ends as an idle one", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const session = yield* signedIn({ api_key: user.key })
+      const stream = yield* listen({ cookie: session.cookie })
+      const read = Effect.map(
+        user.call("GET", "/manage/v1/sessions"),
+        ({ json }) => json.data[0].last_seen_at
+      )
+      const before = yield* read
+      yield* advance("3 minutes", "10 seconds")
+      assert.strictEqual(yield* read, before)
+      assert.isFalse(stream.state.isOver)
+      yield* session.call("GET", "/manage/v1/session")
+      assert.notStrictEqual(yield* read, before)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE sessions SET last_seen_at = last_seen_at - interval '12 hours' WHERE user_id = ${user.id}`
+      yield* secondsUntil(() => stream.state.isOver)
+      assert.isTrue(stream.state.isOver)
+    }).pipe(Effect.scoped)
+  )
 
-    it.effect("are, when asked for by type, those of webhooks with their bytes, each once", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const stranger = yield* makeUser()
-        yield* user.call("POST", "/manage/v1/webhook-endpoints", {
-          ...hook,
-          events: ["task.created", "task.succeeded", "balance.low"]
-        })
-        yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "999.00" })
-        const events = "?events=task.created,task.succeeded,balance.low"
-        const own = yield* listen(bearer(user.key), events)
-        const made = yield* listen(bearer(user.key), "?events=task.created")
-        const watching = yield* listen(bearer(adminToken), `${events}&user_id=${user.id}`)
-        const foreign = yield* listen(bearer(stranger.key), events)
-        yield* user.call("POST", image, { prompt: "A lighthouse" })
-        const got = () => eventsIn(own.state.text).map(({ data }) => data)
-        for (const stream of [own, watching]) {
-          yield* secondsUntil(() => eventsIn(stream.state.text).length >= 3)
-        }
-        yield* secondsUntil(() => eventsIn(made.state.text).length >= 1)
-        yield* advance("3 seconds")
-        assert.strictEqual(got()[0].type, "task.created")
-        assert.sameMembers(
-          got().map(({ type }) => type),
-          ["task.created", "balance.low", "task.succeeded"]
-        )
-        const deliveries = (yield* user.call("GET", "/manage/v1/webhook-deliveries")).json.data
-        for (const { body, created_at, id, type } of got()) {
-          const envelope = JSON.parse(body)
-          assert.deepStrictEqual([envelope.id, envelope.type], [id, type])
-          assert.strictEqual(envelope.created_at, created_at)
-          const delivery = deliveries.find((it: { event_id: string }) => it.event_id === id)
-          const sent = yield* user.call("GET", `/manage/v1/webhook-deliveries/${delivery.id}`)
-          assert.strictEqual(body, sent.json.body)
-        }
-        assert.deepStrictEqual(eventsIn(watching.state.text), eventsIn(own.state.text))
-        assert.deepStrictEqual(eventsIn(foreign.state.text), [])
-        assert.lengthOf(eventsIn(made.state.text), 1)
-        // A listener that was away resumes from a time
-        const { created_at } = got().at(-1)
-        const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
-        const ids = () => eventsIn(later.state.text).map(({ data }) => data.id)
-        yield* secondsUntil(() => ids().includes(got().at(-1).id))
-        for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
-          const refused = yield* user.call("GET", `${path}${query}`)
-          assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
-        }
-      }).pipe(Effect.scoped)
-    )
+  it.effect("are, when asked for by type, those of webhooks with their bytes, each once", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const stranger = yield* makeUser()
+      yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+        ...hook,
+        events: ["task.created", "task.succeeded", "balance.low"]
+      })
+      yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "999.00" })
+      const events = "?events=task.created,task.succeeded,balance.low"
+      const own = yield* listen(bearer(user.key), events)
+      const made = yield* listen(bearer(user.key), "?events=task.created")
+      const watching = yield* listen(bearer(adminToken), `${events}&user_id=${user.id}`)
+      const foreign = yield* listen(bearer(stranger.key), events)
+      yield* user.call("POST", image, { prompt: "A lighthouse" })
+      const got = () => eventsIn(own.state.text).map(({ data }) => data)
+      for (const stream of [own, watching]) {
+        yield* secondsUntil(() => eventsIn(stream.state.text).length >= 3)
+      }
+      yield* secondsUntil(() => eventsIn(made.state.text).length >= 1)
+      yield* advance("3 seconds")
+      assert.strictEqual(got()[0].type, "task.created")
+      assert.sameMembers(
+        got().map(({ type }) => type),
+        ["task.created", "balance.low", "task.succeeded"]
+      )
+      const deliveries = (yield* user.call("GET", "/manage/v1/webhook-deliveries")).json.data
+      for (const { body, created_at, id, type } of got()) {
+        const envelope = JSON.parse(body)
+        assert.deepStrictEqual([envelope.id, envelope.type], [id, type])
+        assert.strictEqual(envelope.created_at, created_at)
+        const delivery = deliveries.find((it: { event_id: string }) => it.event_id === id)
+        const sent = yield* user.call("GET", `/manage/v1/webhook-deliveries/${delivery.id}`)
+        assert.strictEqual(body, sent.json.body)
+      }
+      assert.deepStrictEqual(eventsIn(watching.state.text), eventsIn(own.state.text))
+      assert.deepStrictEqual(eventsIn(foreign.state.text), [])
+      assert.lengthOf(eventsIn(made.state.text), 1)
+      // A listener that was away resumes from a time
+      const { created_at } = got().at(-1)
+      const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
+      const ids = () => eventsIn(later.state.text).map(({ data }) => data.id)
+      yield* secondsUntil(() => ids().includes(got().at(-1).id))
+      for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
+        const refused = yield* user.call("GET", `${path}${query}`)
+        assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
+      }
+    }).pipe(Effect.scoped)
+  )
 
-    it.effect("are ten streams of a user at most; a closed one leaves its place", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const full = yield* Effect.gen(function* () {
-          for (let n = 0; n < 10; n += 1) yield* listen(bearer(user.key))
-          yield* advance("1 second")
-          return yield* user.call("GET", path)
-        }).pipe(Effect.scoped)
-        assert.deepStrictEqual([full.status, full.json.code], [429, 1201])
-        yield* opens(user.key)
+  it.effect("are ten streams of a user at most; a closed one leaves its place", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const full = yield* Effect.gen(function* () {
+        for (let n = 0; n < 10; n += 1) yield* listen(bearer(user.key))
+        yield* advance("1 second")
+        return yield* user.call("GET", path)
       }).pipe(Effect.scoped)
-    )
+      assert.deepStrictEqual([full.status, full.json.code], [429, 1201])
+      yield* opens(user.key)
+    }).pipe(Effect.scoped)
+  )
 
-    it.effect("are ten at most of any number that are asked for at once", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const http = yield* GatewayHttp
-        const answers = yield* Effect.forEach(
-          Array.from({ length: 30 }),
-          () => http.fetch(path, { headers: bearer(user.key) }),
-          { concurrency: "unbounded" }
-        )
-        const begun = answers.filter(({ status }) => status === 200)
-        assert.lengthOf(begun, 10)
-        const cancel = (answer: Response) => Effect.promise(async () => answer.body?.cancel())
-        yield* Effect.forEach(answers, cancel)
-        yield* opens(user.key)
-      }).pipe(Effect.scoped)
-    )
-  })
+  it.effect("are ten at most of any number that are asked for at once", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const http = yield* GatewayHttp
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 30 }),
+        () => http.fetch(path, { headers: bearer(user.key) }),
+        { concurrency: "unbounded" }
+      )
+      const begun = answers.filter(({ status }) => status === 200)
+      assert.lengthOf(begun, 10)
+      const cancel = (answer: Response) => Effect.promise(async () => answer.body?.cancel())
+      yield* Effect.forEach(answers, cancel)
+      yield* opens(user.key)
+    }).pipe(Effect.scoped)
+  )
 })

@@ -91,109 +91,105 @@ describe("USER_RATE_LIMIT_PER_MINUTE", () => {
   })
 })
 
-describe("CONCURRENT_TASKS_PER_USER", () => {
-  layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_USER: "3" } }))(
-    (it) => {
-      it.effect("bounds the unfinished tasks of all keys of a user together: 429 code 1202", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const second = yield* anotherKey(user)
-          const other = yield* makeUser()
-          const answers = yield* Effect.all(
-            Array.from({ length: 40 }, (_, n) =>
-              (n % 2 === 0 ? user.call : second)("POST", path, body)
-            ),
-            { concurrency: "unbounded" }
-          )
-          const taken = answers.filter(({ status }) => status === 202)
-          assert.strictEqual(taken.length, 3)
-          for (const { headers, json, status } of answers) {
-            if (status === 202) continue
-            assert.deepStrictEqual([status, json.code], [429, 1202])
-            assert.strictEqual(headers.get("retry-after"), "2")
-            assert.match(json.detail, /user/u)
-          }
-          assert.strictEqual((yield* other.call("POST", path, body)).status, 202)
-          yield* second("DELETE", `${path}/${taken[0]!.json.task_info.id}`)
-          assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
-          assert.strictEqual((yield* second("POST", path, body)).json.code, 1202)
-        })
-      )
-    }
-  )
-})
-
-describe("MANAGE_RATE_LIMIT_PER_MINUTE", () => {
-  layer(layerGateway({ database: stores.postgres, env: { MANAGE_RATE_LIMIT_PER_MINUTE: "6" } }))(
-    (it) => {
-      it.effect("bounds a user's management requests: 429 code 1201 with Retry-After", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const second = yield* anotherKey(user)
-          const other = yield* makeUser()
-          const ask = (call: User["call"]) => call("GET", "/manage/v1/wallet")
-          for (const call of [user.call, second, user.call, second, user.call, second]) {
-            assert.strictEqual((yield* ask(call)).status, 200)
-          }
-          for (const call of [user.call, second]) {
-            const refused = yield* ask(call)
-            assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
-            assert.strictEqual(refused.headers.get("retry-after"), "10")
-          }
-          assert.strictEqual((yield* ask(other.call)).status, 200)
-          // Neither inference nor the operator counts
-          assert.strictEqual((yield* user.call("GET", nobody)).status, 404)
-          for (let n = 0; n < 8; n += 1) {
-            assert.strictEqual((yield* operator("GET", "/manage/v1/users")).status, 200)
-          }
-          yield* TestClock.adjust("10 seconds")
-          assert.strictEqual((yield* ask(user.call)).status, 200)
-          assert.strictEqual((yield* ask(user.call)).status, 429)
-        })
-      )
-    }
-  )
-})
-
-describe("test events", () => {
-  layer(layerGateway())((it) => {
-    it.effect("100 a day and endpoint: then 429 code 1201", () =>
+layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_USER: "3" } }))(
+  "CONCURRENT_TASKS_PER_USER",
+  (it) => {
+    it.effect("bounds the unfinished tasks of all keys of a user together: 429 code 1202", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const make = Effect.map(
-          user.call("POST", "/manage/v1/webhook-endpoints", {
-            url: "https://127.0.0.1/hook",
-            events: ["task.succeeded"]
-          }),
-          ({ json }) => `/manage/v1/webhook-endpoints/${json.id}/test`
-        )
-        const first = yield* make
-        for (let n = 0; n < 100; n += 1) {
-          assert.strictEqual((yield* user.call("POST", first)).status, 202)
-        }
-        const refused = yield* user.call("POST", first)
-        assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
-        assert.strictEqual(refused.headers.get("retry-after"), "864")
-        assert.strictEqual((yield* user.call("POST", yield* make)).status, 202)
-        yield* TestClock.adjust("864 seconds")
-        assert.strictEqual((yield* user.call("POST", first)).status, 202)
-        assert.strictEqual((yield* user.call("POST", first)).status, 429)
-      })
-    )
-
-    it.effect("500 a day and user, however often endpoints are recreated", () =>
-      Effect.gen(function* () {
-        const { id } = yield* makeUser()
+        const second = yield* anotherKey(user)
         const other = yield* makeUser()
-        const quotas = yield* RequestQuotas
-        const now = DateTime.toEpochMillis(yield* DateTime.now)
-        for (let n = 0; n < 500; n += 1) yield* quotas.takeTestEvent(id, makeEndpointId(now))
-        const refused = yield* Effect.flip(quotas.takeTestEvent(id, makeEndpointId(now)))
-        assert.strictEqual(refused._tag === "Problem" ? refused.code : undefined, 1201)
-        yield* quotas.takeTestEvent(other.id, makeEndpointId(now))
+        const answers = yield* Effect.all(
+          Array.from({ length: 40 }, (_, n) =>
+            (n % 2 === 0 ? user.call : second)("POST", path, body)
+          ),
+          { concurrency: "unbounded" }
+        )
+        const taken = answers.filter(({ status }) => status === 202)
+        assert.strictEqual(taken.length, 3)
+        for (const { headers, json, status } of answers) {
+          if (status === 202) continue
+          assert.deepStrictEqual([status, json.code], [429, 1202])
+          assert.strictEqual(headers.get("retry-after"), "2")
+          assert.match(json.detail, /user/u)
+        }
+        assert.strictEqual((yield* other.call("POST", path, body)).status, 202)
+        yield* second("DELETE", `${path}/${taken[0]!.json.task_info.id}`)
+        assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
+        assert.strictEqual((yield* second("POST", path, body)).json.code, 1202)
       })
     )
-  })
+  }
+)
+
+layer(layerGateway({ database: stores.postgres, env: { MANAGE_RATE_LIMIT_PER_MINUTE: "6" } }))(
+  "MANAGE_RATE_LIMIT_PER_MINUTE",
+  (it) => {
+    it.effect("bounds a user's management requests: 429 code 1201 with Retry-After", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const second = yield* anotherKey(user)
+        const other = yield* makeUser()
+        const ask = (call: User["call"]) => call("GET", "/manage/v1/wallet")
+        for (const call of [user.call, second, user.call, second, user.call, second]) {
+          assert.strictEqual((yield* ask(call)).status, 200)
+        }
+        for (const call of [user.call, second]) {
+          const refused = yield* ask(call)
+          assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+          assert.strictEqual(refused.headers.get("retry-after"), "10")
+        }
+        assert.strictEqual((yield* ask(other.call)).status, 200)
+        // Neither inference nor the operator counts
+        assert.strictEqual((yield* user.call("GET", nobody)).status, 404)
+        for (let n = 0; n < 8; n += 1) {
+          assert.strictEqual((yield* operator("GET", "/manage/v1/users")).status, 200)
+        }
+        yield* TestClock.adjust("10 seconds")
+        assert.strictEqual((yield* ask(user.call)).status, 200)
+        assert.strictEqual((yield* ask(user.call)).status, 429)
+      })
+    )
+  }
+)
+
+layer(layerGateway())("test events", (it) => {
+  it.effect("100 a day and endpoint: then 429 code 1201", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const make = Effect.map(
+        user.call("POST", "/manage/v1/webhook-endpoints", {
+          url: "https://127.0.0.1/hook",
+          events: ["task.succeeded"]
+        }),
+        ({ json }) => `/manage/v1/webhook-endpoints/${json.id}/test`
+      )
+      const first = yield* make
+      for (let n = 0; n < 100; n += 1) {
+        assert.strictEqual((yield* user.call("POST", first)).status, 202)
+      }
+      const refused = yield* user.call("POST", first)
+      assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+      assert.strictEqual(refused.headers.get("retry-after"), "864")
+      assert.strictEqual((yield* user.call("POST", yield* make)).status, 202)
+      yield* TestClock.adjust("864 seconds")
+      assert.strictEqual((yield* user.call("POST", first)).status, 202)
+      assert.strictEqual((yield* user.call("POST", first)).status, 429)
+    })
+  )
+
+  it.effect("500 a day and user, however often endpoints are recreated", () =>
+    Effect.gen(function* () {
+      const { id } = yield* makeUser()
+      const other = yield* makeUser()
+      const quotas = yield* RequestQuotas
+      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      for (let n = 0; n < 500; n += 1) yield* quotas.takeTestEvent(id, makeEndpointId(now))
+      const refused = yield* Effect.flip(quotas.takeTestEvent(id, makeEndpointId(now)))
+      assert.strictEqual(refused._tag === "Problem" ? refused.code : undefined, 1201)
+      yield* quotas.takeTestEvent(other.id, makeEndpointId(now))
+    })
+  )
 })
 
 const manage = "/manage/v1"

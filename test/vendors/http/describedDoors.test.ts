@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -54,142 +54,138 @@ const openai = Effect.map(
   ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}/v1` })
 )
 
-describe("a described model", () => {
-  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
-    it.effect("is a tool's model in MCP: its schema, its price, its task and its results", () =>
-      Effect.gen(function* () {
-        const { models } = yield* useTool("list_models", { model: "doors/" })
-        const byName = new Map<string, Json>(models.map((it: Json) => [it.model, it]))
-        assert.sameMembers(
-          [...byName.keys()],
-          ["sketch", "retouch", "film", "song", "caption"].map((it) => `doors/${it}`)
-        )
-        const film = byName.get("doors/film")
-        assert.deepStrictEqual(film.input_schema.properties.duration, {
-          type: "string",
-          enum: ["5", "10"],
-          default: "5"
-        })
-        assert.strictEqual(film.media.first_frame.kind, "image")
-        const quoted = yield* useTool("quote", {
-          model: "doors/film",
-          input: { prompt: "a", duration: "10" }
-        })
-        assert.strictEqual(quoted.amount, "10.00")
-        for (const [model, input, type] of [
-          ["sketch", { prompt: "a", how_many: 1 }, "image/png"],
-          ["film", { prompt: "a" }, "video/mp4"],
-          ["song", { prompt: "a" }, "audio/wav"],
-          ["caption", { picture: dataUri }, "application/json"]
-        ] as const) {
-          const made = yield* useTool("create_task", { model: `doors/${model}`, input })
-          const ended = yield* useTool("get_task", { task_id: made.task_id, wait_seconds: 45 })
-          assert.strictEqual(ended.status, "completed", JSON.stringify(ended))
-          assert.strictEqual(ended.results[0].media_type, type, model)
-        }
+liveLayer(runningGateway({ CATALOG_FILE: catalog }))("a described model", (it) => {
+  it.effect("is a tool's model in MCP: its schema, its price, its task and its results", () =>
+    Effect.gen(function* () {
+      const { models } = yield* useTool("list_models", { model: "doors/" })
+      const byName = new Map<string, Json>(models.map((it: Json) => [it.model, it]))
+      assert.sameMembers(
+        [...byName.keys()],
+        ["sketch", "retouch", "film", "song", "caption"].map((it) => `doors/${it}`)
+      )
+      const film = byName.get("doors/film")
+      assert.deepStrictEqual(film.input_schema.properties.duration, {
+        type: "string",
+        enum: ["5", "10"],
+        default: "5"
       })
-    )
-
-    it.effect("makes images in OpenAI's shape: one for each, in its own names", () =>
-      Effect.gen(function* () {
-        const client = yield* openai
-        const made = yield* Effect.promise(() =>
-          client.images.generate({
-            model: "doors/sketch",
-            prompt: "a",
-            n: 2,
-            size: "1280x720" as never
-          })
-        )
-        assert.lengthOf(made.data ?? [], 2)
-        const plain = yield* Effect.promise(() =>
-          client.images
-            .generate({ model: "doors/sketch", prompt: "a", size: "512x512" })
-            .withResponse()
-        )
-        assert.strictEqual(plain.response.headers.get("x-service-ignored"), "size")
-        assert.strictEqual(plain.response.headers.get("x-service-cost"), "2.00")
-        const image = yield* Effect.promise(() => toFile(picture, "a.png"))
-        for (const model of ["doors/sketch", "doors/retouch"]) {
-          const edited = yield* Effect.promise(() =>
-            client.images.edit({ model, prompt: "a", image })
-          )
-          assert.lengthOf(edited.data ?? [], 1, model)
-        }
-        const wrong = yield* call(
-          "/v1/images/generations",
-          json({ model: "doors/retouch", prompt: "a" })
-        )
-        assert.include(yield* Effect.promise(() => wrong.text()), "/v1/images/edits")
+      assert.strictEqual(film.media.first_frame.kind, "image")
+      const quoted = yield* useTool("quote", {
+        model: "doors/film",
+        input: { prompt: "a", duration: "10" }
       })
-    )
+      assert.strictEqual(quoted.amount, "10.00")
+      for (const [model, input, type] of [
+        ["sketch", { prompt: "a", how_many: 1 }, "image/png"],
+        ["film", { prompt: "a" }, "video/mp4"],
+        ["song", { prompt: "a" }, "audio/wav"],
+        ["caption", { picture: dataUri }, "application/json"]
+      ] as const) {
+        const made = yield* useTool("create_task", { model: `doors/${model}`, input })
+        const ended = yield* useTool("get_task", { task_id: made.task_id, wait_seconds: 45 })
+        assert.strictEqual(ended.status, "completed", JSON.stringify(ended))
+        assert.strictEqual(ended.results[0].media_type, type, model)
+      }
+    })
+  )
 
-    it.effect("makes videos in OpenAI's shape, whatever it calls seconds, size and frame", () =>
-      Effect.gen(function* () {
-        const { videos } = yield* openai
-        const first = yield* Effect.promise(() => toFile(picture, "a.png"))
-        const created = yield* Effect.promise(() =>
-          videos.create({
-            model: "doors/film" as never,
-            prompt: "a",
-            seconds: "10" as never,
-            size: "720x1280",
-            input_reference: first
-          })
-        )
-        assert.deepInclude<object>(created, { prompt: "a", seconds: "10" })
-        const task = yield* call(`/vendors/doors/v1/film/generation/${created.id}`, {
-          headers: { prefer: "wait=45" }
+  it.effect("makes images in OpenAI's shape: one for each, in its own names", () =>
+    Effect.gen(function* () {
+      const client = yield* openai
+      const made = yield* Effect.promise(() =>
+        client.images.generate({
+          model: "doors/sketch",
+          prompt: "a",
+          n: 2,
+          size: "1280x720" as never
         })
-        assert.strictEqual(task.headers.get("x-service-cost"), "10.00")
-        const content = yield* Effect.promise(() => videos.downloadContent(created.id))
-        assert.strictEqual(content.headers.get("content-type"), "video/mp4")
-        const refused = yield* call(
-          "/v1/videos",
-          json({ model: "doors/film", prompt: "a", size: "64x64" })
+      )
+      assert.lengthOf(made.data ?? [], 2)
+      const plain = yield* Effect.promise(() =>
+        client.images
+          .generate({ model: "doors/sketch", prompt: "a", size: "512x512" })
+          .withResponse()
+      )
+      assert.strictEqual(plain.response.headers.get("x-service-ignored"), "size")
+      assert.strictEqual(plain.response.headers.get("x-service-cost"), "2.00")
+      const image = yield* Effect.promise(() => toFile(picture, "a.png"))
+      for (const model of ["doors/sketch", "doors/retouch"]) {
+        const edited = yield* Effect.promise(() =>
+          client.images.edit({ model, prompt: "a", image })
         )
-        assert.include(yield* Effect.promise(() => refused.text()), "#/size")
-      })
-    )
+        assert.lengthOf(edited.data ?? [], 1, model)
+      }
+      const wrong = yield* call(
+        "/v1/images/generations",
+        json({ model: "doors/retouch", prompt: "a" })
+      )
+      assert.include(yield* Effect.promise(() => wrong.text()), "/v1/images/edits")
+    })
+  )
 
-    it.effect("is in the OpenAPI document with its body, and quoted without a task", () =>
-      Effect.gen(function* () {
-        const { components, paths } = yield* read("/openapi.json")
-        for (const { model } of describedDoors.jobs!.models) {
-          const name = `Doors${model.charAt(0).toUpperCase()}${model.slice(1)}`
-          assert.containsAllKeys(components.schemas[name].properties, ["webhook", "metadata"])
-          const { post } = paths[`/vendors/doors/v1/${model}/generation`]
-          assert.include(JSON.stringify(post), `schemas/${name}`)
-        }
-        const path = "/vendors/doors/v1/song/generation?dry_run=true"
-        const { quote } = yield* read(path, json({ prompt: "a", seconds: 5 }))
-        assert.deepStrictEqual(quote, { amount: "2.50", currency: "credits" })
-        const faulty = yield* read(path, json({ prompt: "a", seconds: 99 }))
-        assert.strictEqual(faulty.errors[0].pointer, "#/seconds")
-      })
-    )
-
-    it.effect(
-      "is run by `gateway run`, which puts pictures into its fields and saves results",
-      () =>
-        Effect.gen(function* () {
-          const { key, url } = yield* Running
-          const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
-          const file = join(folder, "picture.png")
-          writeFileSync(file, picture)
-          const endings = { sketch: ".png", film: ".mp4", song: ".wav", caption: ".json" } as const
-          for (const [model, ending] of Object.entries(endings)) {
-            const out = join(folder, model)
-            const words = model === "caption" ? ["--image", file] : ["a lighthouse"]
-            const ran = yield* runCommand(["run", `doors/${model}`, ...words, "--out", out], env)
-            assert.strictEqual(ran.code, 0, ran.error)
-            const saved = readdirSync(out)
-            assert.isTrue(saved[0]?.endsWith(ending), saved.join())
-            assert.isAbove(readFileSync(join(out, saved[0] ?? "")).length, 0)
-          }
-          const shown = yield* runCommand(["models", "show", "doors/film"], env)
-          assert.include(shown.out, "first_frame")
+  it.effect("makes videos in OpenAI's shape, whatever it calls seconds, size and frame", () =>
+    Effect.gen(function* () {
+      const { videos } = yield* openai
+      const first = yield* Effect.promise(() => toFile(picture, "a.png"))
+      const created = yield* Effect.promise(() =>
+        videos.create({
+          model: "doors/film" as never,
+          prompt: "a",
+          seconds: "10" as never,
+          size: "720x1280",
+          input_reference: first
         })
-    )
-  })
+      )
+      assert.deepInclude<object>(created, { prompt: "a", seconds: "10" })
+      const task = yield* call(`/vendors/doors/v1/film/generation/${created.id}`, {
+        headers: { prefer: "wait=45" }
+      })
+      assert.strictEqual(task.headers.get("x-service-cost"), "10.00")
+      const content = yield* Effect.promise(() => videos.downloadContent(created.id))
+      assert.strictEqual(content.headers.get("content-type"), "video/mp4")
+      const refused = yield* call(
+        "/v1/videos",
+        json({ model: "doors/film", prompt: "a", size: "64x64" })
+      )
+      assert.include(yield* Effect.promise(() => refused.text()), "#/size")
+    })
+  )
+
+  it.effect("is in the OpenAPI document with its body, and quoted without a task", () =>
+    Effect.gen(function* () {
+      const { components, paths } = yield* read("/openapi.json")
+      for (const { model } of describedDoors.jobs!.models) {
+        const name = `Doors${model.charAt(0).toUpperCase()}${model.slice(1)}`
+        assert.containsAllKeys(components.schemas[name].properties, ["webhook", "metadata"])
+        const { post } = paths[`/vendors/doors/v1/${model}/generation`]
+        assert.include(JSON.stringify(post), `schemas/${name}`)
+      }
+      const path = "/vendors/doors/v1/song/generation?dry_run=true"
+      const { quote } = yield* read(path, json({ prompt: "a", seconds: 5 }))
+      assert.deepStrictEqual(quote, { amount: "2.50", currency: "credits" })
+      const faulty = yield* read(path, json({ prompt: "a", seconds: 99 }))
+      assert.strictEqual(faulty.errors[0].pointer, "#/seconds")
+    })
+  )
+
+  it.effect("is run by `gateway run`, which puts pictures into its fields and saves results", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
+      const file = join(folder, "picture.png")
+      writeFileSync(file, picture)
+      const endings = { sketch: ".png", film: ".mp4", song: ".wav", caption: ".json" } as const
+      for (const [model, ending] of Object.entries(endings)) {
+        const out = join(folder, model)
+        const words = model === "caption" ? ["--image", file] : ["a lighthouse"]
+        const ran = yield* runCommand(["run", `doors/${model}`, ...words, "--out", out], env)
+        assert.strictEqual(ran.code, 0, ran.error)
+        const saved = readdirSync(out)
+        assert.isTrue(saved[0]?.endsWith(ending), saved.join())
+        assert.isAbove(readFileSync(join(out, saved[0] ?? "")).length, 0)
+      }
+      const shown = yield* runCommand(["models", "show", "doors/film"], env)
+      assert.include(shown.out, "first_frame")
+    })
+  )
 })

@@ -88,15 +88,13 @@ describe("results of a described vendor", () => {
   })
 })
 
-describe("the sandbox of a described vendor", () => {
-  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
-    it.effect("makes sounds, 3D files and JSON, too", () => makesAll("audio/wav"))
+liveLayer(runningGateway({ CATALOG_FILE: catalog }))("the sandbox of a described vendor", (it) => {
+  it.effect("makes sounds, 3D files and JSON, too", () => makesAll("audio/wav"))
 
-    it.effect("refuses a call without a job as the description says", () =>
-      Effect.gen(function* () {
-        const task = yield* finishedTask(pathOf("caption"), { prompt: "[[sim:refuse]] p" })
-        assert.strictEqual(task.task_info.error?.code, 3001)
-      })
-    )
-  })
+  it.effect("refuses a call without a job as the description says", () =>
+    Effect.gen(function* () {
+      const task = yield* finishedTask(pathOf("caption"), { prompt: "[[sim:refuse]] p" })
+      assert.strictEqual(task.task_info.error?.code, 3001)
+    })
+  )
 })

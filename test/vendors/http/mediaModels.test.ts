@@ -155,29 +155,27 @@ describe("an imported model", () => {
   })
 })
 
-describe("without a key", () => {
-  liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
-    it.effect("is charged by its capture as with a key, not by its hold", () =>
-      Effect.gen(function* () {
-        const path = "/vendors/fal/v1/draft/generation"
-        const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 2 }
-        const quoted = yield* Effect.flatMap(call(`${path}?dry_run=true`, json(body)), bodyOf)
-        assert.deepStrictEqual(quoted["quote"], { amount: "40.00", currency: "credits" })
-        const task = yield* finishedTask(path, body)
-        assert.strictEqual(yield* costOf(path, task.task_info.id), "8.00")
-      })
-    )
+liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
+  it.effect("is charged by its capture as with a key, not by its hold", () =>
+    Effect.gen(function* () {
+      const path = "/vendors/fal/v1/draft/generation"
+      const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 2 }
+      const quoted = yield* Effect.flatMap(call(`${path}?dry_run=true`, json(body)), bodyOf)
+      assert.deepStrictEqual(quoted["quote"], { amount: "40.00", currency: "credits" })
+      const task = yield* finishedTask(path, body)
+      assert.strictEqual(yield* costOf(path, task.task_info.id), "8.00")
+    })
+  )
 
-    it.effect("the simulator makes as many results as are ordered, whatever the fields are", () =>
-      Effect.gen(function* () {
-        const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 3 }
-        const task = yield* finishedTask("/vendors/fal/v1/brush/generation", body)
-        assert.lengthOf(task.images ?? [], 3, JSON.stringify(task))
-        const words = yield* finishedTask("/vendors/replicate/v1/caption/generation", {
-          image: picture
-        })
-        assert.strictEqual(words.task_info.status, "completed", JSON.stringify(words))
+  it.effect("the simulator makes as many results as are ordered, whatever the fields are", () =>
+    Effect.gen(function* () {
+      const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 3 }
+      const task = yield* finishedTask("/vendors/fal/v1/brush/generation", body)
+      assert.lengthOf(task.images ?? [], 3, JSON.stringify(task))
+      const words = yield* finishedTask("/vendors/replicate/v1/caption/generation", {
+        image: picture
       })
-    )
-  })
+      assert.strictEqual(words.task_info.status, "completed", JSON.stringify(words))
+    })
+  )
 })

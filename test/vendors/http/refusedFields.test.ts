@@ -42,8 +42,9 @@ const statusOf = (path: string, body: object) =>
   Effect.map(call(path, json(body)), ({ status }) => status)
 
 /** docs/catalog.md#input-of-an-added-model */
-describe("a field that the upstream model does not take", () => {
-  liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
+liveLayer(runningGateway({ CATALOG_FILE: file }))(
+  "a field that the upstream model does not take",
+  (it) => {
     it.effect("is refused at create and in a quote, with all other faults of the body", () =>
       Effect.gen(function* () {
         const body = { prompt: "p", negative_prompt: "rain" }
@@ -88,8 +89,8 @@ describe("a field that the upstream model does not take", () => {
         assert.include(fields("text-to-image-preview"), "negative_prompt")
       })
     )
-  })
-})
+  }
+)
 
 /** docs/reference/vendors.md#openai-videos */
 describe("a picture given to a video model that makes videos of its sizes only", () => {

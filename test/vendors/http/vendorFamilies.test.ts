@@ -120,17 +120,15 @@ describe("every vendor family", () => {
   })
 })
 
-describe("the built-in catalog", () => {
-  layer(Layer.empty)((it) => {
-    it.effect("copies the results of every model, which outlast the vendors' own URLs", () =>
-      Effect.sync(() => {
-        assert.isNotEmpty(builtInEntries)
-        for (const { artifacts, label } of builtInEntries) {
-          assert.strictEqual(artifacts, "copy", label)
-        }
-      })
-    )
-  })
+layer(Layer.empty)("the built-in catalog", (it) => {
+  it.effect("copies the results of every model, which outlast the vendors' own URLs", () =>
+    Effect.sync(() => {
+      assert.isNotEmpty(builtInEntries)
+      for (const { artifacts, label } of builtInEntries) {
+        assert.strictEqual(artifacts, "copy", label)
+      }
+    })
+  )
 })
 
 const wallet = Effect.flatMap(call("/manage/v1/wallet"), (got) =>

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe } from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { CallBatchOutcome } from "../../../src/passthrough/CallStore.ts"
 import type { AcceptOutcome, FinishOutcome } from "../../../src/tasks/TaskStore.ts"
@@ -99,8 +99,9 @@ const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
   throw new Error("the operation never completed")
 })
 
-describe("a connection that is killed", () => {
-  liveLayer(Layer.provideMerge(walletStores, postgresDatabase))((it) => {
+liveLayer(Layer.provideMerge(walletStores, postgresDatabase))(
+  "a connection that is killed",
+  (it) => {
     it.effect(
       "at any statement of a create leaves nothing; the retry creates one task",
       () =>
@@ -156,7 +157,7 @@ describe("a connection that is killed", () => {
                   assert.strictEqual((yield* ledgerOf(userId)).length, 4)
                   assert.strictEqual(yield* breachesOf(userId), 0)
                   const found = yield* sql`
-                  SELECT event_type FROM deliveries WHERE user_id = ${userId} ORDER BY 1`
+                SELECT event_type FROM deliveries WHERE user_id = ${userId} ORDER BY 1`
                   assert.deepStrictEqual(
                     found.map((row) => row.eventType),
                     ["balance.low", "task.succeeded"]
@@ -228,5 +229,5 @@ describe("a connection that is killed", () => {
         }),
       180_000
     )
-  })
-})
+  }
+)

@@ -25,59 +25,57 @@ const makeWorld = Effect.gen(function* () {
   return { user, id, statuses }
 })
 
-describe("deliveries that match a filter", () => {
-  layer(layerGateway(), { timeout: "120 seconds" })((it) => {
-    it.effect("are sent again, all or by endpoint, status, type and time", () =>
-      Effect.gen(function* () {
-        const { id, statuses, user } = yield* makeWorld
-        const other = yield* makeUser()
-        const attempts = (n: number) =>
-          eventually(statuses, (all) =>
-            all.every(
-              (it: { status: string; attempt_count: number }) =>
-                it.status === "succeeded" && it.attempt_count === n
-            )
+layer(layerGateway(), { timeout: "120 seconds" })("deliveries that match a filter", (it) => {
+  it.effect("are sent again, all or by endpoint, status, type and time", () =>
+    Effect.gen(function* () {
+      const { id, statuses, user } = yield* makeWorld
+      const other = yield* makeUser()
+      const attempts = (n: number) =>
+        eventually(statuses, (all) =>
+          all.every(
+            (it: { status: string; attempt_count: number }) =>
+              it.status === "succeeded" && it.attempt_count === n
           )
-        yield* attempts(1)
-        const none = { redelivered: 0, next_cursor: null }
-        for (const filter of [
-          {},
-          { status: "failed" },
-          { status: "succeeded", type: "task.created" },
-          { status: "succeeded", endpoint_id: "whe_other" },
-          { status: "succeeded", until: "1969-12-31T00:00:00Z" },
-          { status: "succeeded", since: "2099-01-01T00:00:00Z" }
-        ]) {
-          const answer = yield* user.call("POST", redeliver, { filter })
-          assert.deepStrictEqual([answer.status, answer.json], [202, none], JSON.stringify(filter))
-        }
-        const foreign = yield* other.call("POST", redeliver, { filter: { status: "succeeded" } })
-        assert.deepStrictEqual(foreign.json, none)
-        const wrong = yield* user.call("POST", redeliver, {
-          filter: { status: "pending", type: "task.lost" }
-        })
-        assert.deepStrictEqual(
-          wrong.json.errors.map((it: { pointer: string }) => it.pointer),
-          ["#/filter/status", "#/filter/type"]
         )
-        for (const without of [{}, { status: "failed" }]) {
-          assert.strictEqual((yield* user.call("POST", redeliver, without)).json.code, 2001)
-        }
-
-        const body = {
-          filter: { status: "succeeded", endpoint_id: id, type: "task.succeeded" }
-        }
-        const both = yield* user.call("POST", redeliver, body)
-        assert.deepStrictEqual(both.json, { redelivered: 2, next_cursor: null })
-        yield* attempts(2)
-        const [newest, oldest] = (yield* user.call("GET", `${manage}/webhook-deliveries`)).json.data
-        const rest = yield* user.call("POST", redeliver, { ...body, cursor: oldest.id })
-        assert.deepStrictEqual(rest.json, { redelivered: 1, next_cursor: null })
-        const last = yield* user.call("POST", redeliver, { ...body, cursor: newest.id })
-        assert.deepStrictEqual(last.json, none)
+      yield* attempts(1)
+      const none = { redelivered: 0, next_cursor: null }
+      for (const filter of [
+        {},
+        { status: "failed" },
+        { status: "succeeded", type: "task.created" },
+        { status: "succeeded", endpoint_id: "whe_other" },
+        { status: "succeeded", until: "1969-12-31T00:00:00Z" },
+        { status: "succeeded", since: "2099-01-01T00:00:00Z" }
+      ]) {
+        const answer = yield* user.call("POST", redeliver, { filter })
+        assert.deepStrictEqual([answer.status, answer.json], [202, none], JSON.stringify(filter))
+      }
+      const foreign = yield* other.call("POST", redeliver, { filter: { status: "succeeded" } })
+      assert.deepStrictEqual(foreign.json, none)
+      const wrong = yield* user.call("POST", redeliver, {
+        filter: { status: "pending", type: "task.lost" }
       })
-    )
-  })
+      assert.deepStrictEqual(
+        wrong.json.errors.map((it: { pointer: string }) => it.pointer),
+        ["#/filter/status", "#/filter/type"]
+      )
+      for (const without of [{}, { status: "failed" }]) {
+        assert.strictEqual((yield* user.call("POST", redeliver, without)).json.code, 2001)
+      }
+
+      const body = {
+        filter: { status: "succeeded", endpoint_id: id, type: "task.succeeded" }
+      }
+      const both = yield* user.call("POST", redeliver, body)
+      assert.deepStrictEqual(both.json, { redelivered: 2, next_cursor: null })
+      yield* attempts(2)
+      const [newest, oldest] = (yield* user.call("GET", `${manage}/webhook-deliveries`)).json.data
+      const rest = yield* user.call("POST", redeliver, { ...body, cursor: oldest.id })
+      assert.deepStrictEqual(rest.json, { redelivered: 1, next_cursor: null })
+      const last = yield* user.call("POST", redeliver, { ...body, cursor: newest.id })
+      assert.deepStrictEqual(last.json, none)
+    })
+  )
 })
 
 describe("the operator's view of the queues", () => {
