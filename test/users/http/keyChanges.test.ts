@@ -201,8 +201,8 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
         json.data.find(({ id }: { id: string }) => at.endsWith(id)),
         expected
       )
-      const renamed = yield* change({ name: "limited" })
-      assert.deepStrictEqual(renamed.json, { ...expected, name: "limited" })
+      const renamed = yield* change({ name: "key" })
+      assert.deepStrictEqual(renamed.json, { ...expected, name: "key" })
       const removed = yield* change({
         spend_limit: null,
         allowed_models: null,
