@@ -103,6 +103,8 @@ describe("PUBLIC_URL", () => {
     "ftp://gateway.example.com",
     "https://gateway.example.com/?x=1",
     "https://gateway.example.com/#x",
+    "https://gateway.example.com/?",
+    "https://gateway.example.com/#",
     "https://user:secret-1@gateway.example.com"
   ]) {
     it.effect(`"${text}" stops the start`, () =>
@@ -139,6 +141,8 @@ describe("BASE_URL", () => {
     "ftp://gateway.example.com",
     "https://gateway.example.com/?x=1",
     "https://gateway.example.com/#x",
+    "https://gateway.example.com/?",
+    "https://gateway.example.com/#",
     "https://user:secret-1@gateway.example.com"
   ]) {
     it.effect(`"${text}" stops the start`, () =>
