@@ -49,7 +49,10 @@ const oidc = Effect.gen(function* () {
   const scopes = listOf(yield* text("OIDC_TOKEN_SCOPES", scopesRemedy))
   if (Option.isNone(issuer)) {
     const lonely =
-      [clientId, clientSecret].some(Option.isSome) || operators.length + scopes.length > 0
+      Option.isSome(clientId) ||
+      Option.isSome(clientSecret) ||
+      operators.length > 0 ||
+      scopes.length > 0
     return lonely
       ? yield* fault("OIDC_ISSUER", "is required with the other variables OIDC_…", remedy)
       : Option.none()

@@ -3,6 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Base64 } from "effect/encoding"
 import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
 import { Management } from "../Management.ts"
+import { makeWritable } from "../SaveResults.ts"
 import { failed, wrongUsage } from "../terminal/Fault.ts"
 import { note } from "../terminal/Output.ts"
 import { findModel, kindsOf, modelName } from "./models.ts"
@@ -143,6 +144,7 @@ export const runModel = Command.make(
     const given = yield* inputBody(input)
     const prompted = Option.isSome(prompt) ? { ...given, prompt: prompt.value } : given
     const body = yield* withImages(row, prompted, yield* Effect.forEach(images, mediumOf))
+    yield* makeWritable(out)
     const task = yield* create(row, body, idempotencyKey)
     yield* followTask(task, { folder: Option.some(out), timeout: timeoutDefault })
   })
