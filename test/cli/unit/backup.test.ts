@@ -83,9 +83,10 @@ describe("gateway backup and restore", () => {
 
   it.live("ask for a stop of the service only if it runs", () =>
     Effect.gen(function* () {
-      const { archive } = yield* stopped
+      const { archive, folder } = yield* stopped
       yield* done("backup", archive)
-      yield* withEnvironment({ DATA_DIR: "/proc/data" })
+      const target = { DATA_DIR: "/proc/data", ARTIFACT_STORE: join(folder, "restored media") }
+      yield* withEnvironment(target)
       const ran = yield* runCommand(["restore", archive])
       assert.strictEqual(ran.code, 1)
       assert.match(ran.error, /^Error: DATA_DIR: the folder \/proc\/data cannot be locked/u)
