@@ -30,7 +30,7 @@ const receive = Effect.sync(() => {
   received += 1
 })
 
-/** Leaves a message for an actor, and opens it first if it is not open. */
+/** Sends a message to an actor, opening it first if necessary. */
 type Send = (id: string) => Effect.Effect<void>
 
 const Message = Rpc.make("Message")
@@ -136,7 +136,7 @@ const measure = Effect.fnUntraced(function* (make: Effect.Effect<Send, never, Sc
   const began = performance.now()
   const cpu = cpuMillis()
   received = 0
-  // As many at once as a scan of the due deliveries finds
+  // As many at once as a scan finds due deliveries
   for (let sent = 0; sent < messages; sent += actors) {
     yield* Effect.forEach(ids, send, { discard: true })
     yield* arrived(sent + actors)
@@ -158,7 +158,7 @@ const program = Effect.gen(function* () {
   for (let round = 0; round <= rounds; round += 1) {
     for (const [name, make] of Object.entries(contenders)) {
       const figure = yield* measure(make)
-      // The first round warms up
+      // The first round is a warm-up
       if (round > 0) figures.set(name, [...(figures.get(name) ?? []), figure])
     }
   }

@@ -1,4 +1,4 @@
-/** The attacks of `hostile.ts`, each until this process is killed or its time is over. */
+/** The attacks of `hostile.ts`. Each runs until this process is killed or its time is over. */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
@@ -7,10 +7,10 @@ import { pngOfBytes } from "../test/support/media.ts"
 
 export interface Target {
   readonly port: number
-  /** Of a user with credits and of one without, with both scopes. */
+  /** The keys of a user with credits and of one without, with both scopes. */
   readonly rich: string
   readonly poor: string
-  /** Unfinished tasks of the first. */
+  /** Unfinished tasks of the first user. */
   readonly tasks: ReadonlyArray<string>
 }
 
@@ -80,7 +80,7 @@ const hammer = (port: number, connections: number, next: (n: number) => Buffer) 
   for (let n = 0; n < connections; n += 1) one()
 }
 
-/** Leaves connections open with what was sent; `more` is sent each second. */
+/** Leaves connections open after sending; `more` is sent every second. */
 const hold = (port: number, count: number, first: (n: number) => Buffer, more?: Buffer) => {
   for (let n = 0; n < count; n += 1) {
     const socket = connect(port, "127.0.0.1")
@@ -95,7 +95,7 @@ const hold = (port: number, count: number, first: (n: number) => Buffer, more?: 
   }
 }
 
-/** A host that sends one byte each second. */
+/** A host that sends one byte per second. */
 const tricklingHost = () =>
   new Promise<string>((resolve) => {
     const server = createServer((_request, response) => {
@@ -124,7 +124,7 @@ export const attacks: Record<string, (target: Target) => void | Promise<void>> =
     const bodyOf = (n: number) => json({ prompt: "a", n: 1, images: [`${host}/${n}`] })
     hammer(port, 4, (n) => bytesOf({ path, key, body: bodyOf(n) }))
     await pause(3000)
-    // Enough of them: the rest of the time they hold what they got
+    // Enough requests; for the rest of the time the connections stay open
     requests = requestsMax
   },
   "creates without credits": ({ poor: key, port }) => {

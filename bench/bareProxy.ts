@@ -1,4 +1,4 @@
-/** The least work of a proxy on Node: node:http in front, undici behind, the key replaced. */
+/** The minimal proxy on Node: node:http in front, undici behind, the key replaced. */
 import { createServer } from "node:http"
 import { Agent } from "undici"
 

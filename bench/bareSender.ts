@@ -1,12 +1,12 @@
 /**
- * A bare sender, for comparison: undici POST with HMAC, no store. As a program, which `bench/lateness.ts`
- * starts, it sends so many deliveries, each at its time, cold and then warm.
+ * A bare sender, for comparison: undici POST with HMAC, without a store. As a program started by `bench/lateness.ts` it
+ * sends this many deliveries, each at its time, first cold and then warm.
  */
 import { createHmac } from "node:crypto"
 import { Agent } from "undici"
 import { body, cpuMillis, percentiles, secret } from "./measures.ts"
 
-/** As many as the service opens to one origin at most. */
+/** The most connections that the service opens to one origin. */
 export const connections = 128
 
 export const post = async (agent: Agent, url: string, id: string, bytes: Uint8Array) => {
@@ -35,7 +35,7 @@ export const post = async (agent: Agent, url: string, id: string, bytes: Uint8Ar
 
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Sends each when it is due and a connection is free; they are due evenly within the spread. */
+/** Sends each when it is due and a connection is free. The due times are spread evenly. */
 const paced = async (agent: Agent, url: string, deliveries: number, spreadSeconds: number) => {
   const first = Date.now() + 500
   const late: Array<number> = []

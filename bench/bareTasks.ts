@@ -15,7 +15,7 @@ import { post } from "./bareSender.ts"
 const { dataDir, databaseUrl, hook, users, vendorUrl } = JSON.parse(process.argv[2] ?? "{}") as {
   readonly dataDir: string
   readonly databaseUrl: string
-  /** Where two webhooks a task go. */
+  /** The receiver of two webhooks per task. */
   readonly hook?: { readonly url: string; readonly ca: string }
   readonly users: ReadonlyArray<string>
   readonly vendorUrl: string
@@ -31,7 +31,7 @@ const deliver = async (id: string, body: string) => {
 }
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Statements are prepared by their text. */
+/** Statements are prepared, by text. */
 const statement = (text: string, values: ReadonlyArray<unknown>) => ({
   name: createHash("md5").update(text).digest("hex"),
   text,
@@ -173,7 +173,7 @@ const perform = async (id: string, user: string, body: string) => {
   await Promise.all([created, deliver(`${id}e`, artifact)])
 }
 
-/** The end of each task: milliseconds since its create. */
+/** The end of each task, in milliseconds since its create. */
 const ends = new Map<string, Promise<number>>()
 
 const server = createServer((request, response) => {

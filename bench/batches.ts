@@ -14,13 +14,13 @@ import { freePort } from "../test/support/spawnService.ts"
 import { until } from "../test/support/until.ts"
 
 const requests = Number(process.argv[2] ?? 50_000)
-/** Of the prompt of each request. */
+/** The bytes of each request's prompt. */
 const promptBytes = Number(process.argv[3] ?? 2000)
 
 const isAnthropic = process.argv[4] === "anthropic"
 const heap = process.env["HEAP_MIB"]
 
-/** Takes a batch of this program as it arrives, and makes its results as they are read. */
+/** Reads a batch of this program as it arrives, and generates its results while they are read. */
 const vendor = createServer(async (request, response) => {
   const path = request.url ?? ""
   if (request.method === "POST") {
@@ -105,7 +105,7 @@ const send = async (token: string, method: string, path: string, body?: object) 
 const manage = (method: string, path: string, body?: object) =>
   send(adminToken, method, `/manage/v1${path}`, body)
 
-/** Peak of the resident memory since the last reset, in MiB. */
+/** The peak of the resident memory since the last reset, in MiB. */
 const peak = (): number =>
   Number(/^VmHWM:\s+(\d+)/mu.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1]) / 1024
 
@@ -114,7 +114,7 @@ const report = (what: string, began: number) =>
     `${what}: ${((performance.now() - began) / 1000).toFixed(1)} s, peak ${peak().toFixed(0)} MiB`
   )
 
-/** A body that is made as it is sent. */
+/** A body that is generated while it is sent. */
 const messages = function* () {
   const prompt = "word ".repeat(promptBytes / 5)
   yield Buffer.from('{"requests":[')
@@ -130,7 +130,7 @@ const messages = function* () {
   yield Buffer.from("]}")
 }
 
-/** Creates a batch in Anthropic's form and waits for its end. */
+/** Creates a batch in Anthropic's form and waits until it has ended. */
 const runMessages = async (key: string) => {
   const headers = { "x-api-key": key, "content-type": "application/json" }
   let began = performance.now()
@@ -155,7 +155,7 @@ const runMessages = async (key: string) => {
   report(`submit, results and ${counts.succeeded} receipts`, began)
 }
 
-/** A file that is made as it is sent. */
+/** A file that is generated while it is sent. */
 const lines = function* () {
   const prompt = "word ".repeat(promptBytes / 5)
   for (let n = 0; n < requests; n += 1) {
@@ -174,7 +174,7 @@ const lines = function* () {
   }
 }
 
-/** Uploads a file, creates its batch and waits for its end. */
+/** Uploads a file, creates its batch and waits until it has ended. */
 const runFile = async (key: string) => {
   const boundary = "bench"
   const form = function* () {

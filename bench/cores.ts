@@ -34,7 +34,7 @@ interface Subject {
   readonly port: number
   readonly keys: ReadonlyArray<string>
   readonly stop: () => Promise<void>
-  /** CPU of the supervisor and its processes. */
+  /** CPU time of the supervisor and its processes. */
   readonly micros: () => number
 }
 
@@ -161,7 +161,7 @@ try {
   const subjects = [await start(1, admin, ports), await start(processes, admin, ports)]
   for (const [kind, request] of Object.entries(kinds)) {
     const measured = new Map<string, Array<Measured>>()
-    // The first round warms up
+    // The first round is a warm-up
     for (let round = -1; round < rounds; round += 1) {
       for (const subject of subjects) {
         const it = await measure(subject, request)

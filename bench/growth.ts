@@ -48,7 +48,7 @@ const withStatements = process.argv.includes("--statements")
 const withRelations = process.argv.includes("--relations")
 const rounds = Number(process.argv.slice(2).find((it) => /^\d+$/u.test(it)) ?? 7)
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
-/** What fills a store fastest on one core. */
+/** Settings that fill a store fastest on one core. */
 const bulk = [
   "wal_level=minimal",
   "max_wal_senders=0",
@@ -60,7 +60,9 @@ const bulk = [
   "max_parallel_workers_per_gather=0",
   "max_parallel_maintenance_workers=0"
 ]
-/** Those of a server, save for its memory. Autovacuum is off: it would come to one of the stores first. */
+/**
+ * A server's usual settings, except for its memory. Autovacuum is off, because it would run on one of the stores first.
+ */
 const usual = [
   "fsync=on",
   "synchronous_commit=on",
@@ -93,7 +95,7 @@ interface Slice {
   readonly relations: RelationBuffers
 }
 
-/** Of all statements in a store so far. */
+/** Counters over all statements in a store so far. */
 const counters = async (store: string, pid: number) => {
   const { rows } = await admin.query<Pick<Slice, "calls" | "buffers" | "read" | "wal">>(
     `SELECT sum(calls)::float8 AS calls, sum(shared_blks_hit + shared_blks_read)::float8 AS buffers,
@@ -119,7 +121,7 @@ interface Side {
 const sideOf = Effect.fnUntraced(function* (store: string) {
   const context = yield* Layer.build(layerOf(urlOf(store)))
   const bench = new Bench(yield* Effect.provide(people, context))
-  // As at a start of the service: the partitions of today are there
+  // As after a start of the service: today's partitions exist
   yield* Effect.provide(nothingOld, context)
   yield* Effect.provide(yesterday, context)
   const { rows } = yield* Effect.promise(() =>
@@ -154,10 +156,10 @@ const slice = Effect.fnUntraced(function* (side: Side, n: number) {
 const compare = Effect.gen(function* () {
   const sides = yield* Effect.forEach(stores, sideOf)
   const names = operations(sides[0]!.bench).map(([name]) => name)
-  // Writes leave work for each other, so that a round does all of them
+  // Writes cause work for each other, so a round runs all of them
   const found = names.map(() => sides.map(() => new Array<Slice>()))
   for (let round = -2; round < rounds; round += 1) {
-    // Dead rows of the rounds before would be read with those of a queue
+    // Dead rows of earlier rounds would be read with those of a queue
     for (const { context } of sides) yield* Effect.provide(vacuum(round === 0), context)
     for (const [n, name] of names.entries()) {
       if (!name.startsWith(only) && !/^(create|finish|deliver)$/u.test(name)) continue
@@ -192,7 +194,7 @@ const compare = Effect.gen(function* () {
   }
 }).pipe(Effect.scoped)
 
-/** Milliseconds until the service is ready on the full store, which it has not seen before. */
+/** Milliseconds until the service, started for the first time on the full store, is ready. */
 const startService = async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "growth-"))
   const port = await freePort()

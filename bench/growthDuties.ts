@@ -1,4 +1,4 @@
-/** What the service does by itself at intervals, and the end of the oldest day of a full store. */
+/** The service's periodic duties, and the removal of the oldest day of a full store. */
 import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option } from "effect"
 import { firstTaskId } from "../src/domain/Ids.ts"
@@ -16,7 +16,7 @@ import { cpuMicros } from "./processes.ts"
 
 const day = 86_400_000
 
-/** All statements and the longest, in milliseconds of CPU of Postgres and on the clock. */
+/** The number of statements and the longest one, in milliseconds of Postgres's CPU and of real time. */
 const repeated = <E, R>(
   pid: number,
   remove: Effect.Effect<number, E, R>,
@@ -40,7 +40,7 @@ const repeated = <E, R>(
     )
   })
 
-/** Drops the partitions of the oldest days, deletes their tasks, and removes the bodies of as many days after. */
+/** Drops the partitions of the oldest days, deletes their tasks, and removes the bodies of as many later days. */
 export const retention = Effect.fnUntraced(function* (days: number) {
   const sql = yield* PgClient.PgClient
   const [oldest] = yield* sql<{ at: Date }>`SELECT min(created_at) AS at FROM tasks`
@@ -52,7 +52,7 @@ export const retention = Effect.fnUntraced(function* (days: number) {
   const [backend] = yield* sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
   const all = <E, R>(remove: Effect.Effect<number, E, R>, isLast?: (n: number) => boolean) =>
     repeated(backend!.pid, remove, isLast)
-  // What the service has done before: the partitions of the next days are there
+  // As the service has done before: the partitions of the next days exist
   yield* partitions.maintain(now, 7, DateTime.makeUnsafe(since))
   const drop = partitions.maintain(now, 7, DateTime.makeUnsafe(until))
   const dropped = Effect.map(drop, (counts) => counts.dropped)
@@ -63,7 +63,7 @@ export const retention = Effect.fnUntraced(function* (days: number) {
   console.log(`bodies scrubbed: ${yield* all(tasks.scrubBefore(next, retentionTasksMax))}`)
 })
 
-/** The tables that fill and empty; and once statistics of the partitions of today, which have none when they are made. */
+/** Vacuums the tables that fill and empty, and once analyzes today's partitions, which have no statistics at first. */
 export const vacuum = Effect.fnUntraced(function* (analyze: boolean) {
   const sql = yield* PgClient.PgClient
   yield* sql`VACUUM delivery_queue, runs, holds`.unprepared
@@ -76,7 +76,7 @@ export const vacuum = Effect.fnUntraced(function* (analyze: boolean) {
   }
 })
 
-/** What is looked for at each heartbeat. */
+/** The searches of each heartbeat. */
 export const sweep = Effect.gen(function* () {
   const now = yield* DateTime.now
   const since = DateTime.subtract(now, { seconds: 10 })
@@ -110,7 +110,7 @@ export const nothingOld = Effect.gen(function* () {
   return 1
 })
 
-/** The partitions of yesterday, which every service has that ran then: the empty one too. */
+/** Creates yesterday's partitions, as a service that ran then has them, in the empty store too. */
 export const yesterday = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const day = DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 1 })).slice(0, 10)

@@ -8,26 +8,27 @@ import { Client } from "pg"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as Migrations from "../src/db/Migrations.ts"
 
-/** Days before today, the first of them beyond the retention of the log. */
+/** The number of days before today; the first of them are beyond the retention of the log. */
 export const historyDays = 31
 export const historyUsers = 20_000
 const entriesPerTask = 10
-/** Of a user's tasks so many succeed for each one that fails. */
+/** How many of a user's tasks succeed for each one that fails. */
 const failsEvery = 32
 const price = 50_000
 const callCost = 1000
 const reserved = 20_000
 const calls = 6
 /**
- * Of pages of ended tasks: the service fills a page to a half with new ones, which grow in place until they end. Filled
- * to a half with ended ones they would have room for a new one each, and take the next tasks in any order.
+ * The fill factor of pages of ended tasks. The service fills half of a page with new tasks, which grow in place until
+ * they end. If ended ones filled only half a page, each page would have room for new ones and take the next tasks in
+ * any order.
  */
 const endedFill = 72
 const topUp = 1_000_000_000_000_000
 
-/** Not partitioned: filled without indexes. */
+/** Not partitioned; filled without indexes. */
 const wholeTables = ["tasks", "vendor_attempts", "wallet_entries", "usage_days"]
-/** The tables that have a partition for each day, by the column that decides it. */
+/** The tables with a partition per day, with the column that determines it. */
 export const dayTables = {
   events: "created_at",
   deliveries: "created_at",
@@ -38,7 +39,7 @@ export const dayTables = {
 const settledAfter = (block: string) =>
   `${topUp} - (${block}) * ${price + calls * callCost}::bigint + (${block}) / ${failsEvery} * ${price}`
 
-/** Ids as the service makes them: the time, then what stands for the random bits. */
+/** Ids as the service creates them: the time, followed by a substitute for the random bits. */
 const hexOf = (millis: string) => `lpad(to_hex(${millis}), 12, '0')`
 const uuidOf = (millis: string, hash: string) =>
   `(${hexOf(millis)} || '7' || substr(${hash}, 1, 3) || '8' || substr(${hash}, 5, 15))::uuid`
@@ -65,7 +66,7 @@ const people = `
     SELECT user_id, 1, 'top_up', ${topUp}, ${topUp}, 0, 'first ' || u, now() - interval '${historyDays + 1} days',
       'NORMAL', 1000000000 FROM people`
 
-/** The tasks of one day, with the number of each among those of its user. */
+/** The tasks of one day, each with its number among those of its user. */
 const dayTasks = (day: string, perDay: number) => `
   CREATE TEMP TABLE made AS
   SELECT p.*, s.at, s.ms, s.h, ${uuidOf("s.ms", "s.h")} AS id, md5(s.h) AS trace,
@@ -104,7 +105,7 @@ const tasks = `
     at, at + interval '1 second'
   FROM made ORDER BY ms`
 
-/** Ten entries a task; the order of a user's entries is that of time. */
+/** Ten entries per task, in order of time for each user. */
 const entries = `
   INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, note,
     trace_id, created_at)
@@ -132,7 +133,7 @@ const eventBody = (type: string, at: string, payload: string) =>
   `convert_to('{"id":"' || event || '","type":"${type}","created_at":"' || ${at} ||
     '","data":{"vendor":"fal","model_name":"text-to-image-preview","payload":{"task_info":' || ${payload} || '}}}', 'UTF8')`
 
-/** Into tables that are attached to their parents, and get their indexes, when they are full. */
+/** Into tables that are attached to their parents and indexed once they are full. */
 const eventsOf = (part: (table: string) => string) => `
   CREATE TEMP TABLE sent AS
   SELECT user_id, id, h, trace, at, at AS event_at, ms AS event_ms, failed, hook, hook2,
@@ -165,7 +166,7 @@ const eventsOf = (part: (table: string) => string) => `
   FROM going ORDER BY event_ms;
   DROP TABLE sent, going`
 
-/** The receipt of one call of six: all would be 30 million. */
+/** The receipt of one in six calls, because all would be 30 million. */
 const receipts = (part: string) => `
   INSERT INTO ${part} (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
     usage, sandbox, trace_id, created_at, ended_at)
@@ -192,7 +193,7 @@ const wallets = `
 
 const seconds = (since: number) => `${((performance.now() - since) / 1000).toFixed(0)} s`
 
-/** Drops the indexes of a table; the statements that make them again. */
+/** Drops the indexes of a table. Returns the statements that create them again. */
 const dropIndexes = async (db: Client, table: string): Promise<ReadonlyArray<string>> => {
   const { rows } = await db.query<{ drop: string; make: string }>(
     `SELECT format('ALTER TABLE %I DROP CONSTRAINT %I', $1::text, conname) AS drop,
@@ -228,25 +229,25 @@ const fillDay = async (db: Client, day: string, perDay: number) => {
   await db.query("DROP TABLE made")
 }
 
-/** Also a store that was filled before the last migration. */
+/** Also for a store that was filled before the last migration. */
 export const migrate = async (url: string) => {
   const store = layerPostgres({ url: Redacted.make(url), timeouts: "endless" })
   await Effect.runPromise(Effect.scoped(Effect.provide(Migrations.migrate(), store)))
 }
 
-/** Migrates an empty database, and makes users and so many tasks with all that belongs to them. */
+/** Migrates an empty database, and creates users and this many tasks with everything that belongs to them. */
 export const fill = async (url: string, count: number) => {
   const began = performance.now()
   await migrate(url)
   const db = new Client(url)
   await db.connect()
-  // Without triggers; what they check is right by construction, and the audit of wallets looks at it afterwards
+  // Without triggers, because the data are correct by construction; the wallet audit checks them afterwards
   await db.query("SET session_replication_role = replica")
   await db.query("BEGIN")
   const makeIndexes: Array<string> = []
   for (const table of wholeTables) {
     makeIndexes.push(...(await dropIndexes(db, table)))
-    // A table that is emptied in the transaction that fills it writes no WAL
+    // A table that is truncated in the transaction that fills it writes no WAL
     await db.query(`TRUNCATE ${table}`)
   }
   await db.query(`ALTER TABLE tasks SET (fillfactor = ${endedFill})`)

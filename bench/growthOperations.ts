@@ -1,4 +1,6 @@
-/** What a store of any size is measured by: each operation as the service does it, for users with a long history. */
+/**
+ * The operations that are measured on stores of any size, as the service performs them for users with a long history.
+ */
 import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { randomUUID } from "node:crypto"
@@ -79,12 +81,12 @@ export const people = Effect.gen(function* () {
 const batch = 16
 const trace = () => randomUUID().replaceAll("-", "")
 
-/** The same store before and after: what operations leave for the next ones. */
+/** The same store before and after, with what operations leave for later ones. */
 export class Bench {
   readonly #people: ReadonlyArray<Person>
   #n = 0
   #open: Array<TaskId> = []
-  /** A finished task of the busiest user, and its oldest one. */
+  /** A finished task of the busiest user, and the user's oldest one. */
   old: TaskId | undefined
   /** A settled call of the same user. */
   oldCall: string | undefined
@@ -258,7 +260,7 @@ export class Bench {
     return 1
   })
 
-  /** Of today: a longer time has more rows to add up. */
+  /** Only today's, because a longer period has more rows to add up. */
   readonly usage = Effect.gen({ self: this }, function* () {
     const day = DateTime.formatIso(yield* DateTime.now).slice(0, 10)
     yield* (yield* UsageStore).sums(
@@ -269,7 +271,7 @@ export class Bench {
   })
 }
 
-/** A name, the operation, and how often it is done in a slice. */
+/** A name, the operation, and how often a slice repeats it. */
 export type Operation = readonly [string, Effect.Effect<number, unknown, Services>, number]
 export const operations = (bench: Bench): ReadonlyArray<Operation> => [
   ["create", bench.create, 16],

@@ -1,4 +1,4 @@
-/** Which statements an operation consists of, and what each reads: where the stores differ, and why. */
+/** The statements of an operation and what each reads: where the stores differ, and why. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { Client } from "pg"
@@ -8,12 +8,12 @@ export interface StatementCost {
   readonly isInner: boolean
   readonly calls: number
   readonly buffers: number
-  /** Microseconds on the clock: to plan, and to execute. */
+  /** Microseconds of real time for planning and for execution. */
   readonly planned: number
   readonly executed: number
 }
 
-/** Of each statement in a store so far, those inside functions too when the server tracks them. */
+/** The costs of each statement in a store so far, including those inside functions if the server tracks them. */
 export const statementCosts = async (admin: Client, store: string) => {
   const { rows } = await admin.query<StatementCost & { id: string }>(
     `SELECT s.toplevel || s.query AS id, NOT s.toplevel AS "isInner", s.query AS text,
@@ -28,7 +28,7 @@ export const statementCosts = async (admin: Client, store: string) => {
 
 type Costs = Awaited<ReturnType<typeof statementCosts>>
 
-/** What was done between two looks, for one unit. */
+/** The costs between two readings, per unit. */
 export const statementsBetween = (before: Costs, after: Costs, units: number): Costs => {
   const found: Costs = new Map()
   for (const [id, cost] of after) {
@@ -46,7 +46,10 @@ export const statementsBetween = (before: Costs, after: Costs, units: number): C
   return found
 }
 
-/** The statements of both stores side by side, the largest difference first: buffers, calls, plan and execution. */
+/**
+ * The statements of both stores side by side, with the largest difference first: buffers, calls, planning and
+ * execution.
+ */
 export const statementTable = (empty: Costs, grown: Costs): string => {
   const ids = [...new Set([...empty.keys(), ...grown.keys()])]
   const of = (key: "calls" | "buffers" | "planned" | "executed", id: string) =>
@@ -70,7 +73,7 @@ export const statementTable = (empty: Costs, grown: Costs): string => {
     .join("\n")
 }
 
-/** Buffers of each table and index so far, partitions of a day with their table; on the connection that is measured. */
+/** The buffers of each table and index so far, with partitions counted for their table, on the measured connection. */
 export const relationBuffers = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* sql`SELECT pg_stat_force_next_flush()`.unprepared
@@ -87,7 +90,7 @@ export type RelationBuffers = Effect.Success<typeof relationBuffers>
 export const relationsBetween = (before: RelationBuffers, after: RelationBuffers, units: number) =>
   new Map([...after].map(([name, n]) => [name, (n - (before.get(name) ?? 0)) / units] as const))
 
-/** Where the stores differ, the largest difference first; the empty store and the full one. */
+/** Where the stores differ, with the largest difference first. */
 export const relationTable = (empty: RelationBuffers, grown: RelationBuffers): string => {
   const difference = (name: string) => (grown.get(name) ?? 0) - (empty.get(name) ?? 0)
   return [...new Set([...empty.keys(), ...grown.keys()])]

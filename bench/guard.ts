@@ -39,7 +39,7 @@ const children: Array<ChildProcess> = []
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 const agent = new Agent({ connections: 256, headersTimeout: 0, bodyTimeout: 0 })
 
-/** A program of this folder that tells its port and answers by IPC. */
+/** A program of this folder that reports its port and answers by IPC. */
 const helper = async (name: string, word = "") => {
   const child = fork(here(name), word === "" ? [] : [word], { execArgv: [] })
   children.push(child)
@@ -67,7 +67,7 @@ interface Side {
   readonly origin: string
   readonly pid: number
   readonly keys: ReadonlyArray<string>
-  /** Of users whose endpoint gets `task.created`. */
+  /** The keys of users whose endpoint receives `task.created`. */
   readonly hookedKeys: ReadonlyArray<string>
   readonly vendor: Helper
   readonly receiver: Helper
@@ -78,11 +78,11 @@ interface Shared {
   readonly ca: string
   readonly certificate: string
   readonly upstreamPort: number
-  /** Accepts connections and never responds: what is submitted there only waits. */
+  /** Accepts connections and never responds, so that submits only wait. */
   readonly silentPort: number
 }
 
-/** `Prefer: wait` is for reading tasks: some of those that are created never end. */
+/** `Prefer: wait` is used to read tasks; some of those created never end. */
 const send = async (
   origin: string,
   path: string,
@@ -184,13 +184,13 @@ const startSide = async (name: string, tree: string, shared: Shared): Promise<Si
 const post = async (origin: string, path: string, key: string, body: unknown) =>
   JSON.parse(await send(origin, `/manage/v1${path}`, key, body)) as { id: string; key: string }
 
-/** Operations of one turn, and how many seconds they took. */
+/** The operations of one turn and their duration in seconds. */
 interface Turn {
   readonly operations: number
   readonly seconds: number
 }
 
-/** Requests by raw sockets, which cost the load little. */
+/** Sends requests over raw sockets, which cost the load little CPU. */
 const requests = async (
   { origin, keys }: Side,
   path: string,
@@ -214,7 +214,7 @@ const requests = async (
   return { operations: perSecond * seconds, seconds }
 }
 
-/** So many pieces of work by some clients at once. */
+/** Does this many pieces of work with several clients at once. */
 const pieces = async (count: number, clients: number, work: (n: number) => Promise<unknown>) => {
   const began = performance.now()
   await Promise.all(
@@ -231,12 +231,12 @@ const chat = (stream: boolean) =>
   JSON.stringify({
     model: "gpt-4o",
     stream,
-    // A stream without a limit takes slices of its output
+    // A stream without a limit holds slices of its output
     ...(stream ? {} : { max_tokens: 100 }),
     messages: [{ role: "user", content: "Tell me something in forty words, if you please." }]
   })
 
-/** Each returns when all of its work has been done, so that its CPU is in its turn. */
+/** Each returns when all of its work has been done, so that its CPU time belongs to its turn. */
 const figures: Readonly<Record<string, (side: Side) => Promise<Turn>>> = {
   accepts: (side) => requests(side, accepting, JSON.stringify({ prompt: "x" }), 16),
   "small calls": (side) => requests(side, "/v1/chat/completions", chat(false), 32),
@@ -251,7 +251,7 @@ const figures: Readonly<Record<string, (side: Side) => Promise<Turn>>> = {
       const text = await create(origin, whole, keys[n % keys.length]!, { prompt: "x", n: 1 })
       places[n] = `${whole}/${JSON.parse(text).task_info.id}`
     })
-    // They end with their first poll, 2.5 seconds after the submit
+    // They end at their first poll, 2.5 seconds after the submit
     const { operations } = await pieces(places.length, 64, (n) =>
       send(origin, places[n]!, keys[n % keys.length]!)
     )
@@ -299,10 +299,10 @@ const show = (name: string, pairs: ReadonlyArray<readonly [own: Measured, other:
   )
 }
 
-/** Both poll at the same time, for as long as jobs wait at their vendors. */
+/** Both gateways poll at the same time, as long as jobs wait at their vendors. */
 const measurePolls = async (own: Side, other: Side) => {
   const sides = [own, other] as const
-  // At the same time, because old jobs are polled at longer intervals
+  // Started together, because old jobs are polled at longer intervals
   await Promise.all(
     sides.map(({ keys, origin }) =>
       pieces(1500, 8, (n) =>
@@ -354,7 +354,7 @@ const main = async () => {
   const own = await startSide("this tree", root, shared)
   const other = await startSide("other", tree, shared)
   const pairs = new Map<string, Array<readonly [Measured, Measured]>>()
-  // The first round warms up
+  // The first round is a warm-up
   for (let round = -1; round < rounds; round += 1) {
     for (const [name, work] of Object.entries(figures)) {
       const isFirst = round % 2 === 0
@@ -376,7 +376,7 @@ const end = async () => {
   rmSync(folder, { recursive: true, force: true })
 }
 
-// Load, upstream, vendors and Postgres inherit it
+// Inherited by load, upstream, vendors and Postgres
 execFileSync("taskset", ["-p", "-c", loadCore, `${process.pid}`], { stdio: "ignore" })
 try {
   await main()

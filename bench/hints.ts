@@ -28,7 +28,7 @@ const start = Effect.fnUntraced(function* (url: URL, id: string) {
     Layer.provideMerge(layerPostgres({ url: Redacted.make(url.href), maxConnections: 2 }))
   )
   const context = yield* Layer.build(Layer.fresh(services))
-  // Without heartbeats nobody is there to be sent a hint
+  // A hint is sent only to processes with a heartbeat
   const beat = Effect.flatMap(DateTime.now, (now) =>
     Context.get(context, ProcessStore).heartbeat(id, now)
   )

@@ -1,6 +1,6 @@
 /**
- * Eleven attacks of one tenant, or of nobody, and what another tenant notices; see README.md.
- * `node bench/hostile.ts [seconds] [--only=part of a name,…]`
+ * Eleven attacks by one tenant or by anonymous clients, and their effect on another tenant; see README.md. `node
+ * bench/hostile.ts [seconds] [--only=part of a name,…]`
  */
 import { fork } from "node:child_process"
 import type { ChildProcess, ForkOptions } from "node:child_process"
@@ -21,17 +21,14 @@ const only = process.argv
   ?.slice(7)
   .split(",")
 const token = "operator-token-of-the-bench"
-/** Of each kind, in a second. */
+/** Requests of each kind per second. */
 const victimRate = 20
 const ratioMax = 3
 const create = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/**
- * Only root may do that: what is measured is the service, not who gets a core. Programs that are started
- * later inherit it.
- */
+/** Only root may do this. The service is measured, not which program gets a core. Programs started later inherit it. */
 const prefer = (pid: number, priority: number) => {
   if (process.getuid?.() === 0) setPriority(pid, priority)
 }
@@ -87,7 +84,7 @@ const requestOf = (method: string, path: string, key: string, body?: object) => 
 
 interface Noticed {
   readonly p99: number
-  /** 429, 503, broken, or without a response. */
+  /** 429, 503, broken off, or without a response. */
   readonly lost: number
 }
 

@@ -1,7 +1,7 @@
 /**
- * The upstream of the life-cycle benchmark: fal's queue protocol. A job is done at once, or it runs on while
- * its prompt says `wait`; the response to a submit is late if the prompt says `slow`. By IPC it says its port, and
- * on request how many jobs it has and how late the polls of those that wait came.
+ * The upstream of the life-cycle benchmark: fal's queue protocol. A job is done at once, or keeps running while its
+ * prompt contains `wait`; a submit is answered late if the prompt contains `slow`. By IPC it reports its port and, on
+ * request, how many jobs it has and how they were polled.
  */
 import { createServer } from "node:http"
 import type { ServerResponse } from "node:http"
@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net"
 import { solidPng } from "./solidPng.ts"
 
 const picture = solidPng(256)
-/** A job that waits, and when it was last asked for. */
+/** A waiting job, and the time of its last poll. */
 interface Waiting {
   readonly since: number
   last: number
@@ -19,7 +19,7 @@ let lateness: Array<number> = []
 let polls = 0
 let jobs = 0
 
-/** The client's pace of the first minute, docs/reference/vendors.md#poll-interval. */
+/** The client's interval in the first minute, docs/reference/vendors.md#poll-interval. */
 const pollMillis = 2500
 const pollMillisUntil = 60_000
 

@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url"
 
 const mebi = 1024 * 1024
 
-/** A request that is sent by so many connections at once. */
+/** A request that is sent over this many connections at once. */
 export interface HostileBody {
   readonly name: string
   readonly path: string
@@ -123,7 +123,7 @@ const send = (url: string, key: string, attack: HostileBody, body: Buffer) =>
     sent.end(body)
   })
 
-/** Sends an attack as often as it says. Returns the different answers. */
+/** Sends an attack as often as it specifies. Returns the different responses. */
 export const runHostile = async (
   url: string,
   key: string,
@@ -141,8 +141,8 @@ export const runHostile = async (
 }
 
 /**
- * In the gateway: prints the longest turn of the loop since the last signal, in milliseconds of CPU, which other
- * programs of the machine do not lengthen, and the most memory that it has had.
+ * Runs in the gateway: prints the longest turn of the event loop since the last signal, in milliseconds of CPU, which
+ * other programs on the machine do not lengthen, and the peak memory.
  */
 const loopDelay = `
 const cpu = () => { const { system, user } = process.threadCpuUsage(); return (system + user) / 1000 }
@@ -230,7 +230,7 @@ const start = async (folder: string) => {
   }
 }
 
-/** Asks for `/healthz` again and again, in a process that no body keeps busy. Returns what stops it. */
+/** Requests `/healthz` repeatedly, from a process that no body keeps busy. Returns a function that stops it. */
 const probe = (url: string) => {
   const child = fork(fileURLToPath(import.meta.url), { env: { ...process.env, PROBED_URL: url } })
   return () =>
@@ -243,7 +243,7 @@ const probe = (url: string) => {
     })
 }
 
-/** Milliseconds of each answer, in their order of size. */
+/** The milliseconds of each response, sorted. */
 const probing = async (url: string): Promise<void> => {
   const taken: Array<number> = []
   const stop = new AbortController()

@@ -60,7 +60,7 @@ const untilLeft = Effect.fnUntraced(function* (left: number) {
   }
 })
 
-/** CPU of process, Postgres and receiver while the work runs. */
+/** The CPU shares of process, Postgres and receiver while the work runs. */
 const cpuShares = Effect.fnUntraced(function* <A, E, R>(
   receiving: Receiver,
   work: Effect.Effect<A, E, R>
@@ -79,7 +79,10 @@ const cpuShares = Effect.fnUntraced(function* <A, E, R>(
   )
 })
 
-/** Queued so long before the first is due: half of the time is measured, then senders are opened ahead. */
+/**
+ * How long before the first due time deliveries are queued. Half of it is measured; then senders are opened ahead of
+ * time.
+ */
 const leadSeconds = 32
 
 const waiting = Effect.gen(function* () {

@@ -63,13 +63,13 @@ const message = <A>(child: ChildProcess) =>
 interface Contender {
   readonly name: string
   readonly pid: number
-  /** Creates a task of the n-th client and returns its place. */
+  /** Creates a task of the n-th client and returns its path. */
   readonly create: (n: number, prompt: string) => Promise<string>
-  /** Waits for the end of a task; milliseconds from its create. */
+  /** Waits until a task has ended. Returns the milliseconds since its create. */
   readonly ended: (n: number, place: string) => Promise<number>
-  /** Stops it, does something with its database, starts it again; milliseconds until it is ready. */
+  /** Stops it, runs something on its database, and starts it again. Returns the milliseconds until it is ready. */
   readonly restart?: (meanwhile: (databaseUrl: string) => Promise<unknown>) => Promise<number>
-  /** Transactions of its database so far. */
+  /** The number of transactions of its database so far. */
   readonly transactions: () => Promise<number>
 }
 
@@ -92,7 +92,7 @@ const call = async (
   return JSON.parse(text) as Answer
 }
 
-/** Members of all responses that are read here. */
+/** The response members that are read here. */
 interface Answer {
   readonly id: string
   readonly key: string
@@ -160,7 +160,7 @@ const startBare = async (
   }
 }
 
-/** The gateway with a fund of credits, and its users' keys. */
+/** The gateway with an account of credits, and its users' keys. */
 const startGateway = async (
   admin: URL,
   folder: string,
@@ -268,7 +268,7 @@ const makeKeys = async (origin: string) => {
   return keys
 }
 
-/** Creates so many tasks by all clients, and waits for the end of each. */
+/** Creates this many tasks with all clients and waits until each has ended. */
 const run = async ({ create, ended }: Contender, count: number) => {
   const millis: Array<number> = []
   const client = async (n: number) => {
@@ -321,7 +321,7 @@ const show = (name: string, measured: ReadonlyArray<Round>) => {
   )
 }
 
-/** Memory and polls while so many tasks wait at the vendor. */
+/** Memory and polls while this many tasks wait at the vendor. */
 const wait = async (contender: Contender, vendor: ChildProcess, counts: ReadonlyArray<number>) => {
   console.log(`${contender.name}: resident ${residentMb(contender.pid)} MB before tasks wait`)
   let made = 0
@@ -349,7 +349,7 @@ const wait = async (contender: Contender, vendor: ChildProcess, counts: Readonly
   }
 }
 
-/** Copies of an unfinished task at the vendor, due over the next ten seconds, as the pace of an old job has it. */
+/** Copies of an unfinished task at the vendor, due over the next ten seconds, like an old job. */
 const copies = (count: number) => `
   WITH made AS (SELECT gen_random_uuid() AS id, n FROM generate_series(1, ${count}) n),
   task AS (
@@ -365,7 +365,10 @@ const copies = (count: number) => `
     SELECT jsonb_populate_record(r, jsonb_build_object('task_id', m.id,
       'due_at', now() + interval '10 seconds' * m.n / ${count})) AS r FROM runs r, made m) copied`
 
-/** A start with many tasks whose polls fall due: until it is ready, until the first poll, and then. */
+/**
+ * A start with many tasks whose polls are due: the time until it is ready and until the first poll, and the rates
+ * afterwards.
+ */
 const open = async (contender: Contender, vendor: ChildProcess) => {
   if (contender.restart === undefined || openCount === 0) return
   await contender.create(0, "wait")

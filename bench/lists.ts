@@ -19,7 +19,7 @@ const count = Number(process.argv[2] ?? 100_000)
 const rounds = Number(process.argv[3] ?? 10)
 const token = "operator-token-of-the-bench"
 const pageRows = 50
-/** In seconds: the copies are a second apart, and the last one is of now. */
+/** In seconds. The copies are one second apart, and the last one is from now. */
 const first = Math.floor(Date.now() / 1000) - count
 const dayOf = (seconds: number) => new Date(seconds * 1000).toISOString()
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -68,7 +68,7 @@ const caller = (origin: string) => async (place: string, key: string, body?: unk
   return JSON.parse(text)
 }
 
-/** Copies of two ended tasks, a second apart: one in a hundred failed, one in 20,000 of a rare model. */
+/** Copies of two ended tasks, one second apart: one in a hundred failed, and one in 20,000 has a rare model. */
 const copies = (user: string, salt: string) => `
   INSERT INTO tasks SELECT (t).* FROM (
     SELECT jsonb_populate_record(s, jsonb_build_object(

@@ -6,7 +6,7 @@ export interface Load {
   readonly seconds: number
   /** The bytes of the n-th request. */
   readonly request: (n: number) => string
-  /** Receives each response, head and body. */
+  /** Called with each response, header and body. */
   readonly onResponse?: (text: string) => void
 }
 
@@ -27,7 +27,7 @@ const isWhole = (response: string): boolean => {
   return length < 0 ? response.endsWith("0\r\n\r\n") : response.length >= head + 4 + length
 }
 
-/** Sends one request after the other on each of some keep-alive connections, with as little work as possible. */
+/** Sends requests one after the other on each of several keep-alive connections, with as little work as possible. */
 export const load = async (options: Load): Promise<Measured> => {
   const ends = performance.now() + options.seconds * 1000
   const latencies: Array<number> = []

@@ -1,4 +1,4 @@
-/** Measures of the benchmarks, and what those of webhooks send. */
+/** Measurements shared by the benchmarks, and the data that webhook benchmarks send. */
 
 export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
 
@@ -29,7 +29,7 @@ export const cpuMillis = () => {
   return (system + user) / 1000
 }
 
-/** Between two values by interpolation. */
+/** Interpolates between two values. */
 export const quantile = (values: ReadonlyArray<number>, share: number) => {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (sorted.length - 1) * share
@@ -38,7 +38,7 @@ export const quantile = (values: ReadonlyArray<number>, share: number) => {
 }
 export const median = (values: ReadonlyArray<number>) => quantile(values, 0.5)
 
-/** One line of percentiles of lateness, in milliseconds. */
+/** Prints percentiles of lateness in milliseconds on one line. */
 export const percentiles = (what: string, late: ReadonlyArray<number>): string => {
   const sorted = [...late].sort((a, b) => a - b)
   const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(1)

@@ -1,12 +1,12 @@
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 
-/** Requests that are sent at their times, whether those before have responses or not. */
+/** Requests that are sent on schedule, whether or not earlier ones have got responses. */
 export interface OpenLoad {
   readonly port: number
   readonly perSecond: number
   readonly seconds: number
-  /** Connections at most; a request that finds none is not sent. */
+  /** The maximum number of connections. A request that finds none free is not sent. */
   readonly connectionsMax: number
   /** The bytes of the n-th request. */
   readonly request: (n: number) => string
@@ -15,12 +15,12 @@ export interface OpenLoad {
 export interface Responses {
   readonly sent: number
   readonly unsent: number
-  /** Without a whole response at the end. */
+  /** Requests without a complete response at the end. */
   readonly open: number
   readonly broken: number
-  /** By status. */
+  /** Responses by status. */
   readonly statuses: Record<string, number>
-  /** Of those below 300, and of 429 and 503: when each was sent, and how long it took. */
+  /** Responses below 300, and those with 429 and 503: when each was sent, and how long it took. */
   readonly accepted: ReadonlyArray<readonly [at: number, millis: number]>
   readonly refused: ReadonlyArray<readonly [at: number, millis: number]>
 }
@@ -38,10 +38,10 @@ const isWhole = (text: string): boolean => {
   return length < 0 ? text.endsWith("0\r\n\r\n") : text.length >= head + 4 + length
 }
 
-/** After the last request is sent, responses are waited for so long. Milliseconds. */
+/** How long to wait for responses after the last request, in milliseconds. */
 const lastMillis = 5000
 
-/** Drives a server on this machine at a rate, over keep-alive connections. */
+/** Drives a server on this machine at a given rate over keep-alive connections. */
 export const openLoad = (options: OpenLoad): Promise<Responses> =>
   new Promise((resolve) => {
     const { connectionsMax, perSecond, port, request, seconds } = options

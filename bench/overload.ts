@@ -1,6 +1,6 @@
 /**
- * Twice and ten times what the machine can do; see README.md.
- * `node bench/overload.ts [seconds]`, options `--only=creates,calls,streams,webhooks`, `--soak=MINUTES`, `--rate=PER_SECOND`.
+ * Load of twice and ten times the capacity; see README.md. `node bench/overload.ts [seconds]`, options
+ * `--only=creates,calls,streams,webhooks`, `--soak=MINUTES`, `--rate=PER_SECOND`.
  */
 import { fork } from "node:child_process"
 import type { ChildProcess, ForkOptions } from "node:child_process"
@@ -29,7 +29,7 @@ const connectionsMax = 4000
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** The load measures the service, not how long it waits for a core itself. Only root may do that. */
+/** The load measures the service, not its own wait for a core. Only root may do this. */
 const prefer = (pid: number) => {
   if (process.getuid?.() === 0) setPriority(pid, -10)
 }
@@ -45,7 +45,7 @@ const residentMb = (pid: number): number =>
   Math.round(
     Number(/VmRSS:\s+(\d+)/u.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024
   )
-/** Open files and sockets. */
+/** The number of open files and sockets. */
 const handlesOf = (pid: number) => {
   const folder = `/proc/${pid}/fd`
   const all = readdirSync(folder).map((name) => {
@@ -83,7 +83,7 @@ const manage = async (origin: string, path: string, body: unknown, bearer = toke
   return (await response.json()) as { readonly id: string; readonly key: string }
 }
 
-/** Keys of users with credits; with a hook each has endpoints there. */
+/** The keys of users with credits; with a hook, each user has endpoints there. */
 const makeKeys = async (origin: string, name: string, hook?: string) => {
   const keys: Array<string> = []
   for (let n = 0; n < usersCount; n += 1) {
@@ -118,7 +118,7 @@ interface Subject {
   readonly kinds: ReadonlyArray<Kind>
 }
 
-/** Seconds after the overload until half a second's requests are all accepted, within `millis`. */
+/** Seconds after the overload until all requests of half a second are accepted, at most `millis`. */
 const recovered = (rows: Responses, perSecond: number, millis: number): number => {
   for (let at = 0; at < 20_000; at += 500) {
     const within = ([sent]: readonly [number, number]) => sent >= at && sent < at + 500
@@ -157,10 +157,10 @@ const overload = async ({ pid, port }: Subject, { name, request }: Kind) => {
   }
 }
 
-/** Of twelve requests in a soak. */
+/** Shares of twelve requests in a soak. */
 const soakMix = { creates: 1, webhooks: 1, streams: 2, calls: 8 }
 
-/** A little of everything, for minutes: what grows? */
+/** Runs a mix of everything for minutes, to see what grows. */
 const soak = async ({ kinds, pid, port }: Subject, takeHeapMb: () => number) => {
   const mix = new Map<string, number>(Object.entries(soakMix))
   const requests = kinds.flatMap(({ name, request }) =>
@@ -188,7 +188,7 @@ const soak = async ({ kinds, pid, port }: Subject, takeHeapMb: () => number) => 
   }
 }
 
-/** Has the service send the size of its heap each second. */
+/** Makes the service report its heap size every second. */
 const reportHeap =
   "data:text/javascript,setInterval(()=>process.send?.(process.memoryUsage().heapUsed),1000).unref()"
 
@@ -222,7 +222,7 @@ const main = async (folder: string) => {
       MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
       OPENAI_API_KEY: "sk-vendor",
       OPENAI_BASE_URL: `http://127.0.0.1:${upstreamPort}/v1`,
-      // What painting the sandbox's pictures costs is no load of the service
+      // Rendering the sandbox's pictures is not part of the service's load
       SIMULATOR_DELAY: soakMinutes > 0 ? "30 seconds" : "1 hour",
       EGRESS_ALLOW: "127.0.0.1",
       NODE_EXTRA_CA_CERTS: ca,

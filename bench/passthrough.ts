@@ -29,7 +29,7 @@ const only = process.env.ONLY?.split(",")
 const agent = new Agent({ connections: 2000, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
 const held = { ...streamed, messages: [{ role: "user", content: "held open" }] }
 
-/** One call; returns the time to the first byte of the body and to the end, in milliseconds. */
+/** Makes one call. Returns the milliseconds to the first byte of the body and to the end. */
 const call = (subject: Subject, body: object, onFirst?: () => void) =>
   new Promise<{ first: number; total: number }>((resolve, reject) => {
     const began = performance.now()
@@ -61,7 +61,7 @@ const call = (subject: Subject, body: object, onFirst?: () => void) =>
     )
   })
 
-/** One client that calls again and again. */
+/** One client that calls repeatedly. */
 const repeat = async (subject: Subject, body: object, millis: number) => {
   const totals: Array<number> = []
   const firsts: Array<number> = []

@@ -34,7 +34,7 @@ const only = option("only")?.split(",")
 const seconds = Number(option("seconds") ?? 1.2)
 const tasks = Number(option("tasks") ?? 600)
 
-/** Prepares what was selected. A peer that cannot be installed or started is left out, and the reason is printed. */
+/** Prepares the selected peers. A peer that cannot be installed or started is skipped, and the reason is printed. */
 const select = async <A>(name: string, prepare: () => Promise<A>): Promise<ReadonlyArray<A>> => {
   if (only !== undefined && !only.includes(name)) return []
   try {
@@ -45,7 +45,7 @@ const select = async <A>(name: string, prepare: () => Promise<A>): Promise<Reado
   }
 }
 
-/** The rows of the table, and of these the ones with a value the panels of the picture. */
+/** The rows of the table; those with a value become panels of the picture. */
 const rows = new Map<string, Map<string, string>>()
 const panels = new Map<string, Array<Bar>>()
 const versions = new Map<string, string>()
@@ -67,7 +67,7 @@ const printTable = () => {
 const whole = (value: number) => Math.round(value).toLocaleString("en")
 const thousandths = (value: number) => (value / 1000).toFixed(2)
 
-/** Measures that were taken in rounds; a member's figure is its median. */
+/** Figures measured in rounds. Each reported figure is a median. */
 const inRounds = <A extends Record<string, number>>() => {
   const lists = new Map<string, Array<A>>()
   return {
@@ -85,7 +85,7 @@ const begin = async (gateway: Gateway) => {
 const measureGateways = async (running: ReadonlyArray<Awaited<ReturnType<typeof begin>>>) => {
   const measured = inRounds<Awaited<ReturnType<typeof climb>>>()
   const kinds: ReadonlyArray<Kind> = ["calls", "streams"]
-  // The first round warms up
+  // The first round is a warm-up
   for (let round = -1; round < rounds; round += 1) {
     for (const kind of kinds) {
       for (const { subject } of running) {
@@ -115,7 +115,7 @@ const measureGateways = async (running: ReadonlyArray<Awaited<ReturnType<typeof 
     const { child: again } = await gateway.start()
     record("start, s", name, ((performance.now() - began) / 1000).toFixed(1))
     await stop(again)
-    // A call needs 40 tokens: a hold for 100 is more than twice its price
+    // A call needs 40 tokens, so a hold for 100 is more than twice its price
     for (const maxTokens of [100, 40]) {
       const budget = await gateway.budget?.(subject, 100)
       const passed = budget === undefined ? 0 : await spend(budget.subjects, 500, maxTokens)

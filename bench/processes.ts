@@ -9,7 +9,9 @@ const numbers = (path: string): ReadonlyArray<number> => {
   }
 }
 
-/** The threads of a process; none once it has ended, as a process of Postgres does with its connection. */
+/**
+ * The threads of a process. Empty once it has ended, which happens to Postgres processes when their connection closes.
+ */
 const threadsOf = (pid: number): ReadonlyArray<string> => {
   try {
     return readdirSync(`/proc/${pid}/task`)
@@ -18,7 +20,7 @@ const threadsOf = (pid: number): ReadonlyArray<string> => {
   }
 }
 
-/** CPU time of a process, in microseconds: depends less on the load of the machine than wall time. */
+/** The CPU time of a process in microseconds, which depends less on the machine's load than real time. */
 export const cpuMicros = (pid: number): number => {
   let nanos = 0
   for (const thread of threadsOf(pid)) {
@@ -27,7 +29,7 @@ export const cpuMicros = (pid: number): number => {
   return nanos / 1000
 }
 
-/** A process with its descendants. */
+/** A process and its descendants. */
 const treeOf = (pid: number): ReadonlyArray<number> => [
   pid,
   ...threadsOf(pid)
@@ -59,7 +61,7 @@ const postmasterOf = (folder: string): number =>
 const childrenOf = (pid: number): ReadonlyArray<number> =>
   numbers(`/proc/${pid}/task/${pid}/children`)
 
-/** Of the children that have ended: in ticks of 10 ms. */
+/** The CPU time of ended children, in ticks of 10 ms. */
 const endedMicros = (pid: number): number => {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8")
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
@@ -67,8 +69,8 @@ const endedMicros = (pid: number): number => {
 }
 
 /**
- * CPU time of the Postgres in a folder, in microseconds, with that of connections that were closed. One that ends
- * between two readings counts as nothing until the postmaster has noticed it.
+ * The CPU time of the Postgres in a folder in microseconds, including closed connections. A process that ends between
+ * two readings counts only after the postmaster has noticed.
  */
 export const postgresCpuMicros = (folder: string): number => {
   const postmaster = postmasterOf(folder)

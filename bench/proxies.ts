@@ -1,4 +1,4 @@
-/** What the benchmarks of proxies share: processes on two pinned cores, and what a call or a stream costs. */
+/** Shared by the benchmarks of proxies: processes on two pinned cores, and the cost of a call or a stream. */
 import { execFileSync, spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
@@ -16,7 +16,7 @@ import { startFlags } from "./startFlags.ts"
 export const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** What is measured runs alone on one core; load, vendors and Postgres share the other. */
+/** The measured program has a core for itself; load, vendors and Postgres share the other. */
 export const proxyCore = "1"
 const loadCore = "0"
 
@@ -63,7 +63,10 @@ export const stop = async (child: ChildProcess, signal: NodeJS.Signals = "SIGTER
   clearTimeout(late)
 }
 
-/** Runs a benchmark beside a Postgres, and removes what was started and written, also after an error or an interrupt. */
+/**
+ * Runs a benchmark with a Postgres. Removes everything that was started and written, even after an error or an
+ * interrupt.
+ */
 export const bench = async (main: () => Promise<void>) => {
   let code = 0
   const interrupted = new Promise<void>((resolve) => {
@@ -122,7 +125,7 @@ export const query = async <Row extends object>(url: string, text: string) => {
   return (await pools.get(url)!.query<Row>(text)).rows
 }
 
-/** A server that takes chat calls. */
+/** A server that accepts chat calls. */
 export interface Subject {
   readonly name: string
   readonly origin: string
@@ -149,7 +152,7 @@ export const startBareProxy = async (upstream: string): Promise<Subject> => {
 
 const operator = "operator-token-of-the-bench"
 
-/** A process of this gateway; a second one on the same database works with the first. */
+/** Starts a process of this gateway. A second one on the same database cooperates with the first. */
 export const startGateway = async (databaseUrl: string, env: Record<string, string>) => {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
@@ -198,10 +201,13 @@ export const small = {
 }
 export const streamed = { stream: true, ...small }
 
-/** CPU is also shown for the quietest fifth of such windows: without most of the load of others. */
+/** The CPU is also shown for the quietest fifth of windows of this length, which exclude most other load. */
 const windowMillis = 100
 
-/** As many calls as possible on so many connections, by raw sockets: the load shares a core with Postgres. */
+/**
+ * Makes as many calls as possible on this many connections, over raw sockets, because the load shares a core with
+ * Postgres.
+ */
 export const press = async (
   { child, headers, name, origin }: Subject,
   body: object,

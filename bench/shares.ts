@@ -43,7 +43,7 @@ const roundMillis = 10
 const sliceMillis = 1000
 type Book = InstanceType<typeof ReservationBook>
 
-/** One process. Calls take a round. */
+/** One process, in which a call takes one round. */
 class Caller {
   readonly #book: Book
   readonly #processId: string
@@ -63,7 +63,7 @@ class Caller {
   }
 
   readonly round = Effect.fnUntraced({ self: this }, function* (now: number, isEnd: boolean) {
-    // Calls without cover are held for by themselves
+    // Calls without cover get separate holds
     const held = this.#held.splice(0)
     const processId = this.#processId
     if (held.length > 0) {
@@ -129,7 +129,7 @@ const bench = Effect.gen(function* () {
       }
       return { calls: n - from, held, micros: cpuMicros(backend) - before, writes }
     })
-    // Keys begin to call often
+    // Keys begin to call frequently
     yield* run(2000)
     const found = yield* run(sliceMillis)
     yield* run(100, true)

@@ -67,7 +67,7 @@ const post = (keys: ReadonlyArray<string>, path: string, body: object) => {
 
 interface Kind {
   readonly name: string
-  /** At this rate Postgres's CPU is measured: the same work, whatever the machine can do. */
+  /** At this rate Postgres's CPU is measured, so that the work does not depend on the machine's capacity. */
   readonly perSecond: number
   readonly request: (n: number) => string
 }
@@ -132,7 +132,9 @@ const main = async (folder: string) => {
     postgres: postgresCpuMicros(folder),
     own: gateways.reduce((sum, { pid }) => sum + cpuMicros(pid), 0)
   })
-  /** The rate is kept; what one request costs Postgres and all processes, until the last task has ended. */
+  /**
+   * Keeps the rate. Returns the cost of one request to Postgres and to all processes, until the last task has ended.
+   */
   const atRate = async ({ perSecond, request }: Kind, processes: number) => {
     const before = used()
     const some = gateways.slice(0, processes)

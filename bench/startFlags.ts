@@ -13,7 +13,7 @@ export const startFlagsOf = (tree: string): ReadonlyArray<string> => {
 
 export const startFlags = [...startFlagsOf(fileURLToPath(new URL("../", import.meta.url)))]
 
-/** Starts this program again with these flags, so that what it measures runs as the service does. */
+/** Restarts this program with these flags, so that what it measures runs like the service. */
 export const withStartFlags = (): void => {
   if (startFlags.every((flag) => process.execArgv.includes(flag))) return
   const { status } = spawnSync(

@@ -1,4 +1,4 @@
-/** What the webhook benchmarks share: a database, a receiver, and the sending half of the service. */
+/** Shared by the webhook benchmarks: a database, a receiver, and the sending half of the service. */
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted, Result } from "effect"
@@ -126,7 +126,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (count: number, url: st
       ${sealed}::bytea, 'whsec_...', now(), now() FROM generate_series(${first}::int, ${first + count - 1}::int) n`
 })
 
-/** Queues deliveries, one endpoint after the other, due evenly within so many seconds. */
+/** Queues deliveries, one endpoint after the other, due evenly within this many seconds. */
 export const queue = Effect.fnUntraced(function* (
   deliveries: number,
   endpoints: number,

@@ -23,9 +23,9 @@ const path = "/vendors/fal/v1/bench/generation"
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** A process has at most so many tasks of a queue in hand. */
+/** The most tasks of a queue that a process has in hand. */
 const perQueue = 500
-/** Deliveries of one endpoint in a minute stay below its limit. */
+/** Few enough deliveries per endpoint and minute to stay below its limit. */
 const perEndpoint = 100
 
 const catalog = {
@@ -101,7 +101,7 @@ const ownedTasks = (owner: string, count: number) => `
       'epoch', 1, 'due_at', now(), 'queue', 'bench ' || m.n / ${perQueue})) AS r
     FROM runs r, made m WHERE r.task_id = (SELECT task_id FROM source)) c`
 
-/** Deliveries that the owner has claimed, of copies of an endpoint. */
+/** Claimed deliveries of the owner, for copies of an endpoint. */
 const claimedDeliveries = (owner: string, count: number) => `
   WITH endpoint AS MATERIALIZED (SELECT * FROM webhook_endpoints WHERE id NOT LIKE 'whe_copy%' LIMIT 1),
   endpoints AS (

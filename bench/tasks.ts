@@ -118,7 +118,7 @@ INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_afte
 COMMIT;
 `
 
-/** The same by one call, as the gateway does it. */
+/** The same in one call, as the gateway does it. */
 const functionCall = (ids: ReadonlyArray<string>) =>
   `\\set n random(1, ${ids.length})
 SELECT balance FROM task_accept_many(jsonb_build_array(jsonb_build_object('n', 0, 'task', gen_random_uuid(),

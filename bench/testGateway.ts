@@ -17,7 +17,7 @@ const { fill, hash } = startedStore(DateTime.makeUnsafe(0))
 const loadDataDir = await Effect.runPromise(embeddedTemplate(hash, fill))
 const costs = { start: Array.of<number>(), close: Array.of<number>(), open: Array.of<number>() }
 
-/** CPU milliseconds of the work, recorded under this name unless it is a first round. */
+/** The CPU milliseconds of the work, recorded under this name except in warm-up rounds. */
 const measure = async <A>(name: keyof typeof costs, round: number, work: () => Promise<A>) => {
   const before = cpuMillis()
   const made = await work()
@@ -25,7 +25,7 @@ const measure = async <A>(name: keyof typeof costs, round: number, work: () => P
   return made
 }
 
-/** Until then the compiler of JavaScript makes each start cheaper. */
+/** Until then the JavaScript compiler makes each start cheaper. */
 const warmUps = 5
 
 for (let round = 0; round < warmUps + rounds; round += 1) {

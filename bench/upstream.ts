@@ -26,7 +26,7 @@ const firstWord = Buffer.from(event("word "))
 const splitAt = firstWord.length >> 1
 
 let answers = 0
-/** The next response has another id, because a peer keeps one row for an id. */
+/** Each response has a different id, because a peer stores one row per id. */
 const numbered = (...templates: ReadonlyArray<Buffer>) => {
   answers += 1
   const digits = String(answers % 1e8).padStart(8, "0")
@@ -56,7 +56,7 @@ createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
       return
     }
     response.writeHead(200, { "content-type": "text/event-stream" })
-    // `held open` streams stay open after their first event: for the memory figure
+    // `held open` streams stay open after their first event, for the memory figure
     const isHeld = text.includes("held open")
     const [word, last] = numbered(firstWord, usage) as [Buffer, Buffer]
     response.write(word)

@@ -44,7 +44,7 @@ const pairs = (wallets: ReadonlyArray<UserId>) =>
     return (done / (performance.now() - started)) * 1000
   })
 
-/** The same rows in two transactions of plain statements, `:u` being the wallet. */
+/** The same rows in two transactions of plain statements; `:u` is the wallet. */
 const script = (wallets: number) => `
 \\set n random(1, ${wallets})
 SELECT user_id AS u, gen_random_uuid() AS t, 'evt_' || gen_random_uuid() AS e, 'evt_' || gen_random_uuid() AS f

@@ -22,7 +22,7 @@ const deliveries = Number(process.argv[2] ?? 9_000)
 const rounds = Number(process.argv[3] ?? 3)
 const endpoints = Math.ceil(deliveries / 300)
 
-/** Workers of pg-boss, each with batches of 100; more are no faster. */
+/** The number of pg-boss workers, each with batches of 100. More are not faster. */
 const bossWorkers = 4
 
 interface Figure {
@@ -55,7 +55,7 @@ const bare = async (agent: Agent, url: string) => {
   })
 }
 
-/** `each`: every job is completed with its own outcome, as in this service's log; else one call a batch. */
+/** `each`: every job is completed with a separate outcome, as in this service's log; otherwise one call per batch. */
 const pgBoss = async (
   databaseUrl: string,
   agent: Agent,
@@ -75,7 +75,7 @@ const pgBoss = async (
     await boss.insert(name, jobs)
   }
   await boss.getDb().executeSql("VACUUM ANALYZE", [])
-  // `work` polls every half second; loops that fetch at once show what pg-boss can do
+  // `work` polls every half second; loops that fetch immediately show what pg-boss can do
   const worker = async () => {
     while (true) {
       const jobs = await boss.fetch<{ id: string; url: string; body: string }>(name, {
@@ -105,15 +105,15 @@ const pgBoss = async (
 }
 
 const service = Effect.fnUntraced(function* (url: string, round: number) {
-  // Other endpoints each round: the limit of each is 600 a minute
+  // Other endpoints in each round, because each is limited to 600 a minute
   const first = round * endpoints + 1
   yield* makeEndpoints(endpoints, url, first)
-  // Due far in the future until all are written, so that nothing starts before the watch
+  // Due far in the future until all are written, so that nothing starts before the measurement
   yield* queue(deliveries, endpoints, 3600, 0, first)
   const notifier = yield* WorkNotifier
   const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
   const context = yield* Effect.context<Effect.Services<typeof drained>>()
-  // As with the others, filling the queue is not part of the figure
+  // As for the others, filling the queue is not part of the figure
   yield* makeDue
   calls.count = 0
   const figure = yield* Effect.promise(() =>
@@ -129,7 +129,7 @@ const makeDue = Effect.flatMap(
   (sql) => sql`UPDATE delivery_queue SET due_at = created_at`
 )
 
-/** Statements of the sending half: one for each call of its store. */
+/** The statements of the sending half: one per call of its store. */
 const calls = { count: 0 }
 
 const countCalls = (store: DeliveryStore["Service"]): void => {
@@ -194,7 +194,7 @@ const program = Effect.gen(function* () {
     figures.service,
     `, ${statements.toFixed(2)} statements`
   )
-  // Of each round by itself: the load of the machine changes from round to round
+  // Per round, because the machine's load changes from round to round
   const share = median(
     figures.service.map(
       (figure, n) => figure.perSecond / (figures.bare[n]?.perSecond ?? Number.NaN)

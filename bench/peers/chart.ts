@@ -1,9 +1,9 @@
-/** Draws the figures of the peers: a panel of bars for each row of the table that has values. */
+/** Draws the peers' figures: one panel of bars for each table row that has values. */
 
 export interface Bar {
   readonly name: string
   readonly value: number
-  /** Stands beside the bar. */
+  /** Shown next to the bar. */
   readonly text: string
 }
 

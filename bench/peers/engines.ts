@@ -1,4 +1,4 @@
-/** Whole tasks in job engines: what each costs, and what is paid twice when its process is killed. */
+/** Whole tasks in job engines: the cost of each, and what is paid twice when the process is killed. */
 import { fork } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -21,13 +21,13 @@ import {
 } from "../proxies.ts"
 import type { Installed, Peer } from "./install.ts"
 
-/** An engine with a database whose table `tasks` has the state of each task. */
+/** An engine with a database whose table `tasks` contains the state of each task. */
 export interface Engine {
   readonly name: string
   readonly version: string
   readonly databaseUrl: string
   readonly start: () => Promise<Running>
-  /** How long a job of a dead process waits by default before it runs again, and a statement that ages such jobs. */
+  /** How long a dead process's job waits by default before it runs again, and a statement that ages such jobs. */
   readonly recovery: { readonly after: string; readonly age?: string }
 }
 
@@ -61,7 +61,7 @@ export const startVendor = async () => {
   const { port } = await told()
   return {
     url: `http://127.0.0.1:${port}`,
-    /** Jobs that were submitted to it so far. */
+    /** The number of jobs submitted to it so far. */
     jobs: async () => {
       const answer = told()
       child.send("look")
@@ -142,7 +142,7 @@ export const peerEngine = async (
   }
 }
 
-/** Waits until every task has ended; says how many did, by status. */
+/** Waits until every task has ended. Returns the number of tasks by status. */
 const ended = async ({ databaseUrl }: Engine, seconds: number) => {
   for (const until = performance.now() + seconds * 1000; performance.now() < until;) {
     const text = "SELECT count(*) AS n FROM tasks WHERE status NOT IN ('completed', 'failed')"
@@ -155,7 +155,7 @@ const ended = async ({ databaseUrl }: Engine, seconds: number) => {
   return Object.fromEntries(rows.map(({ n, status }) => [status, Number(n)]))
 }
 
-/** One round of tasks from create to picture; the job is done at its first poll, 2.5 s after the submit. */
+/** One round of tasks from create to picture. The job is done at its first poll, 2.5 s after the submit. */
 export const measureTasks = async (engine: Engine, { child, create }: Running, tasks: number) => {
   const [{ at } = { at: "" }] = await query<{ at: string }>(
     engine.databaseUrl,
@@ -197,8 +197,8 @@ export const measureTasks = async (engine: Engine, { child, create }: Running, t
 }
 
 /**
- * Kills the process while submits are under way: a task every 25 ms, each response of the vendor 400 ms later. Then it
- * starts again, and jobs of the dead process are aged past the engine's own limit.
+ * Kills the process during submits: a task every 25 ms, with each of the vendor's responses 400 ms later. Then restarts
+ * it, and ages the dead process's jobs past the engine's own limit.
  */
 export const kill = async (engine: Engine, vendor: Awaited<ReturnType<typeof startVendor>>) => {
   const tasks = 40

@@ -1,4 +1,4 @@
-/** Gateways for language models: what calls and streams cost, and whether a budget holds. */
+/** Gateways for language models: the cost of calls and streams, and whether a budget holds. */
 import { spawnSync } from "node:child_process"
 import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -23,21 +23,21 @@ import {
 import type { Subject } from "../proxies.ts"
 import type { Installed } from "./install.ts"
 
-/** Two processes, and a budget that both should keep. */
+/** Two processes with a budget that both should respect. */
 interface Budget {
   readonly subjects: readonly [Subject, Subject]
-  /** What its records say after the calls. */
+  /** The content of its records after the calls. */
   readonly ledger: () => Promise<string>
 }
 
 export interface Gateway {
   readonly name: string
   readonly version: string
-  /** Otherwise the CPU of Postgres is not its own. */
+  /** Otherwise Postgres's CPU is not attributed to it. */
   readonly usesPostgres?: true
-  /** Starts one more process of it. */
+  /** Starts another process of it. */
   readonly start: () => Promise<Subject>
-  /** A budget of so many calls like `slow`; absent if it has none. */
+  /** A budget for this many calls like `slow`. Absent if it has no budgets. */
   readonly budget?: (first: Subject, calls: number) => Promise<Budget>
 }
 
@@ -143,7 +143,7 @@ export const bifrost = (upstream: string): Gateway => {
     writeFileSync(join(place, "config.json"), JSON.stringify(settings))
     return { store, flags: ["-app-dir", place, "-log-level", "error"] }
   }
-  // Its first start ends if it cannot download prices and parameters of models; here they are written
+  // Its first start fails if it cannot download prices and parameters of models, so they are written here
   const first = prepare("bifrost")
   const { stdout } = spawnSync(program, first.flags, { encoding: "utf8", timeout: 60_000 })
   const catalog = new DatabaseSync(first.store)
@@ -186,7 +186,7 @@ export const bifrost = (upstream: string): Gateway => {
   }
 }
 
-/** A process of LiteLLM, whose operator has the key `sk-operator`. */
+/** A process of LiteLLM whose operator has the key `sk-operator`. */
 const startLitellm = async (
   { words }: Installed,
   upstream: string,
@@ -213,7 +213,7 @@ const startLitellm = async (
 
 const operator = { authorization: "Bearer sk-operator" }
 
-/** LiteLLM without Postgres: neither keys nor a ledger, and its budget is that of a provider. */
+/** LiteLLM without Postgres: no keys and no ledger; its budget applies to a provider. */
 export const litellm = (installed: Installed, upstream: string): Gateway => {
   const run = async (limit?: number): Promise<Subject> => {
     const openai = { budget_limit: limit, time_period: "1d" }
@@ -245,7 +245,7 @@ export const litellm = (installed: Installed, upstream: string): Gateway => {
   }
 }
 
-/** LiteLLM with Postgres: keys, budgets of keys, and a table of what was spent. */
+/** LiteLLM with Postgres: keys, budgets per key, and a table of spending. */
 export const litellmPostgres = async (
   installed: Installed & { readonly migrations: string },
   upstream: string
@@ -287,7 +287,7 @@ export const litellmPostgres = async (
           { ...second, headers }
         ],
         ledger: async () => {
-          // It writes what was spent every ten to fifteen seconds
+          // It writes spending every ten to fifteen seconds
           await pause(30_000)
           const [row] = await query<{ spend: number; logged: number }>(
             url,
@@ -302,7 +302,7 @@ export const litellmPostgres = async (
   }
 }
 
-/** 20 tokens of input and 40 of output, as the upstream counts them. */
+/** 20 input tokens and 40 output tokens, as counted by the upstream. */
 const gpt4oDollars = 20 * 2.5e-6 + 40 * 1e-5
 
 interface Budgets {
@@ -311,7 +311,7 @@ interface Budgets {
 
 const agent = new Agent({ connections: 250, headersTimeout: 60_000 })
 
-/** So many calls at once, spread over the processes; returns how many passed. */
+/** Makes this many calls at once, spread over the processes. Returns how many passed. */
 export const spend = async (
   subjects: ReadonlyArray<Subject>,
   calls: number,
@@ -335,7 +335,7 @@ export const spend = async (
   return statuses.filter((status) => status === 200).length
 }
 
-/** The bounds of p99 that a rate has to keep, and the connections that are tried. */
+/** The p99 limits for a rate, and the numbers of connections to try. */
 const kinds = {
   calls: { body: small, p99: 100, connections: [1, 8, 32, 128] },
   streams: { body: streamed, p99: 500, connections: [1, 4, 16] }
@@ -346,7 +346,7 @@ export const bounds: Readonly<Record<Kind, number>> = {
   streams: kinds.streams.p99
 }
 
-/** The most calls a second within the bound of p99, over the connections that keep it. */
+/** The highest rate of calls within the p99 limit, over all numbers of connections. */
 export const climb = async (subject: Subject, kind: Kind, seconds: number) => {
   const { body, connections, p99 } = kinds[kind]
   const steps: Array<Awaited<ReturnType<typeof press>>> = []

@@ -1,11 +1,11 @@
-/** Installs each peer by its own package manager into its own `node_modules`, which no part of the project uses. */
+/** Installs each peer with its own package manager into a separate `node_modules`, which the project never uses. */
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
 const place = (...names: ReadonlyArray<string>) => join(import.meta.dirname, ...names)
 
-/** Runs a program to its end; the last line that it printed is the reason of a failure. */
+/** Runs a program to its end. The last printed line is the reason of a failure. */
 const run = (folder: string, program: string, ...words: ReadonlyArray<string>): string => {
   const { error, status, stderr, stdout } = spawnSync(program, words, {
     cwd: place(folder),
@@ -16,10 +16,10 @@ const run = (folder: string, program: string, ...words: ReadonlyArray<string>): 
   throw new Error(`${program} ${words[0]} in bench/peers/${folder}: ${reason}`)
 }
 
-/** A program that was installed, with its version. */
+/** An installed program with its version. */
 export interface Installed {
   readonly version: string
-  /** The words that start it. */
+  /** The words of the command that starts it. */
   readonly words: ReadonlyArray<string>
 }
 
@@ -58,7 +58,10 @@ export const installers = {
     return { version, words: [place("river", "node_modules", "river")] }
   },
   litellm,
-  /** Its client of Postgres is generated; `PRISMA_QUERY_ENGINE_BINARY` names an engine where none can be downloaded. */
+  /**
+   * Its Postgres client is generated. `PRISMA_QUERY_ENGINE_BINARY` names an engine for machines that cannot download
+   * one.
+   */
   "litellm-postgres": () => {
     const { packages, ...installed } = litellm()
     const schema = join(packages, "litellm/proxy/schema.prisma")
@@ -66,7 +69,7 @@ export const installers = {
     Object.assign(process.env, {
       PATH: `${python("bin")}:${process.env["PATH"]}`,
       PRISMA_HOME_DIR: python(),
-      // Both the generator and LiteLLM ask for this engine too, and need it for migrations alone
+      // The generator and LiteLLM also ask for this engine, which only migrations need
       ...(engine === undefined ? {} : { PRISMA_SCHEMA_ENGINE_BINARY: engine })
     })
     if (!existsSync(join(packages, "prisma/client.py"))) {

@@ -696,7 +696,7 @@ begin
       queue text, progress smallint, now timestamptz)
   ), fence as (
     update runs r set attempt = c.attempt, queue = c.queue, in_doubt = false,
-      progress = greatest(r.progress, c.progress),
+      progress = case when c.progress is not null then greatest(r.progress, c.progress) end,
       slot_key = case when r.account_id = c.account then r.slot_key end,
       slot_held = r.slot_held and coalesce(r.account_id = c.account, false)
     from c where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null

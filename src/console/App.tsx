@@ -16,7 +16,7 @@ import { texts } from "./texts/en.ts"
 
 const signInPath = "/sign-in"
 
-/** Who is signed in sees the pages; anybody else signs in and comes back. */
+/** Shows the pages to a signed-in user; others sign in first and then return to the requested page. */
 export const App = () => {
   const loading = useResource("session", loadSession)
   const isSignIn = location.value.path === signInPath
@@ -50,17 +50,17 @@ export const App = () => {
   )
 }
 
-/** With the way back. */
+/** The sign-in page, with the page to return to. */
 const signInHref = (): string => {
   const { path, query } = location.value
   const search = query.toString()
   const next = `${path}${search === "" ? "" : `?${search}`}`
-  // A link to the playground has its prompt in the fragment
+  // A link to the playground carries its prompt in the fragment
   const { hash } = globalThis.location
   return `${root}${signInPath}${next === "/" ? "" : `?next=${encodeURIComponent(next)}`}${hash}`
 }
 
-/** A page of the console, whatever the address says. */
+/** The page to open after sign-in: always a page of the console, whatever the address says. */
 const nextHref = (): string => {
   const next = location.value.query.get("next") ?? "/"
   const isOwn = routes.some(({ path }) => matchPath(path, next.split("?")[0] ?? "") !== undefined)
@@ -70,7 +70,7 @@ const nextHref = (): string => {
 
 const mayShow = (route: Route, role: "user" | "operator"): boolean =>
   route.role === "both" ||
-  // The operator who views as a user has the user's pages, and no other
+  // An operator who views as a user sees only the user's pages
   route.role === (viewedUser() === undefined ? role : "user")
 
 const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
@@ -92,7 +92,7 @@ const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
   )
 }
 
-/** Who is signed in never needs it. */
+/** Loaded separately, because signed-in users never need it. */
 const SignIn = () => {
   const page = useResource("sign in", () => import("./pages/signIn/SignInPage.tsx"))
   const { data: found } = page
@@ -124,7 +124,7 @@ const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
     loaded.set(route.path, Page)
     return true
   })
-  // A newer console has other chunks; and a browser may remember that it could not load one
+  // The values with grid lines: the top and the middle or, if the axis goes below zero, the top, zero and the bottom.
   const reload = () => globalThis.location.reload()
   useBack(() => {
     if (page.cause !== undefined) reload()

@@ -7,26 +7,26 @@ export interface PageProps {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The groups of the navigation, in its order. */
+/** The groups of the navigation, in order. */
 export const groups = ["home", "operate", "build", "observe", "account"] as const
 export type Group = (typeof groups)[number]
 
 export interface Route {
-  /** Below `/console`. `:name` is one part of the path. */
+  /** Below `/console`. `:name` matches one path segment. */
   readonly path: string
   readonly title: string
-  /** Whose page it is. The operator sees a user's pages when viewing as one. */
+  /** Who may see the page. An operator viewing as a user sees the user's pages. */
   readonly role: "user" | "operator" | "both"
-  /** Where the navigation has it; none: it is opened from another page. */
+  /** The group in the navigation. Absent: the page is opened from another page. */
   readonly group?: Group
   readonly icon?: IconName
-  /** The section of the API's documents that describes what it shows. */
+  /** The section of the API documentation about this page. */
   readonly docs?: string
-  /** The page, in a separate chunk. */
+  /** Loads the page, which is a separate chunk. */
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }
 
-/** All pages, in the order of the navigation. */
+/** All pages, in navigation order. */
 export const routes: ReadonlyArray<Route> = [
   {
     path: "/",

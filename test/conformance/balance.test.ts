@@ -82,7 +82,7 @@ const wallet = Effect.fnUntraced(function* (userId: UserId) {
   return Option.getOrThrow(yield* wallets.find(userId))
 })
 
-/** Adds credits like a first top-up, with an endpoint that is subscribed. */
+/** Adds credits like a first top-up, with a subscribed endpoint. */
 const watched = Effect.fnUntraced(function* (amount: number) {
   const userId = yield* newWallet(amount)
   yield* subscribe(userId)

@@ -124,7 +124,7 @@ const given: ReadonlyArray<
   ]
 ]
 
-/** One line: the variable, what is wrong with the value, the remedy. */
+/** One line: the variable, what is wrong with its value, and the remedy. */
 const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]> = [
   ["PORT", "0", /^PORT: .+; set a number from 1 to 65535/u],
   ["PORT", "65536", /^PORT: .+; set a number from 1 to 65535/u],

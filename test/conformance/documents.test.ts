@@ -19,7 +19,7 @@ const manifest = JSON.parse(read("package.json")) as Readonly<
 > & { readonly version: string }
 
 const configuration = read("docs/reference/configuration.md")
-/** The text under a heading, up to the next one of its level. */
+/** The text under a heading, up to the next heading of the same level. */
 const section = (text: string, heading: string): string =>
   text.split(/^## /mu).find((part) => part.startsWith(`${heading}\n`)) ?? ""
 
@@ -30,7 +30,7 @@ const firstCells = (text: string): ReadonlyArray<string> =>
     .filter((line) => line.startsWith("| ") && !line.startsWith("|---"))
     .map((line) => line.split("|")[1] ?? "")
 
-/** The texts in backticks, code blocks left out. */
+/** The texts in backticks, without code blocks. */
 const quoted = (text: string): ReadonlyArray<string> =>
   [...text.replaceAll(/^```[\s\S]*?^```/gmu, "").matchAll(/`([^`\n]+)`/gu)].map(
     ([, inner = ""]) => inner
@@ -38,7 +38,7 @@ const quoted = (text: string): ReadonlyArray<string> =>
 
 const providers = new Set<string>(builtInProviders.map(({ name }) => variableOf(name)))
 
-/** `OPENAI_API_KEY` is written `…_API_KEY` in the code and in the table. */
+/** `OPENAI_API_KEY` appears as `…_API_KEY` in the code and in the table. */
 const family = (name: string): string => {
   const [, provider = "", rest = ""] = /^([A-Z]+)(_API_KEY|_BASE_URL)$/u.exec(name) ?? []
   return providers.has(provider) ? `…${rest}` : name
@@ -153,7 +153,7 @@ describe("ARCHITECTURE.md", () => {
     )
     const tables = new Set(made)
     for (const [, name = ""] of sql.matchAll(/^drop table (\w+)/gmu)) tables.delete(name)
-    // Made by the program that applies the files
+    // Created by the program that applies the files
     tables.add("schema_migrations").add("schema_functions")
     const documented = firstCells(section(read("ARCHITECTURE.md"), "Tables")).flatMap(quoted)
     assert.deepEqual([...documented].sort(), [...tables].sort())

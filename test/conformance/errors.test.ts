@@ -74,7 +74,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   5004: 504
 }
 
-/** A vendor scripted by the prompt: no response, a refusal, a rate, or a broken connection. */
+/** A vendor that the prompt scripts: no response, a refusal, a rate limit, or a broken connection. */
 const vendor = localServer((request, response) => {
   let body = ""
   request.on("data", (chunk: Buffer) => (body += chunk.toString()))
@@ -125,7 +125,7 @@ const responseTo = (port: number, bytes: string) =>
 
 const raw = (bytes: string) => Effect.flatMap(Running, ({ port }) => responseTo(port, bytes))
 
-/** The listener with shorter time-outs, without a service behind it. */
+/** The listener with shorter timeouts, without a service behind it. */
 const shortTimeouts = Effect.acquireRelease(
   Effect.callback<Server>((resume) => {
     const { server } = makeListener({ ...listenerBounds, headersMillis: 200, checkMillis: 50 })
@@ -162,7 +162,7 @@ const images = (prompt: string, prefer: string) =>
 const until = (status: number, request: Effect.Effect<HttpResult, never, GatewayHttp>) =>
   Effect.repeat(request, { until: (answer) => answer.status === status, times: 100 })
 
-/** How each code is produced. The type requires every code of the service. */
+/** How to provoke each code. The type requires every code of the service. */
 const provoked = {
   1001: callWith(undefined)("GET", unknownTask),
   1002: callWith("sk-nonsense")("GET", unknownTask),

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
-/** Documents that were written beside this repository: nobody who reads the code has them. */
+/** Documents written outside this repository, which readers of the code do not have. */
 const foreign: ReadonlyArray<RegExp> = [
   /\bcontracts?\s+(?:\d|section|names|wants|is silent|leaves)/iu,
   /\bcontract\.md\b/iu,

@@ -269,7 +269,7 @@ describe("the management API", () => {
             [yield* works(made.json.key), yield* works(first.json.key)],
             [1003, "works"]
           )
-          // Without a grace there is none
+          // Without a grace period the old secret ends at once
           let last = first.json.key
           for (const body of [{}, undefined]) {
             const next = yield* owner.call("POST", `${one}/rotate`, body)

@@ -22,7 +22,7 @@ const documents = files.filter((path) => path.endsWith(".md"))
 
 const withoutCode = (text: string): string => text.replaceAll(/^```[\s\S]*?^```/gmu, "")
 
-/** As GitHub makes them: lower case, no punctuation, hyphens for blanks, a number for a repeat. */
+/** As GitHub creates them: lower case, no punctuation, hyphens for spaces, a number for duplicates. */
 const slugOf = (heading: string): string =>
   heading
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/gu, "$1")
@@ -49,7 +49,7 @@ const decisions = new Set(
   readdirSync(join(root, "docs/adr")).map((name) => /^\d{4}/u.exec(name)?.[0] ?? "")
 )
 
-/** The fault of a reference to a file of the repository; `undefined` when it resolves. */
+/** The fault of a reference to a file in the repository; `undefined` if it resolves. */
 const faultOf = (path: string, anchor: string | undefined): string | undefined => {
   if (!existsSync(join(root, path))) return `there is no ${path}`
   const known = anchors.get(path)
@@ -63,7 +63,7 @@ interface Reference {
   readonly anchor: string | undefined
 }
 
-/** `docs/reference/webhooks.md#retries`, as comments and texts write it. Links are checked below. */
+/** `docs/reference/webhooks.md#retries`, as written in comments and texts. Links are checked below. */
 const citedIn = (text: string): ReadonlyArray<Reference> =>
   [
     ...text
@@ -73,7 +73,7 @@ const citedIn = (text: string): ReadonlyArray<Reference> =>
       )
   ].map(([, path = "", anchor]) => ({ path, anchor }))
 
-/** `[text](../file.md#heading)`, from the folder that the document lies in. */
+/** `[text](../file.md#heading)`, relative to the document's folder. */
 const linkedIn = (document: string, text: string): ReadonlyArray<Reference> =>
   [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/gu)]
     .map(([, target = ""]) => target)

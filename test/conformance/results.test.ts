@@ -26,7 +26,7 @@ const run = async (path: string, body: unknown) => {
   return { created, done }
 }
 
-/** Vendor, model, path, the required fields beside the prompt, and the type and number of its results. */
+/** The vendor, model and path, the required fields besides the prompt, and the type and number of results. */
 const models = [
   ["service", "text-to-video-spark", "generation", () => ({}), "videos", 1],
   [

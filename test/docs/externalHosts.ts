@@ -1,4 +1,4 @@
-/** Hosts that documents may link to, and why they will still be there. Sources of facts are named, not linked. */
+/** Hosts that documents may link to, and why they are expected to last. Sources of facts are named, not linked. */
 export const externalHosts: Readonly<Record<string, string>> = {
   "github.com": "issues and commits of projects that this one depends on",
   "nodejs.org": "where Node is had",

@@ -1,4 +1,4 @@
-/** Pages whose samples are run, in the order of a reader. */
+/** Pages whose samples are run, in reading order. */
 export const samplePages: ReadonlyArray<string> = [
   "docs/tutorials/01-first-paid-picture.md",
   "docs/tutorials/02-receive-webhooks.md",
@@ -13,8 +13,8 @@ export const samplePages: ReadonlyArray<string> = [
 const agentsRun = "test/outside/agents/agents.test.ts runs these programs with the same settings"
 
 /**
- * By page: blocks of code that are not run, by what is behind their fence and their first line, and why.
- * Pages that have their own test are not here.
+ * By page: code blocks that are not run, identified by the words after the fence and the first line, with the reason.
+ * Pages with their own test are not listed.
  */
 export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "README.md": {

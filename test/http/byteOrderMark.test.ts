@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, json, runningGateway } from "../support/running.ts"
 
-/** One rule for every route: one mark before a body is skipped. */
+/** One rule for every route: a single mark before a body is skipped. */
 
 const create = "/vendors/alibaba/v1/text-to-image-max/generation"
 const message = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
@@ -28,7 +28,7 @@ describe("a byte order mark", () => {
       it.effect(`before a body is skipped: ${path}`, () =>
         Effect.gen(function* () {
           const text = JSON.stringify(body)
-          // What is not metered is not read here
+          // Unmetered requests are not parsed here
           const second = path.endsWith("count_tokens") ? status : 400
           for (const [sent, expected] of [
             [text, status],

@@ -31,7 +31,7 @@ describe("the pages of the documentation", () => {
           const sources = [...policy.values()].flat()
           const known = /^(?:'none'|'self'|data:|blob:|'unsafe-inline'|'sha256-[\w+/]{43}=')$/u
           for (const source of sources) assert.match(source, known)
-          // A script runs by its hash alone
+          // A script may run only by its hash
           const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/gu)].map(
             ([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
           )

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
-/** A front proxy's rule for a path must hold for every request that reaches its route. */
+/** A rule of a front proxy for a path must apply to every request that reaches its route. */
 
 const id = "01a1fde7-442b-7260-8c58-eefab31afd40"
 const create = "/vendors/alibaba/v1/text-to-image-max/generation"

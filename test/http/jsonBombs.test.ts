@@ -7,7 +7,7 @@ import { call, Running, runningGateway } from "../support/running.ts"
 const mebi = 1024 * 1024
 const announced = 127 * mebi
 
-/** Part of a body of 127 MiB, whose rest never comes. */
+/** The beginning of a body of 127 MiB whose rest never comes. */
 const bombs = {
   objects: "{},".repeat(mebi / 2),
   keys: `{${'"a":1,'.repeat(mebi / 4)}`,
@@ -20,7 +20,7 @@ describe("a body that would hold the process for long", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
     const refused = Effect.fnUntraced(function* (path: string, type: string, body: string) {
       const { key, port } = yield* Running
-      // It is closed by the gateway, which waits for no more
+      // The gateway closes the connection and waits for nothing more
       const { text } = yield* rawHttp(port, (write) =>
         write(
           `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +

@@ -73,7 +73,7 @@ for (const store of ["embedded", "postgres"] as const) {
             "calls?since=yesterday",
             "webhook-deliveries?task_id=1",
             "wallet/entries?max_amount=x",
-            // No row can have it, and Postgres refuses it
+            // No row can contain it, and Postgres refuses it
             "calls?vendor=%00",
             "calls?model=gpt%00",
             "usage?vendor=%00",

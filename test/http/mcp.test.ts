@@ -27,7 +27,7 @@ const hello = (protocolVersion: string) => ({
   clientInfo: { name: "test", version: "1" }
 })
 
-/** Sends a text as it stands. */
+/** Sends a text unchanged. */
 const send = (key: string, body: string, headers: Record<string, string> = {}) =>
   Effect.gen(function* () {
     const http = yield* GatewayHttp
@@ -338,7 +338,7 @@ describe("the MCP server", () => {
           model: 7,
           more: 1,
           max_cost: "-1",
-          // Postgres stores no such text
+          // Postgres cannot store such a text
           idempotency_key: "a\u0000"
         })
         assert.strictEqual(shape.code, 2001)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { GatewayHttp, layerGateway, makeUser } from "../support/gateway.ts"
 import { rpc } from "../support/mcp.ts"
 
-/** Every name that a plain object inherits, so that a look-up with a client's word finds it. */
+/** Every name that a plain object inherits, so that a lookup with a client's text would find it. */
 const names = Object.getOwnPropertyNames(Object.prototype)
 
 /** `{"__proto__": …}` in source would set the prototype. */

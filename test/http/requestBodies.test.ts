@@ -30,7 +30,7 @@ describe("large bodies that are announced and never sent", () => {
           })
       )
     )
-    // Sent after them to the same process: the process has read their headers by then
+    // Sent after them to the same process, which has read their headers by then
     assert.strictEqual((await gateway.call("GET", "/manage/v1/wallet")).status, 200)
     const answer = await gateway.call("POST", path, { prompt: "x", y: "y".repeat(2 * mebi) })
     assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001])

@@ -7,7 +7,7 @@ import { keepsLessThan, kept, megabyte } from "../support/heap.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
-/** Any input gets a problem or a closed connection within bounds, never a 500, never a hang. */
+/** Any input gets a problem or a closed connection within limits, never a 500 and never a hang. */
 
 const create = "/vendors/alibaba/v1/text-to-image-max/generation"
 const edit = "/vendors/google/v1/image-edit-pro/edit"
@@ -27,7 +27,7 @@ const problemAt = Effect.fnUntraced(function* (path: string, init: RequestInit) 
   return JSON.parse(text) as Problem
 })
 
-/** The raw response is a problem and closes the connection; returns its trace id. */
+/** Asserts that the raw response is a problem and closes the connection. Returns its trace id. */
 const assertProblem = (text: string, status: number, code: number): string => {
   const [head = "", body = ""] = text.split("\r\n\r\n")
   assert.isTrue(head.startsWith(`HTTP/1.1 ${status} `), text)
@@ -314,7 +314,7 @@ describe("robustness of the HTTP border", () => {
         }
         const get = (path: string, more = "") =>
           `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`
-        // The last one still waits for its task when the invalid bytes arrive
+        // The last request still waits for its task when the invalid bytes arrive
         const waiting = get(`${task}/${task_info.id}`, "Prefer: wait=30\r\n")
         for (const pieces of [
           [`${get("/healthz")}${get("/nothing")}${waiting}RUBBISH\r\n\r\n`],

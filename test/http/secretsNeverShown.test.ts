@@ -34,8 +34,8 @@ const responses: Array<string> = []
 const secrets: Array<string> = []
 
 /**
- * A vendor that fails in every way, one after the other. At the end it refuses the service's key and
- * quotes it, after which its account is not used.
+ * A vendor that fails in every way, one after the other. At the end it refuses the service's key and quotes it, after
+ * which its account is no longer used.
  */
 const degraded = (works: Script): Script => {
   let calls = 0
@@ -103,7 +103,7 @@ const message = { ...chat, model: "claude-haiku-4-5" }
 const generate = "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Sends a request, and keeps the response. */
+/** Sends a request and keeps the response. */
 const call = async (
   method: string,
   path: string,

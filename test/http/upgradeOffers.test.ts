@@ -4,11 +4,11 @@ import { rawResponses, rawSequence } from "../support/rawHttp.ts"
 import { Running, runningGateway } from "../support/running.ts"
 
 /**
- * An offer to switch to another protocol may be ignored (RFC 9110, section 7.8): the request is
- * served, its body included, and its connection stays open. docs/reference/http.md#request-bodies
+ * An offer to switch to another protocol may be ignored (RFC 9110, section 7.8): the request is served, including its
+ * body, and its connection stays open. docs/reference/http.md#request-bodies
  */
 
-/** What curl's `--http2` and the HttpClient of Java send with their first request. */
+/** What curl's `--http2` and Java's HttpClient send with their first request. */
 const h2c = [
   "Connection: Upgrade, HTTP2-Settings",
   "Upgrade: h2c",
@@ -87,7 +87,7 @@ describe("an offer to upgrade the protocol", () => {
 describe("a WebSocket handshake", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
     const handshake = ["Connection: keep-alive, Upgrade", "Upgrade: WebSocket"]
-    /** A proxy removes what belongs to the connection. */
+    /** A proxy removes connection-specific headers. */
     const throughProxy = ["Connection: keep-alive", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
     const openAi = (type: string) => (json: Record<string, Record<string, unknown>>) =>
       assert.strictEqual(json["error"]?.["type"], type)

@@ -38,7 +38,7 @@ const buildah = (...words: ReadonlyArray<string>): string =>
     maxBuffer: 64 * 1024 * 1024
   }).trim()
 
-/** Runs steps in a container of an image, and keeps the result as another image. */
+/** Runs steps in a container of an image and saves the result as another image. */
 const image = (from: string, name: string, build: (container: string) => void) => {
   const container = buildah("from", "--pull-never", from)
   build(container)
@@ -46,10 +46,10 @@ const image = (from: string, name: string, build: (container: string) => void) =
   buildah("rm", container)
 }
 
-/** What a name without a registry means. */
+/** The registry of names without one. */
 const library = "docker.io/library"
 
-/** The bases that the `Dockerfile` names: Debian, and Debian with a Node and npm. */
+/** The bases that the `Dockerfile` names: Debian, and Debian with Node and npm. */
 const makeBases = () => {
   const debian = join(folder, "debian")
   const install = ["--variant=minbase", "bookworm", debian]
@@ -58,7 +58,7 @@ const makeBases = () => {
     buildah("add", container, debian, "/")
   )
   rmSync(debian, { recursive: true })
-  // `npm root -g` names the folder of the node that runs it, here one without npm
+  // `npm root -g` prints the folder of the node that runs it, which here has no npm
   const program = execFileSync("which", ["npm"], { encoding: "utf8" }).trim()
   const npm = join(realpathSync(program), "../..")
   image(`${library}/debian:bookworm-slim`, `${library}/node:24-bookworm-slim`, (container) => {
@@ -71,7 +71,7 @@ const makeBases = () => {
       "/usr/local/bin/npm"
     ]
     buildah("run", container, "--", ...link)
-    // The registry of this machine, for the stages that install: the last one has another base
+    // The registry of this machine, for the stages that install packages; the last stage has another base
     const settings = ["/root/.npmrc", "/usr/etc/npmrc"].find((it) => existsSync(it))
     if (settings !== undefined) buildah("copy", container, settings, "/root/.npmrc")
     const certificates = process.env["NODE_EXTRA_CA_CERTS"]
@@ -155,7 +155,7 @@ const run = async () => {
   }
 }
 
-/** One task of the first user, to its picture. */
+/** Runs one task of the first user up to its picture. */
 const serve = async (origin: string, output: () => string) => {
   await until(async () => {
     const response = await fetch(`${origin}/readyz`).catch(() => undefined)

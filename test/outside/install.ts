@@ -6,7 +6,7 @@ import { join } from "node:path"
 const folder = import.meta.dirname
 const document = join(folder, "../../schema/openapi.json")
 
-/** Installs what these files name, unless it did so before: a mark has the digest of the files. */
+/** Installs what these files list, once per content: a mark file stores their digest. */
 const once = (files: ReadonlyArray<string>, mark: string, install: () => boolean) => {
   const hash = createHash("sha256")
   for (const file of files) hash.update(readFileSync(file))
@@ -16,7 +16,7 @@ const once = (files: ReadonlyArray<string>, mark: string, install: () => boolean
   if (install()) writeFileSync(mark, digest)
 }
 
-/** No package here needs its install script. */
+/** None of these packages needs its install script. */
 const installNpm = (cwd: string, command: ReadonlyArray<string>) =>
   once([join(cwd, "package-lock.json")], join(cwd, "node_modules", ".installed-lock"), () => {
     const words = [...command, "--ignore-scripts", "--no-audit", "--no-fund"]
@@ -25,7 +25,7 @@ const installNpm = (cwd: string, command: ReadonlyArray<string>) =>
     return true
   })
 
-/** Into its own environment; without Python or PyPI its tests are left out, which is printed. */
+/** Installs into a separate environment. Without Python or PyPI its tests are skipped, which is printed. */
 const installPython = (cwd: string) => {
   const requirements = join(cwd, "requirements.txt")
   const environment = join(cwd, "node_modules", ".python")
@@ -56,8 +56,8 @@ const build = (cwd: string, program: string, words: ReadonlyArray<string>) => {
 }
 
 /**
- * Programs of Go and the client that oapi-codegen makes for one of them. Without Go or its proxy they are left out,
- * which is printed; a program that does not compile is a failure.
+ * Builds the Go programs and the client that oapi-codegen generates for one of them. Without Go or its proxy they are
+ * skipped, which is printed; a program that does not compile is a failure.
  */
 const buildGo = (cwd: string) => {
   const made = join(cwd, "node_modules", ".go")
@@ -82,12 +82,12 @@ const buildGo = (cwd: string) => {
   })
 }
 
-/** What Maven says when it does not reach its repository, or has no such package there. */
+/** Maven's messages when it cannot reach its repository or the repository lacks a package. */
 const unreachable = /could not be resolved|could not transfer|unknown host|non-resolvable/iu
 
 /**
- * Programs of Java and the client that openapi-generator makes for one of them. Without a JDK, Maven or its repository they are left out, which is printed; a program that does
- * not compile is a failure.
+ * Builds the Java programs and the client that openapi-generator generates for one of them. Without a JDK, Maven or its
+ * repository they are skipped, which is printed; a program that does not compile is a failure.
  */
 const buildJava = (cwd: string) => {
   const made = join(cwd, "node_modules", ".java")
@@ -121,7 +121,7 @@ const pythonEnvironments = [
 
 switch (process.argv[2]) {
   case "agents":
-    // No registry need have the binaries of other platforms, without which `npm ci` refuses the lock file
+    // A registry may lack the binaries for other platforms, without which `npm ci` refuses the lock file
     installNpm(join(folder, "agents"), ["install", "--no-save"])
     installPython(join(folder, "agents"))
     break

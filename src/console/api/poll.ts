@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks"
 
 const pollMillis = 5000
 
-/** Reloads every five seconds while the page is visible, because the operator has no event stream. */
+/** Reloads every five seconds while the page is visible, for data that no event stream reports. */
 export const usePoll = (reload: () => void): void => {
   const newest = useRef(reload)
   newest.current = reload

@@ -4,7 +4,7 @@ import { Icon } from "./Icon.tsx"
 
 interface Props {
   readonly text: string
-  /** What is copied, for those who do not see where the button stands. */
+  /** The name of what is copied, for screen readers. */
   readonly what: string
   readonly label?: string
 }
@@ -37,7 +37,7 @@ export const CopyButton = ({ label = texts.copy, text, what }: Props) => {
   )
 }
 
-/** Without https a browser has no clipboard for scripts, and it may refuse it: then by a selection. */
+/** Without https, scripts have no clipboard, and a browser may refuse it. Then the text is copied by selecting it. */
 const copyText = async (text: string, button: HTMLElement): Promise<boolean> => {
   if (globalThis.isSecureContext) {
     const isWritten = await navigator.clipboard.writeText(text).then(
@@ -48,7 +48,7 @@ const copyText = async (text: string, button: HTMLElement): Promise<boolean> => 
   }
   const field = document.createElement("textarea")
   field.value = text
-  // Beside the button: what is outside of an open dialog cannot be selected
+  // Next to the button, because elements outside an open dialog cannot be selected
   button.after(field)
   field.select()
   const isCopied = document.execCommand("copy")

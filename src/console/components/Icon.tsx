@@ -30,7 +30,7 @@ import {
 } from "lucide"
 import { h } from "preact"
 
-/** Icons of Lucide, which the build inlines. docs/console-design.md#mark-and-icons */
+/** Lucide icons, inlined by the build. docs/console-design.md#mark-and-icons */
 const icons = {
   home: House,
   spark: Sparkles,
@@ -64,14 +64,14 @@ const icons = {
 
 export type IconName = keyof typeof icons
 
-/** A picture beside a word, or alone in a button that has a name. */
+/** A picture next to a word, or alone in a button that has an accessible name. */
 export const Icon = ({ name }: { readonly name: IconName }) => (
   <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
     {icons[name].map(([tag, attributes]) => h(tag, attributes))}
   </svg>
 )
 
-/** The mark of the product: a gate. */
+/** The product's logo: a gate. */
 export const Mark = () => (
   <svg class="mark" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
     <rect width="24" height="24" rx="6" />

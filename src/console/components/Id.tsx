@@ -6,7 +6,7 @@ interface Props {
   readonly value: string | null
 }
 
-/** An id to be copied; where there is no room its end is cut off. */
+/** An id with a copy button. Its end is cut off where space is short. */
 export const Id = ({ name, value }: Props) =>
   value === null ? (
     <None />

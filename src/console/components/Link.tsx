@@ -11,7 +11,7 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** A link to a page of the console; with a modifier key the browser opens it as any other. */
+/** A link to a page of the console. With a modifier key, the browser handles it like any other link. */
 export const Link = ({ children, class: name, isCurrent, query, to }: Props) => {
   const href = hrefOf(to, query)
   return (

@@ -2,9 +2,9 @@ import type { ComponentChildren, TargetedToggleEvent } from "preact"
 import { useId, useRef } from "preact/hooks"
 
 interface Props {
-  /** The class of the button that opens it. */
+  /** The class of the button that opens the menu. */
   readonly class?: string
-  /** Of a button that shows only a picture. */
+  /** The accessible name of a button that shows only an icon. */
   readonly label?: string
   readonly button: ComponentChildren
   readonly children: ComponentChildren
@@ -12,7 +12,7 @@ interface Props {
 
 const gap = 4
 
-/** Below the button, its right edge under the button's; above it where there is no room. */
+/** Below the button, with right edges aligned, or above it where space is short. */
 const place = (panel: HTMLElement, button: HTMLElement): void => {
   const { bottom, left, right, top } = button.getBoundingClientRect()
   const { height, width } = panel.getBoundingClientRect()
@@ -22,8 +22,8 @@ const place = (panel: HTMLElement, button: HTMLElement): void => {
 }
 
 /**
- * A button with a list of actions. The browser closes it by Escape and by a click elsewhere, and shows it above
- * all, so that no table cuts it off.
+ * A button with a list of actions. It is a popover: the browser closes it on Escape and on a click elsewhere, and shows
+ * it on top, so that a table cannot clip it.
  */
 export const Menu = ({ button, children, class: name, label }: Props) => {
   const id = useId()

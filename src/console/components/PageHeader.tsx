@@ -12,15 +12,15 @@ interface Props {
   readonly title: string
   /** A sentence below the title. */
   readonly about?: string
-  /** The list that the page belongs to. */
+  /** The list to which the page belongs. */
   readonly back?: { readonly to: string; readonly name: string }
-  /** Buttons of the page. */
+  /** The page's buttons. */
   readonly children?: ComponentChildren
 }
 
 let isFirst = true
 
-/** The heading of a page. It takes the focus when the page was opened from another one. */
+/** The heading of a page. It receives the focus when the page was opened from another page. */
 export const PageHeader = ({ about, back, children, title }: Props) => {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -52,7 +52,7 @@ export const PageHeader = ({ about, back, children, title }: Props) => {
   )
 }
 
-/** Leads to what the documents say about the page. */
+/** A link to the documentation of this page. */
 const DocsLink = () => {
   const { path } = location.value
   const docs = routes.find((it) => matchPath(it.path, path) !== undefined)?.docs

@@ -6,15 +6,15 @@ import { Dialog } from "./form/Dialog.tsx"
 interface Props {
   readonly title: string
   readonly detail: string
-  /** What it is, such as “API key”. */
+  /** The name of the secret, such as “API key”. */
   readonly what: string
   readonly secret: string
-  /** What one does with it first. */
+  /** How to use it first. */
   readonly children?: ComponentChildren
   readonly onClose: () => void
 }
 
-/** A secret that is shown this once. It is kept nowhere: with the dialog it is gone. */
+/** Shows a secret once. It is not stored anywhere; closing the dialog discards it. */
 export const SecretDialog = ({ children, detail, onClose, secret, title, what }: Props) => (
   <Dialog title={title} onClose={onClose} isKept>
     <p>{detail}</p>

@@ -4,7 +4,7 @@ import { ApiFailure, Offline } from "../api/problem.ts"
 import { texts } from "../texts/en.ts"
 import { CopyButton } from "./CopyButton.tsx"
 
-/** How a page looks while it loads, when it has nothing, and when it failed. */
+/** How a page looks while it loads, when it is empty, and when loading failed. */
 
 export const Loading = () => (
   <p class="loading" role="status">
@@ -15,13 +15,13 @@ export const Loading = () => (
 const bones = ["a", "b", "c", "d", "e", "f"] as const
 
 interface BonesProps {
-  /** How many figures stand above it. */
+  /** The number of figures above the list. */
   readonly tiles?: number
   readonly hasChart?: boolean
   readonly hasRows?: boolean
 }
 
-/** What is loading, where it will be: a list, or figures and a chart. */
+/** Placeholders in the shape of what is loading: a list, or figures and a chart. */
 export const LoadingRows = ({ hasChart = false, hasRows = true, tiles = 0 }: BonesProps) => (
   <div class="loading" role="status">
     <span class="hidden">{texts.states.loading}</span>
@@ -60,7 +60,7 @@ interface ProblemProps {
   readonly onRetry?: () => void
 }
 
-/** What the gateway said: title, detail and the trace id by which the operator finds it. */
+/** The gateway's problem: title, detail, and the trace id by which the operator can find it. */
 export const ProblemView = ({ cause, onRetry }: ProblemProps) => {
   const { detail, title } = wordsOf(cause)
   return (
@@ -121,11 +121,11 @@ interface LoadedProps<T> {
     readonly reload: () => void
   }
   readonly children: (data: T) => ComponentChildren
-  /** What stands in its place while it is loaded. */
+  /** The placeholder shown while loading. */
   readonly bones?: ComponentChildren
 }
 
-/** What was loaded, or its state. What is there stays when it cannot be loaded again. */
+/** Shows the loaded data, or its state. Data stay visible when a reload fails. */
 export const Loaded = <T,>({ bones: own = <LoadingRows />, children, of }: LoadedProps<T>) => {
   const { cause, data, reload } = of
   if (data === undefined) {

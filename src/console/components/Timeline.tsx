@@ -9,20 +9,20 @@ export interface Moment {
   readonly title: string
   readonly tone: "good" | "bad" | "plain"
   readonly detail?: ComponentChildren
-  /** A page about it, below `/console`. */
+  /** A page about the moment, below `/console`. */
   readonly to?: string
-  /** Several of a kind, shown when asked for. */
+  /** Several moments of the same kind, shown on request. */
   readonly folded?: ReadonlyArray<Moment>
 }
 
 interface Props {
-  /** In the order of time. */
+  /** In chronological order. */
   readonly moments: ReadonlyArray<Moment>
-  /** When the first moment of all was; none: the first of these is it. */
+  /** The time of the very first moment. Absent: the first of these moments. */
   readonly start?: string
 }
 
-/** What happened: the first moment with its time, the others with their distance from it. */
+/** A list of events: the first with its time, the others with the time since the first. */
 export const Timeline = ({ moments, start }: Props) => {
   const zero = start ?? moments[0]?.at ?? ""
   return (

@@ -3,15 +3,15 @@ import { showCredits } from "../format/credits.ts"
 import { millisBetween, showAgo, showDuration, showTime, utcOf } from "../format/time.ts"
 import { texts } from "../texts/en.ts"
 
-/** An amount, exact. */
+/** An exact amount. */
 export const Credits = ({ amount }: { readonly amount: string }) => (
   <span class="number">{showCredits(amount)}</span>
 )
 
-/** There is no value. A card of a phone leaves it out. */
+/** Stands for a missing value. Cards on phones omit it. */
 export const None = () => <span class="none faint">{texts.none}</span>
 
-/** In the viewer's zone; UTC on hover. */
+/** In the viewer's time zone; UTC on hover. */
 export const Time = ({ at }: { readonly at: string | null }) =>
   at === null ? (
     <None />
@@ -23,13 +23,13 @@ export const Time = ({ at }: { readonly at: string | null }) =>
 
 const tickMillis = 10_000
 
-/** Moves on while the page is open. */
+/** Updated while the page is open. */
 const now = signal(Date.now())
 setInterval(() => {
   now.value = Date.now()
 }, tickMillis)
 
-/** How long ago, for lists; the exact time on hover. */
+/** The time elapsed, for lists; the exact time on hover. */
 export const Ago = ({ at }: { readonly at: string | null }) =>
   at === null ? (
     <None />
@@ -62,12 +62,12 @@ const tones: Readonly<Record<string, string>> = {
 
 export type StatusName = keyof typeof texts.status
 
-/** A word with a colour; the word alone says it. */
+/** A word with a color. The color adds no information. */
 export const Status = ({ of }: { readonly of: StatusName }) => (
   <span class={`status ${tones[of] ?? "going"}`}>{texts.status[of]}</span>
 )
 
-/** A value as JSON, as text. */
+/** A value as JSON text. */
 export const Json = ({ label, value }: { readonly label: string; readonly value: unknown }) => (
   <pre class="json" tabIndex={0} role="region" aria-label={label}>
     {JSON.stringify(value, null, 2)}

@@ -34,7 +34,7 @@ export const showCredits = (text: string): string => {
 export const showCharge = (text: string): string =>
   parseCredits(text) === 0n ? "< 0.01" : showCredits(text)
 
-/** The threshold of whoever has set none. docs/reference/wallet.md */
+/** The default threshold. docs/reference/wallet.md */
 const thresholdByDefault = "1000.00"
 
 interface Alerting {

@@ -174,7 +174,8 @@ const pollWith = (protocol: JobProtocol, polled: Polled, base: string, send: Job
     if (state === undefined) return yield* unreadableError("query", response)
     const isDone = done.includes(state)
     const isFailed = isDone && failure !== undefined && textAt([failure], json) !== undefined
-    if (isFailed || failed.includes(state)) return yield* jobFailure(protocol, json, idOf(job))
+    if (isFailed) return yield* jobFailure(protocol, json, idOf(job))
+    if (failed.includes(state)) return yield* jobFailure(protocol, json, idOf(job), state)
     if (isDone) return yield* doneWith(protocol, polled, base, send, job, json)
     const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
     return { _tag: "Running", pollAfter: intervalOf(polled, age), ...percentIn(polled, json) }

@@ -108,17 +108,23 @@ const notOfJobs: ReadonlySet<number> = new Set([401, 403, 429, 503])
 export const hasReason = ({ error, jobError = error }: JobProtocol, json: unknown): boolean =>
   reportIn(jobError, json) !== undefined
 
-/** The failure of a job, reported by a poll or by the request for its results. */
+/**
+ * The failure of a job, reported by a poll or by the request for its results. Without the vendor's message, it names
+ * the state in which the job ended.
+ */
 export const jobFailure = (
   { error, failures, jobError = error }: JobProtocol,
   json: unknown,
-  id: string
+  id: string,
+  state?: string
 ): VendorError => {
   const reported = { ...reportIn(jobError, json), requestId: id }
   const rules = rulesOf(failures, "query", 0, reported, json)
+  const message =
+    reported.message ?? (state && `The job ended upstream in the state ${JSON.stringify(state)}`)
   return jobFailed(
     rules.filter(({ status }) => status === undefined),
-    reported
+    { ...reported, message }
   )
 }
 

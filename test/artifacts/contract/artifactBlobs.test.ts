@@ -29,7 +29,7 @@ import type { FileId } from "../../../src/domain/Ids.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
 import { localServer } from "../../support/localServer.ts"
 
-/** One suite for the directory and for a bucket: docs/reference/configuration.md#artifact-store. */
+/** One suite for the folder and for a bucket: docs/reference/configuration.md#artifact-store. */
 
 const tempFolder = Effect.flatMap(FileSystem.FileSystem, (files) =>
   files.makeTempDirectoryScoped({ directory: tmpdir() })
@@ -54,7 +54,7 @@ const s3Server = Effect.gen(function* () {
   )
 })
 
-/** In real time, in which the test's clock moves by `step` alone. */
+/** Polls in real time; the test's clock advances only by `step`. */
 const until = (is: () => boolean, step: Effect.Effect<void> = Effect.void) =>
   Effect.repeat(
     Effect.andThen(
@@ -81,7 +81,7 @@ const stores = {
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 7 + (index >> 8)) & 255)
 
-/** 20 MB in pieces as a socket delivers them: three parts of an upload. */
+/** 20 MB in pieces of a socket's size: three parts of an upload. */
 const large = Array.from({ length: 320 }, (_, index) => Buffer.alloc(64 * 1024 - index, index))
 
 const read = Effect.fnUntraced(function* (
@@ -377,7 +377,7 @@ describe("S3Blobs, its requests", () => {
           assert.isDefined(fiber.pollUnsafe(), "waits for ever")
           const error = yield* Fiber.join(fiber)
           assert.include(String(error.cause), "SilentBody")
-          // The connection is given up, not left to the bucket
+          // The connection is given up rather than left to the bucket
           yield* until(() => closed > index)
         }
       }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
@@ -472,7 +472,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
       const hour = 3_600_000
       const ids = [10 * day, 11 * day].map((millis) => makeArtifactId(millis))
       const files = ids.map((id) => join(folder, id.slice(4, 11), `${id}.part`))
-      // None of the store's own: another file, and a subfolder with a shorter name
+      // Files that do not belong to the store: another file, and a subfolder with a shorter name
       const others = [join(folder, "abcdef0"), join(folder, "ab"), join(folder, "notes")]
       for (const it of [...files.map((file) => dirname(file)), others[1]!]) mkdirSync(it)
       for (const file of [...files, join(others[1]!, "art_ab"), others[2]!])
@@ -519,7 +519,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
   )
 })
 
-/** A file system that notes what makes files durable, and may fail to, with the code of a system error. */
+/** A file system that records what makes files durable, and may fail with a given error code. */
 const observedDisk = (steps: Array<string>, failing?: (step: string) => boolean, code = "EIO") =>
   Layer.effect(
     FileSystem.FileSystem,

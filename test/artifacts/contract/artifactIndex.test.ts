@@ -28,7 +28,7 @@ describeStores("ArtifactIndexStore", (database) => {
       const index = yield* ArtifactIndexStore
       const rows = Array.makeBy(300, rowOf)
       yield* Effect.forEach(rows, index.add, { concurrency: "unbounded", discard: true })
-      // A second time, after a commit whose outcome was not known
+      // Repeated, as after a commit with an unknown outcome
       yield* index.add(rows[7]!)
       for (const row of rows.slice(0, 10)) {
         assert.deepStrictEqual(yield* index.find(row.id), Option.some(row))

@@ -62,7 +62,7 @@ const bucket = Layer.unwrap(
   )
 )
 
-/** Moves the test's clock meanwhile: the bucket is asked again after 200 ms. */
+/** Advances the test's clock meanwhile, because the bucket is asked again after 200 ms. */
 const inTime = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(
     work,
@@ -100,7 +100,7 @@ const suite = <E>(
         const refused = uploads.find(Result.isFailure)
         assert.strictEqual(refused?.failure._tag === "Problem" && refused.failure.code, 1202)
         assert.lengthOf(yield* store.list(user, page), 3)
-        // Another user is not concerned
+        // Another user is not affected
         yield* upload("y".repeat(100), other)
         const [first] = yield* store.list(user, page)
         if (first !== undefined) yield* inTime(store.delete(user, first.id))

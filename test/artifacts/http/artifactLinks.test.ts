@@ -31,7 +31,7 @@ const urlOfKept = Effect.gen(function* () {
   return artifacts.urlOf(yield* kept)
 })
 
-/** Without the key: the signed URL is the permission. */
+/** Without a key, because the signed URL is the permission. */
 const get = (url: string, headers: Record<string, string> = {}, method = "GET") =>
   Effect.promise(async () => {
     const answer = await fetch(url, { method, headers })

@@ -70,7 +70,7 @@ describe("kept inputs", () => {
         yield* advance("60 seconds")
         const rows = yield* eventually(inputsOf(user.id), (count) => count === 2)
         assert.strictEqual(rows, 2)
-        // Two inputs, and the result of the task that was completed
+        // Two inputs, and the result of the completed task
         assert.strictEqual((yield* files).length, before + 3)
         const shown = yield* user.call("GET", `/manage/v1/tasks/${ids[0]}`)
         assert.deepStrictEqual(shown.json.inputs, [])

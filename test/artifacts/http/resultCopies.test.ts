@@ -133,7 +133,7 @@ describe("a vendor's result is copied as a stream", () => {
   })
 })
 
-/** Real time, at most 10 seconds: less than any time-out of the service. */
+/** Waits in real time for at most 10 seconds, which is less than any timeout of the service. */
 const waitFor = <E, R>(isThere: Effect.Effect<boolean, E, R>) =>
   Effect.repeat(isThere, { until: (it) => it, schedule: Schedule.spaced(20), times: 500 }).pipe(
     Effect.map((there) => assert.isTrue(there))

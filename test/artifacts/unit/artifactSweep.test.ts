@@ -110,7 +110,7 @@ describe("the removal of expired artifacts", () => {
   const refused = new RemovalRefused({ cause: "it is locked" })
   const silent = new StoreUnavailable({ cause: "it does not respond" })
 
-  /** A round over 1100 media, and what was left of them. */
+  /** Runs a sweep over 1100 media and returns what was left. */
   const round = Effect.fnUntraced(function* (
     failureOf: (id: ArtifactId) => RemovalRefused | StoreUnavailable | undefined
   ) {
@@ -181,14 +181,14 @@ describe("the removal of expired artifacts", () => {
       const { postponed, tried } = yield* round(() => silent)
       assert.deepStrictEqual(tried, ids.slice(0, 500))
       assert.deepStrictEqual(postponed, tried)
-      // A medium that fails whenever it is tried ends no round
+      // A medium that fails every time does not end a sweep
       const { left } = yield* round((id) => (id === ids[0] ? silent : undefined))
       assert.deepStrictEqual(left, [ids[0]])
     })
   )
 })
 
-/** The metric, over all tests of this process. */
+/** The metric, summed over all tests of this process. */
 const refusals = Effect.map(Metric.snapshot, (metrics) => {
   const found = metrics.find(
     ({ attributes, id }) =>

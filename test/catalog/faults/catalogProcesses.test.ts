@@ -15,7 +15,7 @@ const priced = (amount: string) => ({
   change: { "text-to-image-max": { price: { per: "image", amount } } }
 })
 
-/** A catalog file of a process's own. */
+/** A separate catalog file for a process. */
 const newFile = (content: unknown) => {
   const file = join(temporaryFolder("catalog"), "catalog.json")
   const write = (content: unknown) =>
@@ -32,7 +32,7 @@ const quoteOf = async (gateway: GatewayProcess): Promise<string> => {
 const hashOf = async (gateway: GatewayProcess): Promise<string> =>
   (await gateway.manage("GET", "/catalog")).json.hash
 
-/** The milliseconds until the process sells at the price. */
+/** The milliseconds until the process sells at this price. */
 const timeTo = async (
   gateway: GatewayProcess,
   amount: string,
@@ -51,7 +51,7 @@ const [one, two] = [newFile({}), newFile({})]
 let first: GatewayProcess
 let second: GatewayProcess
 
-/** Two processes with a file each; every test continues where the one before it ended. */
+/** Two processes, each with its own file. Every test continues from the state that the previous one left. */
 beforeAll(async () => {
   const { href } = await Effect.runPromise(Scope.provide(processDatabaseUrl, scope))
   first = await GatewayProcess.start({ databaseUrl: href, env: one.env })
@@ -94,7 +94,7 @@ describe("several processes", { timeout: 180_000 }, () => {
     one.write(priced("10.00"))
     await first.manage("POST", "/catalog/reload")
     await timeTo(second, "10.00")
-    // Its own file is the one that was replaced. A killed process would count as running for ten seconds
+    // Its file was replaced. SIGTERM, because a killed process would count as running for ten seconds
     await second.restart("SIGTERM")
     assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["10.00", "10.00"])
     assert.include(second.output, "is one that was replaced")
@@ -106,13 +106,13 @@ describe("several processes", { timeout: 180_000 }, () => {
 
   it("one that starts alone has its file, also one that was replaced before", async () => {
     await second.kill("SIGTERM")
-    // Its file was replaced by that of the other
+    // The adopted catalog came from the other process's file
     await first.restart("SIGTERM")
     assert.strictEqual(await quoteOf(first), "10.00")
     one.write(priced("8.00"))
     await first.restart("SIGTERM")
     assert.strictEqual(await quoteOf(first), "8.00")
-    // After kill -9 the same file is the adopted one
+    // After kill -9 the file is the same as the adopted one
     await first.restart("SIGKILL")
     assert.strictEqual(await quoteOf(first), "8.00")
   })
@@ -126,7 +126,7 @@ describe("a task that runs while its model leaves the catalog", () => {
     assert.strictEqual(created.status, 202, created.text)
     const { id } = created.json.task_info
     const accepted = await hashOf(first)
-    // A kill before would leave it open whether the job was bought
+    // An earlier kill would leave it open whether the job was bought
     await until(async () => {
       const { json } = await first.call("GET", `/manage/v1/tasks/${id}`)
       return json.attempts[0]?.state === "submitted"

@@ -20,7 +20,7 @@ const price = (amount: string) => ({ per: "image", amount })
 const hash = /^[0-9a-f]{64}$/u
 const nothing = { added: [], removed: [], changed: [] }
 
-/** A row of a model that costs a credit a token. */
+/** A model whose tokens cost one credit each. */
 const teller = (more: object) => ({
   vendor: "openai",
   model: "teller",

@@ -57,7 +57,7 @@ describe("decodeBody", () => {
   )
 })
 
-/** Any JSON, with the bodies' own field names and similar ones among it. */
+/** Any JSON, including the bodies' own field names and similar ones. */
 const anyBody = (label: Label) => {
   const fields = Object.keys(bodies[label].fields)
   const value = fc.oneof(

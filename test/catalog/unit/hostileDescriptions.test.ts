@@ -12,7 +12,10 @@ import type { Template } from "../../../src/catalog/jobs/Template.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedKinds } from "../../support/upstreams/describedKinds.ts"
 
-/** docs/vendors-as-files.md: a file may come from a third party. Every fault of it has its place, and none is a defect. */
+/**
+ * docs/vendors-as-files.md: a file may come from a third party. Every fault in it is reported with its place, and none
+ * causes a defect.
+ */
 
 const closed = (properties: object, more: object = {}): BodySchema => ({
   type: "object",
@@ -48,7 +51,7 @@ const faultsIn = Effect.fnUntraced(function* (text: string) {
   return Result.isSuccess(read) ? [] : read.failure.errors
 }, Effect.provide(NodeServices.layer))
 
-/** The places of the faults of a file, without its beginning. */
+/** The places of a file's faults, without their common prefix. */
 const placesOf = (text: string, start: string) =>
   Effect.map(faultsIn(text), (faults) => faults.map(({ pointer }) => pointer.replace(start, "")))
 

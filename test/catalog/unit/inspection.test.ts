@@ -58,7 +58,7 @@ const takes = (files: ReadonlyArray<Uint8Array>, rules?: ImageRules | AudioRules
     Effect.map(faultOf(file, rules), (detail) => assert.strictEqual(detail, ""))
   )
 
-/** A file with each of these tails is taken, and its content is the file. */
+/** A file with any of these tails is accepted, and its content is the file without the tail. */
 const keepsOnly = (
   file: Uint8Array,
   tails: ReadonlyArray<Uint8Array>,
@@ -70,7 +70,7 @@ const keepsOnly = (
     )
   )
 
-/** Every format once, 400*400. */
+/** Each format once, with 400*400 pixels. */
 const images = {
   png: png(),
   palette: png({ colourType: 3 }),
@@ -345,7 +345,7 @@ describe("any bytes", () => {
     mp3(3, { announcedFrames: 3, id3v2: true }),
     riffChunk("RIFF", concat("WEBP"))
   ]
-  /** A valid file with some bytes changed and its end cut, or random bytes after magic bytes. */
+  /** A valid file with some bytes changed and its end cut off, or random bytes after magic bytes. */
   const damaged = fc
     .tuple(
       fc.constantFrom(...seeds),

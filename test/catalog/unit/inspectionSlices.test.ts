@@ -20,7 +20,7 @@ const sound: AudioRules = {
   secondsMax: 30
 }
 
-/** As often as it fits into so many bytes. */
+/** The unit repeated as often as it fits into this many bytes. */
 const repeated = (unit: Uint8Array | ReadonlyArray<number>, bytes: number): Uint8Array => {
   const one = Uint8Array.from(unit)
   const all = new Uint8Array(Math.floor(bytes / one.length) * one.length)
@@ -96,9 +96,8 @@ const hostile: Readonly<Record<string, readonly [() => Uint8Array, ImageRules | 
 const turnMillisMax = 20
 
 /**
- * The longest time of the processor between two turns of the event loop, in milliseconds. Other processes
- * of the machine do not count; the best of five runs, because the collector and the compiler do. A run within
- * the limit is the last.
+ * The longest turn of the event loop in CPU milliseconds, so that other processes do not count. The best of five runs,
+ * because the garbage collector and the compiler interfere; stops at the first run within the limit.
  */
 const longestTurn = async (run: () => Promise<unknown>): Promise<number> => {
   let best = Infinity
@@ -137,7 +136,7 @@ describe("media inspection never holds the event loop for more than 20 ms", () =
   it("15 MB of Base64 that are audio, and 15 MB that are no Base64", async () => {
     const audio = Buffer.from(wav(29, { hertz: 192_000 })).toString("base64")
     const picture = Buffer.from(png()).toString("base64")
-    // Parsed, as the text of a body is
+    // Parsed, like the text of a body
     const broken = String(JSON.parse(JSON.stringify(`${audio.slice(0, -8)}!!!!====`)))
     for (const text of [audio, broken]) {
       const body = { prompt: "x", image: picture, audio_url: text }

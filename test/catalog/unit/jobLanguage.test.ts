@@ -163,7 +163,7 @@ describe("a URL of a description", () => {
     assert.isUndefined(urlOf(base, "/tasks/{up}", values))
     assert.isUndefined(urlOf(base, "/tasks/{none}", values))
     assert.isUndefined(urlOf(base, "/{model}", { model: "a/../b" }))
-    // Of another origin: called without the key
+    // A URL of another origin is called without the key
     assert.strictEqual(
       urlOf(base, "{url}", { url: "https://eu.example/x" }),
       "https://eu.example/x"

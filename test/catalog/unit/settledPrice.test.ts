@@ -93,7 +93,7 @@ describe("the price that a call is settled at", () => {
   it("is the requested model's, and counted, when the responding model has no price", () => {
     const before = counted("big")
     assert.deepStrictEqual(settle("big", "unheard-of"), [100, undefined])
-    // Sold no more, though its model is
+    // No longer sold, although its model is
     assert.deepStrictEqual(settle("big", "gpt-4o-2024-05-13"), [100, undefined])
     assert.strictEqual(counted("big"), before + 2)
   })

@@ -55,7 +55,10 @@ describe("gateway as a process", () => {
         const { ended, ran } = start(...args)
         return { ...ran, code: await ended, ...ran }
       }
-      /** In this process, where a start costs nothing: what shows nothing of a process. */
+      /**
+       * Runs the command in this process, where a start costs nothing, for commands that show nothing about their
+       * process.
+       */
       const here = (...args: ReadonlyArray<string>) =>
         withEnvironment(env).pipe(
           Effect.andThen(runCommand(args, env)),
@@ -154,7 +157,7 @@ describe("gateway as a process", () => {
   )
 })
 
-/** What must be as it was. */
+/** What must be as before. */
 const seen = async (service: GatewayProcess, id: string) => {
   const wallet = await service.call("GET", "/manage/v1/wallet")
   const task = await service.call("GET", `/manage/v1/tasks/${id}`)

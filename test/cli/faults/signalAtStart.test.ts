@@ -4,7 +4,7 @@ import { compiled, shortLived } from "../../support/compiled.ts"
 import { freePort, run } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-/** Runs before the program: a signal comes while this module of it is loaded, which the bundle names in a comment. */
+/** Loaded before the program: sends the signal while this module is loaded, which the bundle names in a comment. */
 const preload = (signal: string, file: string) =>
   `data:text/javascript,${encodeURIComponent(`
     import { registerHooks } from "node:module"
@@ -18,7 +18,7 @@ const preload = (signal: string, file: string) =>
       }
     })`)}`
 
-/** Each with a module that it loads. */
+/** Each program with a module that it loads. */
 const programs = [
   ["the service", ["src/main.ts"], "src/cli/Service.ts"],
   ["the service, late", ["src/main.ts"], "src/cli/Shutdown.ts"],

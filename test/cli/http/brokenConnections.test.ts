@@ -15,7 +15,10 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** A way to the service: `cutAfter` says after how many bytes of the response it breaks, if it does. */
+/**
+ * A proxy in front of the service: `cutAfter` returns after how many bytes of a response the connection breaks, if it
+ * does.
+ */
 const proxy = (target: string, cutAfter: (method: string, path: string) => number | undefined) =>
   localServer((request, response) => {
     const { headers, method = "GET", url = "/" } = request
@@ -26,7 +29,7 @@ const proxy = (target: string, cutAfter: (method: string, path: string) => numbe
       answer.on("data", (piece: Buffer) => {
         passed += piece.length
         if (most === undefined || passed <= most) return void response.write(piece)
-        // In the middle of what came
+        // In the middle of this chunk
         const rest = piece.subarray(0, Math.max(0, piece.length - (passed - most)))
         if (most > 0 && rest.length > 0) response.write(rest, () => request.socket.destroy())
         else request.socket.destroy()
@@ -53,7 +56,7 @@ layer(runningGateway({ SIMULATOR_DELAY: "300 millis" }), {
       const broken = yield* proxy(url, (method, path) => {
         if (!generation.test(path)) return undefined
         asked.push(method)
-        // The create is done and not answered; the stream and the first poll end in their middle
+        // The create is done but not answered; the stream and the first poll break off in the middle
         return asked.length === 1 ? 0 : asked.length <= 4 && method === "GET" ? 40 : undefined
       })
       const env = { GATEWAY_URL: broken, GATEWAY_API_KEY: key }

@@ -14,7 +14,7 @@ import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
-/** Every sample of docs/cli.md prints what the page says. */
+/** Every sample in docs/cli.md prints what the page shows. */
 
 const page = fileURLToPath(new URL("../../../docs/cli.md", import.meta.url))
 
@@ -27,7 +27,7 @@ const samples = [
   ...readFileSync(page, "utf8").matchAll(/^```console\n\$ gateway (.*)\n([^]*?)^```/gmu)
 ].map(([, command = "", output = ""]): Sample => ({ command, output }))
 
-/** What differs from run to run; a value of the page stands for that of the run, also in later commands. */
+/** Values that differ between runs. The page's value stands for that of the run, also in later commands. */
 const volatile = [
   /^(?:pending|delivering|succeeded)$/u,
   /^[0-9a-f]{8}-[0-9a-f-]{27}$/u,
@@ -41,7 +41,7 @@ const volatile = [
 ]
 const counts = /^\d+(?:\.\d+)?$/u
 
-/** As a shell does it, for the quotes that the page has. */
+/** Splits words like a shell, for the quotes that the page uses. */
 const wordsOf = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/gu)].map(([, quoted, word]) => quoted ?? word ?? "")
 
@@ -76,7 +76,7 @@ layer(
         DATA_DIR: dataDir,
         MASTER_KEY: masterKey,
         ADMIN_TOKEN: adminToken,
-        // Vite's own variable of this name
+        // Vite's own variable with this name
         BASE_URL: url
       })
       const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }

@@ -21,7 +21,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** What they print is their own. `listen`: see gatewayCommands.test.ts */
+/** Commands that print their own documents. For `listen` see gatewayCommands.test.ts */
 const own = new Set([
   "serve",
   "migrate",
@@ -48,7 +48,7 @@ const leavesOf = (command: Command.Command.Any): ReadonlyArray<string> =>
 
 const documentId = "http://gateway.test/openapi.json"
 
-/** Judges by the document that the running service sends. */
+/** Validates against the document that the running service sends. */
 const judge = Effect.gen(function* () {
   const { url } = yield* Running
   const document = yield* Effect.promise(
@@ -93,7 +93,7 @@ layer(
       const gateway = (...args: ReadonlyArray<string>) => runCommand([...args, "--json"], env)
       const judged = new Set<string>()
       const leaves = leavesOf(program)
-      /** Runs a command, and judges the part of its document that is the API's. */
+      /** Runs a command and validates the part of its output that comes from the API. */
       const check = (
         args: ReadonlyArray<string>,
         judgeBy: Judge,

@@ -24,7 +24,7 @@ const gateway = (...args: ReadonlyArray<string>) =>
     runCommand(args, { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken })
   )
 
-/** The one document of a command that succeeds. */
+/** The document printed by a command that succeeds. */
 const json = (...args: ReadonlyArray<string>) =>
   Effect.map(gateway(...args, "--json"), (ran) => {
     assert.strictEqual(ran.code, 0, `${args.join(" ")}: ${ran.error}`)
@@ -95,7 +95,7 @@ layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((i
       const unsure = yield* runCommand(["keys", "revoke", key.id], as)
       assert.deepStrictEqual([unsure.code, unsure.out], [2, ""])
       assert.include(unsure.error, "Add --yes")
-      // The replaced secret may not end the key
+      // The replaced secret cannot end the key
       const replaced = yield* runCommand(["keys", "revoke", key.id, "--yes"], as)
       assert.strictEqual(replaced.code, 1)
       const now = { ...as, GATEWAY_API_KEY: next.key }
@@ -141,7 +141,7 @@ layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((i
       assert.deepStrictEqual([...readFileSync(join(out, file)).subarray(1, 4)], [0x50, 0x4e, 0x47])
       const again = yield* json(...run, "--idempotency-key", "one")
       assert.deepStrictEqual(again.files, [join(out, file)])
-      // A picture of this machine goes into the field of pictures
+      // A local picture goes into the field for pictures
       const edit = yield* json(
         "run",
         "google/image-edit-pro",

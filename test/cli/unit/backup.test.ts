@@ -27,12 +27,12 @@ const folderIn = (parent: string) =>
     (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
   )
 
-/** Another file system, where the machine has one. */
+/** Another file system, if the machine has one. */
 const otherFileSystem = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-/** A store of a stopped service, with a medium in a separate folder; and where to put it. */
+/** A stopped service's store, with a medium in a separate folder, and a target. */
 const stopped = Effect.gen(function* () {
   const folder = yield* folderIn(tmpdir())
   const env = {
@@ -110,7 +110,7 @@ describe("gateway backup and restore", () => {
         whole.subarray(0, 5),
         whole.subarray(0, whole.length / 3),
         whole.subarray(0, whole.length - 1),
-        // Compressed again: the end of the stream is not the end of the archive
+        // Compressed again: the stream ends before the archive
         gzipSync(unpacked.subarray(0, unpacked.length / 3), { level: 1 }),
         gzipSync(unpacked.subarray(0, unpacked.lastIndexOf("manifest.json")), { level: 1 })
       ]
@@ -124,7 +124,7 @@ describe("gateway backup and restore", () => {
         assert.isFalse(existsSync(target.ARTIFACT_STORE))
       }
       const middle = whole.length >> 1
-      // Contents, and the checksum at the end of the stream
+      // Damaged contents, and a damaged checksum at the end of the stream
       for (const [from, to] of [
         [middle, middle + 1000],
         [whole.length - 8, whole.length - 4]
@@ -138,7 +138,7 @@ describe("gateway backup and restore", () => {
   it.live("resume after a killed run, and leave nothing of it", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stopped
-      // What earlier versions left there
+      // Left there by an earlier version
       writeFileSync(`${archive}.part`, "cut off")
       yield* done("backup", archive)
       const DATA_DIR = join(folder, "restored")
@@ -172,7 +172,7 @@ describe("gateway backup and restore", () => {
           { format: 1, created_at: "2026-01-01T00:00:00Z", version: "0.2.0" }
         )
         const target = { DATA_DIR: join(folder, "restored"), ARTIFACT_STORE: join(folder, "full") }
-        // In its way, as a kill would be
+        // It is in the way, as after a kill
         mkdirSync(join(target.ARTIFACT_STORE, "lost+found", "of the disk"), { recursive: true })
         yield* withEnvironment(target)
         assert.include((yield* runCommand(["restore", archive])).error, "not empty")

@@ -18,7 +18,7 @@ const bannerWith = (env: Record<string, string>) =>
     Effect.provide(Layer.merge(layerGateway({ env, areVendorsLive: true }), NodeServices.layer))
   )
 
-/** Longer than a part of the printed key could equal by chance. */
+/** Too long for a part of the printed key to be equal by chance. */
 const key = "sk-of-the-account-with-the-vendor"
 
 describe("the banner of a start", () => {

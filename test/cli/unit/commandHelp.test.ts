@@ -23,7 +23,7 @@ describe("the help of gateway", () => {
       for (const path of pathsOf(gateway)) {
         const { code, error, out } = yield* runCommand([...path, "--help"])
         assert.deepStrictEqual([code, error], [0, ""], path.join(" "))
-        // Of all commands alike: shown once
+        // The same for all commands, so it is shown once
         const own = path.length === 0 ? out : out.replace(/GLOBAL FLAGS\n[\s\S]*?\n\n/u, "")
         expect(own.replaceAll(/ +$/gmu, "")).toMatchSnapshot(["gateway", ...path].join(" "))
       }

@@ -21,7 +21,7 @@ const folder = Effect.acquireRelease(
 
 const secret = "the-secret-of-the-bucket"
 
-/** What `gateway doctor` says of the bucket at this address. */
+/** The output of `gateway doctor` for the bucket at this address. */
 const doctorOf = Effect.fnUntraced(function* (endpoint: string) {
   yield* withEnvironment({
     DATA_DIR: join(yield* folder, "data"),
@@ -74,13 +74,13 @@ describe("doctor and a service", () => {
           Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         )
       )
-      // Until it has begun, its clock stands
+      // Its clock stands still until it has begun
       const first = Effect.promise(() => until(async () => asked[0]))
       const { out } = yield* Effect.raceFirst(Fiber.join(asking), Effect.andThen(first, passing))
       const findings: ReadonlyArray<Finding> = JSON.parse(out).findings
       const found = findings.find(({ detail }) => detail.startsWith("GATEWAY_API_KEY"))
       assert.include(found?.detail, "(no response within 10000 ms)")
-      // With the waits between the attempts
+      // Including the waits between the attempts
       assert.isBelow((yield* Clock.currentTimeMillis) - began, 40_000)
     }).pipe(Effect.scoped)
   )
@@ -93,7 +93,7 @@ describe("doctor and a bucket", () => {
         Effect.sync(close)
       )
       bucket.objects.set("some/prefix/kept", Buffer.from("kept"))
-      // A passing fault is no finding
+      // A temporary failure is not a finding
       bucket.failures.push("PUT")
       const { code, detail, remedy, status } = yield* doctorOf(bucket.url)
       assert.deepStrictEqual([code, status, remedy], [0, "ok", null])

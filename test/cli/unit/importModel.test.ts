@@ -24,7 +24,7 @@ interface Reply {
 
 const of = (document: unknown): Reply => ({ text: JSON.stringify(document) })
 
-/** A local server of schemas, by path; it notes what was asked. */
+/** A local server of schemas, by path, that records the requests. */
 const serving = (replies: Readonly<Record<string, Reply>>) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

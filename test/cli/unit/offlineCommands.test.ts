@@ -15,14 +15,14 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-/** A vendor that takes one key. */
+/** A vendor that accepts one key. */
 const vendor = localServer((request, response) => {
   const isKnown = request.headers.authorization === "Bearer sk-good"
   response.writeHead(isKnown ? 200 : 401, { "content-type": "application/json" })
   response.end(JSON.stringify(isKnown ? { data: [] } : { error: { code: "invalid_api_key" } }))
 })
 
-/** Nothing runs there. */
+/** Nothing listens there. */
 const away = { GATEWAY_URL: "http://127.0.0.1:9" }
 
 const diagnosis = Effect.map(runCommand(["doctor", "--json"], away), ({ code, error, out }) => {
@@ -117,7 +117,7 @@ describe("commands that need no service", () => {
   })
 })
 
-/** Answers each path with this body. */
+/** Responds to each path with this body. */
 const answering = (answers: Readonly<Record<string, readonly [type: string, body: string]>>) =>
   localServer((request, response) => {
     const [type, body] = answers[request.url?.split("?", 1)[0] ?? ""] ?? ["text/plain", ""]

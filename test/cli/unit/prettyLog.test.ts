@@ -25,7 +25,7 @@ const logged = (
 
 const forged = "\n[12:00:00.000] INFO (#1): forged \u001b[31m\r\u009b2J\u2028\u202e\u0000\u0007"
 
-/** Each way in which a text of somebody else comes into an entry. */
+/** Each way in which text from outside gets into a log entry. */
 const ways: Readonly<Record<string, (text: string) => Effect.Effect<void>>> = {
   message: (text) => Effect.logWarning(`The vendor says ${text}`),
   "second message": (text) => Effect.logWarning("The vendor says", text),

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { runCommand } from "../../support/commandLine.ts"
 
-/** What a command prints of a refusal. docs/cli.md#exit-codes */
+/** What a command prints when the gateway refuses. docs/cli.md#exit-codes */
 
 type Answer = (path: string) => readonly [status: number, body: object]
 

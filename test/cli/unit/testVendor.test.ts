@@ -22,7 +22,7 @@ const serving = (vendor: DescribedVendor) =>
     (server) => Effect.promise(() => server.stop())
   )
 
-/** `BASE_URL` is a variable of the test runner, too. */
+/** The test runner also sets `BASE_URL`. */
 const settingsAt = (place: string) => ({
   BASE_URL: "http://localhost:8080",
   CATALOG_FILE: join(place, "catalog.json"),

@@ -11,13 +11,13 @@ import { Running, runningGateway } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
 
 /**
- * docs/client.md: the client in a browser. The gateway sends no CORS headers, so that a page calls its own server,
- * which is here a proxy to the gateway.
+ * docs/client.md: the client in a browser. The gateway sends no CORS headers, so a page calls its own server, which
+ * here is a proxy to the gateway.
  */
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 
-/** As a page loads it: one module, nothing of Node. */
+/** Bundled as a page loads it: one module without Node APIs. */
 const bundle = Effect.promise(async () => {
   const { outputFiles } = await build({
     absWorkingDir: root,
@@ -36,7 +36,7 @@ const html = `<!doctype html><script type="module">
   globalThis.gatewayClient = client
 </script>`
 
-/** A page, and behind the same origin the gateway. */
+/** A page with the gateway behind the same origin. */
 const site = (module: string, gatewayUrl: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {

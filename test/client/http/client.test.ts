@@ -39,7 +39,7 @@ const gateway = layerTest({
 
 const docs = readFileSync(new URL("../../../docs/client.md", import.meta.url), "utf8")
 
-/** Runs the blocks of docs/client.md with this info string as one program, with what they import. */
+/** Runs the blocks of docs/client.md with this info string as one program, with their imports. */
 const runSample = async (info: string, given: Readonly<Record<string, unknown>>, end: string) => {
   const blocks = docs.matchAll(new RegExp(`^\`\`\`${info}\\n(.*?)^\`\`\``, "gmsu"))
   const text = [...Array.from(blocks, ([, block = ""]) => block), end].join("\n")
@@ -59,7 +59,7 @@ const all = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
   return found
 }
 
-/** What it fails with, as an Effect of a test. */
+/** The error, as the result of an Effect. */
 const failureOf = (work: () => Promise<unknown>) => Effect.flip(settled(work))
 
 const effectClient = Layer.unwrap(
@@ -75,7 +75,7 @@ const effectClient = Layer.unwrap(
 
 const withEffectClient = Layer.provideMerge(effectClient, gateway)
 
-/** A server of this gateway on a port, which cuts the connection of some requests when they are done. */
+/** A port of this gateway that cuts the connection of some requests once they are done. */
 const cuttingServer = (cuts: () => "headers" | "body" | undefined) =>
   Effect.gen(function* () {
     const fetch = yield* gatewayFetch
@@ -163,7 +163,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       const reused = () => tasks.create("text-to-image-max", other, { idempotencyKey })
       assert.instanceOf(yield* failureOf(reused), ConflictError)
 
-      // What names a task may be kept anywhere
+      // Anything that identifies a task may be stored anywhere
       const kept = JSON.parse(JSON.stringify(task)) as typeof task
       const cancelled = yield* settled(() => tasks.cancel(kept))
       assert.include(cancelled, { status: "failed", cost: "0.00" })
@@ -362,7 +362,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
         let left: Array<"headers" | "body"> = []
         const baseUrl = yield* cuttingServer(() => left.shift())
         const { key: apiKey } = yield* TestGateway
-        // The global fetch, and no delay
+        // The global fetch, without delays
         const client = new GatewayClient({ baseUrl, apiKey, random: () => 0 })
         const run = <A>(work: () => Promise<A>) => Effect.promise(work)
         const count = async () => (await all(client.tasks.list())).length
@@ -382,7 +382,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
           assert.strictEqual(yield* run(held), hold + 7.5)
         }
 
-        // One that has been given up is found by its key
+        // A create that was given up is found by its key
         left = ["headers", "headers"]
         const once = client.with({ maxRetries: 1 }).tasks
         const error = yield* Effect.flip(
@@ -400,7 +400,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
         assert.isTrue(found.replayed)
         assert.strictEqual(yield* run(count), tasks)
 
-        // A key that was made is made once, and its text comes with the repeat
+        // A key is created once, and a repeat returns its text
         left = ["body"]
         const made = yield* run(() => client.apiKeys.create({ name: "cut" }))
         const keys = (yield* run(() => all(client.apiKeys.list()))).filter(
@@ -422,7 +422,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
         const moves = yield* whileTimePasses(Stream.runCollect(tasks.watch(created, { poll })))
         const statuses = Array.from(moves, ({ status }) => status)
         const moved = ["pending", "processing", "completed"]
-        // It may have moved since its create
+        // It may have changed state since its create
         assert.deepStrictEqual(statuses, moved.slice(-statuses.length))
         assert.isAtLeast(statuses.length, 2)
         assert.strictEqual((yield* tasks.wait(created)).id, created.id)

@@ -9,9 +9,9 @@ import {
 import { retryDelay } from "../../../src/client/Retry.ts"
 import { jumpingClock } from "../../support/clientClock.ts"
 
-/** What becomes of an attempt, between the client and a gateway that keeps keys. */
+/** The outcome of an attempt, between the client and a gateway that stores idempotency keys. */
 const step = fc.oneof(
-  // The gateway does it, and its response arrives, or not, or not whole
+  // The gateway executes it; the response arrives, is lost, or arrives incomplete
   fc.constantFrom("answered", "lostAnswer", "cutAnswer", "late504", "late500"),
   // It never arrives
   fc.constantFrom("unreached", "proxy502"),
@@ -40,7 +40,7 @@ const cut = () =>
     { status: 202, headers: { "content-type": "application/json" } }
   )
 
-/** A gateway that does what it is asked once for each key, as docs/reference/tasks.md#idempotency has it. */
+/** A gateway that executes a request once per key, as docs/reference/tasks.md#idempotency says. */
 const gatewayOf = (steps: ReadonlyArray<Step>, now: () => number) => {
   const kept = new Set<string>()
   const sent: Array<{ at: number; key: string | null; retryAfter: number }> = []
@@ -60,7 +60,7 @@ const gatewayOf = (steps: ReadonlyArray<Step>, now: () => number) => {
     if (one === "unreached") throw new TypeError("fetch failed")
     if (one === "proxy502") return new Response("bad gateway", { status: 502 })
     if (typeof one === "object") {
-      // Who is known by the key gets the first response; a refusal of the moment comes before that
+      // A known key gets the first response; temporary refusals come before that
       if (one.status < 408 && key !== null && kept.has(key)) return answer()
       const headers: Record<string, string> =
         one.retryAfter === null ? {} : { "retry-after": String(one.retryAfter) }

@@ -19,7 +19,7 @@ const block = (id: string | undefined, n?: number): string =>
     ...(n === undefined ? [] : [`data: ${JSON.stringify({ type: "event", data: event(n) })}`])
   ].join("\n") + "\n\n"
 
-/** A stream of these blocks, which ends, breaks off or says nothing more. */
+/** A stream of these blocks, which then ends, breaks off or stays silent. */
 const stream =
   (blocks: ReadonlyArray<string>, end: "ends" | "breaks" | "is silent" = "ends") =>
   () =>
@@ -43,7 +43,7 @@ const lost = (): Response => {
   throw new TypeError("fetch failed")
 }
 
-/** What a listener hears, as numbers, until the answers are used up, and what it asked for. */
+/** What a listener receives, as numbers, until the responses are used up, and what it requested. */
 const heard = async (answers: ReadonlyArray<() => Response>, options: ListenOptions = {}) => {
   const { clock, settle } = jumpingClock()
   const start = clock.now()
@@ -102,7 +102,7 @@ describe("a listener", () => {
       got.map(({ position }) => position),
       ["1.0", "2.0", "8.0"]
     )
-    // Silence of 45 seconds is a broken connection
+    // A silence of 45 seconds counts as a broken connection
     assert.deepStrictEqual(asked, [
       "0 s task.created null",
       "0.5 s task.created 1.0",
@@ -151,7 +151,7 @@ describe("a listener", () => {
     const foreign = await heard([stream(['data: {"type":"task"}\n\n'])])
     assert.instanceOf(foreign.error, ServerError)
     assert.lengthOf(foreign.asked, 1)
-    // After its id the stream would continue without it
+    // After this id the stream would continue without it
     const broken = await heard([stream(['id: 1.0\ndata: {"type":"ev\n\n']), stream([])])
     assert.instanceOf(broken.error, ServerError)
     assert.lengthOf(broken.asked, 1)

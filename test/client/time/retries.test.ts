@@ -23,7 +23,7 @@ const lost: Answer = () => Promise.reject(new TypeError("fetch failed"))
 
 const silent: Answer = () => new Promise(() => {})
 
-/** The body breaks off behind a few bytes. */
+/** The body breaks off after a few bytes. */
 const cut: Answer = () =>
   new Response(
     new ReadableStream({
@@ -38,7 +38,7 @@ const cut: Answer = () =>
 const task = { id: "019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f", created_at: "x", updated_at: "x" }
 const created: Answer = () => Response.json({ task_info: task }, { status: 202 })
 
-/** A client whose requests get these answers, the last one again and again. */
+/** A client whose requests get these responses, with the last one repeated. */
 const scripted = (answers: ReadonlyArray<Answer>, options: { maxRetries?: number } = {}) => {
   const { clock, settle, sleeping } = jumpingClock()
   const sent: Array<{ method: string; headers: Headers; body: unknown; at: number }> = []

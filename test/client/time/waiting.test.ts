@@ -29,7 +29,7 @@ const resultOf = (status: Task["status"]) => ({
   ...(status === "completed" ? { images: ["http://gateway.test/artifacts/art_1"] } : {})
 })
 
-/** A stream that brings these, and then ends, breaks or says nothing more. */
+/** A stream with these events that then ends, breaks off or stays silent. */
 const stream =
   (statuses: ReadonlyArray<Task["status"]>, end: "ends" | "breaks" | "is silent" = "ends") =>
   () =>
@@ -62,7 +62,7 @@ const silent = (): Promise<Response> => new Promise(() => {})
 
 type Answer = () => Response | Promise<Response>
 
-/** A client whose streams and polls get these answers, the last ones again and again. */
+/** A client whose streams and polls get these responses, with the last ones repeated. */
 const scripted = (answers: {
   readonly streams?: ReadonlyArray<Answer>
   readonly polls?: ReadonlyArray<Answer>
@@ -115,7 +115,7 @@ describe("waiting for a task", () => {
     const noStream = [
       stream([]),
       lost,
-      // A proxy that keeps everything back
+      // Like a proxy that buffers everything
       stream([], "is silent"),
       silent,
       () => Response.json(resultOf("pending")),

@@ -18,7 +18,7 @@ const run = promisify(execFile)
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), "utf8")
 
-/** Of `generation-gateway/client`, minified and gzipped. docs/client.md#size */
+/** The limit for `generation-gateway/client`, minified and gzipped. docs/client.md#size */
 const bytesMax = 8000
 
 describe("the types of the client", () => {
@@ -76,7 +76,7 @@ describe("the bundle of the client", () => {
   })
 })
 
-/** Runs a task whose create is lost once, with a file, and says what was sent. */
+/** Runs a task with a file whose create is lost once, and returns what was sent. */
 const program = `
 import { fileFrom, GatewayClient } from "./client.mjs"
 const sent = []
@@ -155,7 +155,7 @@ describe("media in a body", () => {
       fc.asyncProperty(fc.uint8Array({ maxLength: 70_000, size: "max" }), async (bytes) => {
         const text = Buffer.from(bytes).toString("base64")
         const copy = bytes.slice()
-        // A view into a larger buffer
+        // A view of a larger buffer
         const view = new Uint8Array([0, ...bytes, 0]).subarray(1, bytes.length + 1)
         const stream = new Blob([copy]).stream()
         for (const medium of [

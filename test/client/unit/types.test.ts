@@ -5,7 +5,7 @@ import { GatewayClient as EffectClient } from "../../../src/client/effect.ts"
 import { GatewayClient } from "../../../src/client/index.ts"
 import type { Api, ClientError, List, Task } from "../../../src/client/index.ts"
 
-// Judged by `tsc` in `npm run check`; nothing is sent
+// Checked by `tsc` in `npm run check`; nothing is sent
 const { apiKeys, list, request, tasks, wallet }: GatewayClient = new GatewayClient({
   baseUrl: "http://gateway.test",
   apiKey: "sk-test"
@@ -53,7 +53,7 @@ describe("the types of the client", () => {
     expectTypeOf(tasks.list).returns.toEqualTypeOf<List<Api.TaskListItem>>()
     expectTypeOf(wallet.get).returns.resolves.toEqualTypeOf<Api.Wallet>()
     expectTypeOf<Parameters<typeof apiKeys.create>[0]>().toEqualTypeOf<Api.NewApiKey>()
-    // A task of a list names a task, and so does a task
+    // A task of a list identifies a task, as does a task itself
     expectTypeOf<Api.TaskListItem>().toExtend<Parameters<typeof tasks.get>[0]>()
     expectTypeOf<Task>().toExtend<Parameters<typeof tasks.get>[0]>()
   })

@@ -28,7 +28,7 @@ const secrets = {
   MASTER_KEY: Buffer.alloc(32, 1).toString("base64")
 }
 
-/** Each variable with a wrong value, and the line that stops the start. */
+/** Each variable with an invalid value, and the line printed when the start fails. */
 const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> = [
   ["PORT is no number", { PORT: "abc" }, /^PORT: .*; set a number from 1 to 65535/],
   ["MASTER_KEY is short", { MASTER_KEY: "short" }, /^MASTER_KEY: .*not 32 bytes.*; set 32 bytes/],
@@ -49,11 +49,11 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
   ],
   ["DATA_DIR is a file", { DATA_DIR: aFile }, /^DATA_DIR: .*Make it a folder/],
   ["DATA_DIR lies under a file", { DATA_DIR: join(aFile, "x") }, /^DATA_DIR: .*Make it a folder/],
-  // Node's recursive mkdir retries the refusal of this path for ever
+  // Node's recursive mkdir retries the refusal of this path forever
   ["DATA_DIR lies in /proc", { DATA_DIR: "/proc/x" }, /^DATA_DIR: .*Make it a folder/]
 ]
 
-/** The same of values that are read when the store is open. */
+/** The same for values that are read after the store is open. */
 const laterFaults: typeof faults = [
   [
     "CATALOG_FILE names an unknown model",
@@ -86,9 +86,9 @@ const assertOneLine = (code: number | null, output: string, line: RegExp) => {
   assert.notInclude(lines[0], "secret@")
 }
 
-/** Starts the service's layers in this process, until they fail; returns what a separate process would show. */
+/** Starts the service's layers in this process until they fail, and returns what a separate process would print. */
 const startHere = Effect.fnUntraced(function* (env: Record<string, string>) {
-  // Vite has a variable of this name
+  // Vite sets a variable of this name
   yield* withEnvironment({ BASE_URL: "http://localhost:8080", ...env })
   const written: Array<string> = []
   const note = (...words: ReadonlyArray<unknown>) => written.push(`${words.join(" ")}\n`)
@@ -124,7 +124,7 @@ describe("a wrong value stops the start with one line that names the variable, t
     )
   }
 
-  // On Postgres, which starts sooner: the store is open when these are read, whichever it is
+  // On Postgres, which starts faster; these values are read after the store is open, whichever store it is
   for (const [name, env, line] of laterFaults) {
     it.live(name, () =>
       Effect.gen(function* () {
@@ -179,7 +179,7 @@ describe("a wrong value stops the start with one line that names the variable, t
   }, 60_000)
 })
 
-/** One store from nothing, with two processes after each other, and one beside the first of them. */
+/** A new store with two processes, one after the other, and a third one beside the first. */
 describe("a process", () => {
   it("whose DATA_DIR is in use by another one, which ends with status 0 on SIGTERM, stops; with LOG_FORMAT=json every line is JSON, after the first start has printed its key", async () => {
     const port = await freePort()

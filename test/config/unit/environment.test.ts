@@ -142,7 +142,7 @@ describe("BASE_URL", () => {
     )
   }
 
-  // Links to artifacts begin with it
+  // Artifact links begin with it
   for (const text of [
     "localhost:8080",
     "gateway.example.com",

@@ -33,7 +33,7 @@ const forOidc = { OIDC_ISSUER: "https://issuer.example", OIDC_CLIENT_ID: "client
 const revealed = (secret: Option.Option<Redacted.Redacted>) =>
   Option.getOrUndefined(Option.map(secret, Redacted.value))
 
-/** A secret's variable: a value, what it needs beside it, and where it is read. */
+/** A variable for a secret: a value, what else it needs, and where it is read. */
 const secrets: Readonly<
   Record<
     string,

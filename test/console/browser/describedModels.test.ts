@@ -1,12 +1,14 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
 import { looks } from "../../support/consoleSteps.ts"
+import { localServer } from "../../support/localServer.ts"
 import { png } from "../../support/media.ts"
+import { call } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { describedDoors } from "../../support/upstreams/describedDoors.ts"
 
@@ -15,7 +17,34 @@ import { describedDoors } from "../../support/upstreams/describedDoors.ts"
 const timeout = 180_000
 const folder = temporaryFolder("described-console")
 const catalog = join(folder, "catalog.json")
-writeFileSync(catalog, JSON.stringify({ vendors: [describedDoors] }))
+/** A vendor whose polls report progress. */
+const reporting = {
+  name: "reporting",
+  base: "https://reporting.example",
+  jobs: {
+    submit: { path: "/jobs", json: {}, handle: { id: "$.id" } },
+    poll: { path: "/jobs/{id}" },
+    state: { at: "$.status", running: ["running"], done: ["done"], failed: ["failed"] },
+    progress: { at: "$.progress", of: 1 },
+    results: { urls: ["$.files"] },
+    error: { message: ["$.message"] },
+    failures: [],
+    models: [
+      {
+        model: "slow",
+        result: "videos",
+        body: {
+          type: "object",
+          properties: { prompt: { type: "string", minLength: 1, maxLength: 100 } },
+          required: ["prompt"],
+          additionalProperties: false
+        },
+        price: { per: "call", amount: "1.00" }
+      }
+    ]
+  }
+}
+writeFileSync(catalog, JSON.stringify({ vendors: [describedDoors, reporting] }))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const choose = async ({ page }: ConsolePage, model: string) => {
@@ -24,7 +53,7 @@ const choose = async ({ page }: ConsolePage, model: string) => {
   await page.getByLabel("Model").selectOption(`doors/${model}`)
 }
 
-/** A video: choices of its schema, its first frame as a file, its price as one chooses. */
+/** A video: choices from its schema, its first frame as a file, and its live price. */
 const film = async (it: ConsolePage) => {
   const { page } = it
   await choose(it, "film")
@@ -46,7 +75,7 @@ const film = async (it: ConsolePage) => {
   await looks(it)
 }
 
-/** A number outside the bounds of the schema is refused at its field. */
+/** A number outside the bounds of the schema is rejected at its field. */
 const song = async (it: ConsolePage) => {
   const { page } = it
   await choose(it, "song")
@@ -63,7 +92,7 @@ const song = async (it: ConsolePage) => {
   await looks(it)
 }
 
-/** Words about a picture: a document. */
+/** A description of a picture: a document. */
 const caption = async (it: ConsolePage) => {
   const { page } = it
   await choose(it, "caption")
@@ -77,17 +106,49 @@ const caption = async (it: ConsolePage) => {
   await looks(it)
 }
 
-describe("a described model in the playground", () => {
-  layer(consoleGateway({ CATALOG_FILE: catalog }), {
-    excludeTestServices: true,
-    timeout: "120 seconds"
-  })((it) => {
+/** The progress of a running task is shown, and updated while the page is open. */
+const progressIsShown = async (it: ConsolePage, open: () => Promise<void>) => {
+  const { page } = it
+  job.progress = 0.42
+  await open()
+  await page.getByText("42% done").waitFor()
+  await looks(it)
+  job.progress = 0.7
+  await page.getByText("70% done").waitFor()
+  job.status = "failed"
+  await page.getByText("The job ended upstream").waitFor()
+}
+
+const job = { id: "j", status: "running", progress: 0 }
+
+const gateway = Layer.unwrap(
+  Effect.map(
+    localServer((_, response) => {
+      response.setHeader("content-type", "application/json").end(JSON.stringify(job))
+    }),
+    (url) =>
+      consoleGateway({ CATALOG_FILE: catalog, REPORTING_API_KEY: "key", REPORTING_BASE_URL: url })
+  )
+)
+
+describe("a described model in the console", () => {
+  layer(gateway, { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     it.effect(
-      "has a form of its schema, a price as one types, and shows what it makes",
+      "has a form of its schema, a live price, its results and its progress",
       () =>
         Effect.gen(function* () {
           const screen = yield* userPage({ width: 1440, height: 900 })
           for (const story of [film, song, caption]) yield* Effect.promise(() => story(screen))
+          const response = yield* call("/vendors/reporting/v1/slow/generation", {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ prompt: "A lighthouse" })
+          })
+          assert.strictEqual(response.status, 202)
+          const { task_info: task } = JSON.parse(yield* Effect.promise(() => response.text()))
+          yield* Effect.promise(() =>
+            progressIsShown(screen, () => screen.open(`/tasks/${task.id}`))
+          )
           assert.deepStrictEqual(screen.faults, [])
         }),
       timeout

@@ -12,7 +12,7 @@ import { json } from "../../support/mockVendors.ts"
 import { Running } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
-/** What the console bears: strangers, thieves, hostile texts, a stream that fails, no network. */
+/** What the console withstands: strangers, attackers, hostile texts, a failing stream, no network. */
 
 const vendor = await mockOpenAi()
 vendor.script = (_, response) =>
@@ -21,7 +21,7 @@ vendor.script = (_, response) =>
   })
 afterAll(vendor.close)
 
-// A picture that is made by a vendor whose every answer is hostile
+// A picture made by a vendor whose every response is hostile
 const file = join(temporaryFolder("catalog"), "catalog.json")
 const hostileModel = {
   label: "text-to-image-preview",
@@ -53,7 +53,7 @@ const requestWith =
 
 const idOf = ({ task_info: { id } }: { task_info: { id: string } }) => id
 
-/** What the vendor says, what the client says, and what names say: all is text. */
+/** Texts from vendors, clients and names are always shown as text. */
 const hostileTexts = async (it: ConsolePage, call: ReturnType<typeof requestWith>) => {
   const { page } = it
   const body = { prompt: hostile("A lighthouse") }
@@ -72,7 +72,7 @@ const hostileTexts = async (it: ConsolePage, call: ReturnType<typeof requestWith
   assert.strictEqual(await page.getByLabel("Model").inputValue(), hostile("model"))
 }
 
-/** Rows keep their place; what is new waits behind a button. */
+/** Rows keep their place, and new ones wait behind a button. */
 const places = async (it: ConsolePage, call: ReturnType<typeof requestWith>) => {
   const { page } = it
   for (let n = 0; n < 12; n += 1) await call("POST", path, { prompt: "[[sim:fail]]" })
@@ -94,7 +94,7 @@ const places = async (it: ConsolePage, call: ReturnType<typeof requestWith>) => 
   await page.setViewportSize({ width: 1280, height: 900 })
 }
 
-/** The stream fails: the page polls; when it answers again the page is live again. */
+/** If the stream fails, the page polls; once it responds again, the page is live again. */
 const fallback = async (it: ConsolePage, call: ReturnType<typeof requestWith>) => {
   const { context, page } = it
   await page.clock.install()
@@ -112,7 +112,7 @@ const fallback = async (it: ConsolePage, call: ReturnType<typeof requestWith>) =
   await page.locator('.live[data-state="live"]').waitFor()
 }
 
-/** Without a network what was read stays, and the page says why nothing else comes. */
+/** Without a network the loaded data stay, and the page says why nothing else comes. */
 const offline = async (it: ConsolePage) => {
   const { context, page } = it
   await context.setOffline(true)
@@ -124,7 +124,7 @@ const offline = async (it: ConsolePage) => {
   await looks(it)
   await context.setOffline(false)
   await page.getByText("You are offline.").waitFor({ state: "detached" })
-  // The page that could not be opened opens by itself
+  // The page that could not be opened opens automatically
   await opened(it, "Usage")
   await page.getByRole("slider").waitFor()
   await page.locator('.live[data-state="live"]').waitFor()
@@ -207,7 +207,7 @@ describe("the console bears", () => {
             )
             await signOut(stranger)
             await opened(stranger, "Sign in")
-            // Nothing of the one who was signed in is shown by the way back
+            // The back button shows nothing of the previous user
             await page.goBack()
             await opened(stranger, "Sign in")
             const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ")

@@ -7,12 +7,12 @@ import { act, goTo, opened } from "../../support/consoleSteps.ts"
 import { Running } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
 
-/** Faults that people met in the console, each as it must not be again. */
+/** Faults that users found in the console, none of which may return. */
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const playground = "/playground?model=alibaba%2Ftext-to-image-max"
 
-/** All of it is on the screen, without scrolling. */
+/** Asserts that all of it is on the screen without scrolling. */
 const assertInSight = async ({ page }: ConsolePage, what: Locator) => {
   const box = await what.boundingBox()
   const height = page.viewportSize()?.height ?? 0
@@ -28,7 +28,7 @@ const runIsInSight = async (it: ConsolePage) => {
   await run.waitFor()
   await assertInSight(it, run)
   await page.getByLabel("Prompt (required)").fill("A lighthouse at night")
-  // By the keyboard, from the field
+  // With the keyboard, from within the field
   await page.keyboard.press("Control+Enter")
   const image = page.getByRole("img", { name: "Result image 1" })
   await image.waitFor()
@@ -37,7 +37,7 @@ const runIsInSight = async (it: ConsolePage) => {
   assert.match(page.url(), /&task=[0-9a-f-]{36}$/u)
 }
 
-/** What is wrong with a field is said above the bar with Run, wherever the page was. */
+/** The faults of fields are shown above the bar with Run, wherever the page was scrolled. */
 const errorsAreInSight = async (it: ConsolePage) => {
   const { page } = it
   await it.open(playground)
@@ -54,7 +54,7 @@ const errorsAreInSight = async (it: ConsolePage) => {
     const [said, below] = [await error.boundingBox(), await bar.boundingBox()]
     return said !== null && below !== null && said.y > 0 && said.y + said.height <= below.y
   })
-  // What is typed stays for the next visit
+  // The input stays for the next visit
   await page.getByLabel("Seed", { exact: true }).fill("")
   await error.waitFor({ state: "detached" })
 }
@@ -81,7 +81,7 @@ const reloadKeeps = async (it: ConsolePage) => {
   await page.getByText(/credits · \d+ tokens in/u).waitFor()
 }
 
-/** Whoever signs in next in this tab finds nothing of it. */
+/** The next user who signs in in this tab finds none of it. */
 const nothingIsLeft = async (it: ConsolePage) => {
   const { page } = it
   await page.getByRole("button", { name: /Account menu/u }).click()
@@ -116,7 +116,7 @@ const barStays = async (it: ConsolePage) => {
   await assertInSight(it, it.page.getByRole("navigation").getByRole("link").first())
 }
 
-/** A model, vendor or key is chosen from a list; an amount applies without leaving its field. */
+/** Models, vendors and keys are chosen from lists; an amount applies without leaving its field. */
 const filtersAreLists = async (it: ConsolePage) => {
   const { page } = it
   await page.getByRole("button", { name: "Filters" }).click()
@@ -146,7 +146,7 @@ const amountIsRefusedOnce = async (it: ConsolePage) => {
   await dialog.waitFor({ state: "detached" })
 }
 
-/** A ledger row leads to its task or call, whichever it is, and opens to its entries. */
+/** A ledger row links to its task or call, and expands to its entries. */
 const ledgerLeads = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Wallet")
@@ -156,7 +156,7 @@ const ledgerLeads = async (it: ConsolePage) => {
   await page.getByText(/^Hold 7\.50/u).waitFor()
   await charge.first().getByRole("link").click()
   await page.getByRole("heading", { name: "Timeline" }).waitFor()
-  // Its moments have their distance from the first
+  // Its moments show the time since the first one
   await page
     .getByText(/^\+\d+\.\d\d s$/u)
     .first()
@@ -167,7 +167,7 @@ const ledgerLeads = async (it: ConsolePage) => {
   await opened(it, "openai/gpt-5-mini")
 }
 
-/** An endpoint without an event is refused at its events. */
+/** An endpoint without an event is rejected at the field of events. */
 const eventIsAskedFor = async (it: ConsolePage) => {
   const { page } = it
   const dialog = page.getByRole("dialog")
@@ -216,7 +216,7 @@ const pricesHaveNoSource = async (it: ConsolePage) => {
   assert.notMatch(text, /source|reseller|unverified|quote/iu)
 }
 
-/** Ctrl+K leads to a page by its name, and to anything by its id. */
+/** Ctrl+K finds pages by name and anything by id. */
 const paletteLeads = async (it: ConsolePage, taskId: string) => {
   const { page } = it
   const search = page.getByRole("combobox", { name: "Search or go to…" })
@@ -242,7 +242,7 @@ const auditIsReadable = async (it: ConsolePage) => {
   assert.strictEqual(await page.locator(".action").getByText(/^List/u).count(), 0)
 }
 
-/** A dialog keeps what was typed when its session has ended. */
+/** A dialog keeps its input when the session ends. */
 const expiryKeepsDialog = async (it: ConsolePage) => {
   const { context, page } = it
   const dialog = page.getByRole("dialog", { name: "Create key" })
@@ -261,7 +261,7 @@ const days = async (it: ConsolePage) => {
   await it.open("/usage")
   const chart = page.getByRole("slider")
   await chart.waitFor()
-  // Only days with use have a bar, and today is on the screen
+  // Only days with usage have a bar, and today is visible
   assert.strictEqual(await page.locator(".bar").count(), 1)
   const box = await page.locator(".bar").boundingBox()
   assert.isAtMost((box?.x ?? 1000) + (box?.width ?? 0), 390)
@@ -273,7 +273,7 @@ const days = async (it: ConsolePage) => {
 
 const dot = `<svg xmlns="http://www.w3.org/2000/svg" width="4" height="3"><rect width="4" height="3"/></svg>`
 
-/** Results are large: a page loads those that are seen, and the others when they are. */
+/** Results are large, so a page loads only those in view, and the others when they come into view. */
 const loadsWhatIsSeen = async (it: ConsolePage, kind: "images" | "videos") => {
   const { context, page } = it
   const loaded = new Set<string>()
@@ -298,7 +298,7 @@ const loadsWhatIsSeen = async (it: ConsolePage, kind: "images" | "videos") => {
   await it.open(kind === "videos" ? "/gallery" : "/tasks")
   await last.waitFor()
   await first
-  // The browser has said what is seen
+  // The browser has reported what is in view
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
   assert.isAtMost(loaded.size, 30)
   const others = page.waitForRequest(/artifacts\/art_0+2f/u)
@@ -306,7 +306,7 @@ const loadsWhatIsSeen = async (it: ConsolePage, kind: "images" | "videos") => {
   await others
 }
 
-/** While a page loads, its figures and chart have their places, and what is chosen stays. */
+/** While a page loads, its figures and chart keep their places, and the selection stays. */
 const shapesStay = async (it: ConsolePage, to: string, waits: string) => {
   const { context, page } = it
   let answer = () => {}
@@ -333,7 +333,7 @@ const shapesStay = async (it: ConsolePage, to: string, waits: string) => {
   await context.unroute(waits)
 }
 
-/** A page leads to what the documents say about it. */
+/** A page links to its documentation. */
 const documentsAreNear = async (it: ConsolePage) => {
   for (const [to, title, section] of [
     ["/wallet", "Wallet", "wallet"],

@@ -7,7 +7,7 @@ import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
 
-/** Tasks, results and users are found by what people know of them. */
+/** Tasks, results and users are found by what people know about them. */
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -23,7 +23,7 @@ const resultsAreShown = async (it: ConsolePage) => {
   await loadedWidth(thumbnail)
   assert.strictEqual(await rows.filter({ hasText: "[[sim:fail]]" }).locator("img").count(), 0)
   await looks(it)
-  // On a small laptop too, no column is cut
+  // Even on a small laptop no column is cut off
   await page.setViewportSize({ width: 1280, height: 800 })
   const hidden = await page
     .getByRole("table")
@@ -49,7 +49,7 @@ const searchFinds = async (it: ConsolePage, id: string) => {
   await search.fill("nothing of it")
   await page.getByText("No tasks match these filters").waitFor()
   await looks(it)
-  // The palette leads to the same search
+  // The palette links to the same search
   await page.keyboard.press("Control+k")
   await page.getByRole("combobox", { name: "Search or go to…" }).fill("over the harbor")
   await page.getByRole("option", { name: "Search tasks for “over the harbor”" }).click()
@@ -104,7 +104,7 @@ const allIsListed = async (it: ConsolePage, call: (body: unknown) => Promise<unk
   const { page } = it
   await goTo(it, "Tasks")
   await page.getByRole("link", { name: "user@localhost" }).first().waitFor()
-  // Content is on the user's own pages
+  // The content is on the user's own pages
   assert.notInclude(await page.getByRole("main").innerText(), "harbor")
   await page.getByRole("button", { name: "Failed", exact: true }).click()
   await page.getByRole("cell", { name: /^Failed/u }).waitFor()
@@ -122,12 +122,12 @@ const allIsListed = async (it: ConsolePage, call: (body: unknown) => Promise<unk
   await page.getByRole("button", { name: "Back to your account" }).click()
 }
 
-/** Ctrl+K: a user by a part of the address; a trace of several things is a list. */
+/** Ctrl+K finds a user by part of the address, and lists the several matches of a trace. */
 const paletteFinds = async (it: ConsolePage) => {
   const { page } = it
   const search = page.getByRole("combobox", { name: "Search or go to…" })
   await page.keyboard.press("Control+k")
-  // A page and a search of the same page are two options, one of which is the current one
+  // A page and a search on the same page are two options, one of which is current
   await search.fill("user")
   await page.getByRole("option", { name: "Search users for “user”" }).waitFor()
   const ids = await page.getByRole("option").evaluateAll((all) => all.map((one) => one.id))

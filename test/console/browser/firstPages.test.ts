@@ -6,7 +6,7 @@ import { loadedWidth, looks, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { Running } from "../../support/running.ts"
 
-/** A prompt is the title of its task, as text. */
+/** A prompt is the title of its task, shown as text. */
 const title = "<img src=x onerror=alert(1)> A lighthouse"
 
 const create = Effect.gen(function* () {
@@ -34,7 +34,7 @@ describe("the first pages of the console", () => {
           const { userId } = yield* Running
           const screen = yield* consolePage()
           const { open, page } = screen
-          // A deep link leads to sign-in, and back
+          // A deep link leads to sign-in and back
           yield* Effect.promise(() => open("/tasks?status=completed"))
           yield* heading(screen, "Sign in")
           yield* Effect.promise(() => looks(screen))
@@ -45,7 +45,7 @@ describe("the first pages of the console", () => {
           yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
           yield* Effect.promise(() => looks(screen))
           const id = yield* create
-          // Home learns of it by itself
+          // Home is updated automatically
           yield* Effect.promise(async () => {
             await page.getByRole("link", { name: title }).first().waitFor()
             await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
@@ -67,7 +67,7 @@ describe("the first pages of the console", () => {
             const image = page.getByRole("img", { name: "Result image 1" })
             await image.scrollIntoViewIfNeeded()
             await loadedWidth(image)
-            // What a prompt says stays text
+            // The prompt stays text
             await page.getByText("onerror=alert(1)").nth(1).waitFor()
             await page.getByText("7.50 credits charged").waitFor()
             await page.getByText("Attempt 1 at alibaba").waitFor()
@@ -82,7 +82,7 @@ describe("the first pages of the console", () => {
             await page.waitForURL((to) => !to.pathname.endsWith(id))
             await page.getByRole("img", { name: "Result image 1" }).waitFor()
           })
-          // What is kept: the cookie, which no script can read
+          // Only the cookie is stored, which scripts cannot read
           const kept = yield* Effect.promise(() =>
             page.evaluate("document.cookie + localStorage.length")
           )

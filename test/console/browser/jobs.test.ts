@@ -8,14 +8,14 @@ import { opened } from "../../support/consoleSteps.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
-/** What people do most, and how many clicks from Home it takes. docs/console-design.md#aims */
+/** The most frequent jobs, and how many clicks from Home they take. docs/console-design.md#aims */
 
 const hook = "https://127.0.0.1/hook"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 interface Job {
   readonly it: ConsolePage
-  /** Counts. A choice in a list and a chosen file count as a click. */
+  /** Counts clicks. Choosing from a list and choosing a file each count as one click. */
   readonly click: (what: Locator) => Promise<void>
   readonly count: () => void
 }
@@ -112,7 +112,7 @@ const topUp = async (job: Job) => {
   await dialog.waitFor({ state: "detached" })
 }
 
-/** Somebody sends a trace id: the field in the bar leads to what it was, as its user sees it. */
+/** Given a trace id, the field in the bar leads to what it belongs to, as its user sees it. */
 const findTrace = (traceId: string) =>
   async function findTrace(job: Job) {
     const { page } = job.it
@@ -124,7 +124,7 @@ const findTrace = (traceId: string) =>
     await page.getByText("You are viewing the pages of user@localhost, read-only.").waitFor()
   }
 
-/** The receiver fails until it is mended. */
+/** The receiver fails until it is fixed. */
 const receiver = { status: 500 }
 
 describe("the jobs that people come for", () => {
@@ -132,7 +132,7 @@ describe("the jobs that people come for", () => {
     consoleGateway({}, () => Effect.sync(() => mockOutcome(receiver.status))),
     { excludeTestServices: true, timeout: "120 seconds" }
   )((it) => {
-    /** From Home, with as many clicks at most. */
+    /** Starts at Home, with at most this many clicks. */
     const run = (screen: ConsolePage, clicksMax: number, story: (job: Job) => Promise<void>) =>
       Effect.promise(async () => {
         await screen.open("")

@@ -9,7 +9,7 @@ import { Running } from "../../support/running.ts"
 
 const model = "text-to-image-max"
 
-/** What a program with this key gets. */
+/** The response to a program that uses this key. */
 const create = (url: string, key: string) =>
   fetch(`${url}/vendors/alibaba/v1/${model}/generation`, {
     method: "POST",
@@ -36,7 +36,7 @@ const secretShown = async ({ page }: ConsolePage) => {
   return secret ?? ""
 }
 
-/** A key with a budget, which is used up, raised, rotated and revoked. */
+/** A key with a budget that is used up, raised, rotated and revoked. */
 const keys = async (it: ConsolePage, url: string) => {
   const { page } = it
   await goTo(it, "Keys")
@@ -62,7 +62,7 @@ const keys = async (it: ConsolePage, url: string) => {
   await dialog.getByRole("button", { name: "Save" }).click()
   await dialog.waitFor({ state: "detached" })
   assert.strictEqual(await create(url, first), 202)
-  // The page learns of it by the wallet's event
+  // The page is updated by the wallet's event
   await page.getByRole("cell", { name: "12.50 left" }).waitFor()
   await page.getByRole("img", { name: "7.50 of 20.00 credits used" }).waitFor()
   await looks(it)
@@ -81,7 +81,7 @@ const keys = async (it: ConsolePage, url: string) => {
 
 const usage = async (it: ConsolePage) => {
   const { page } = it
-  // Usage counts what has been charged
+  // Usage counts charges
   await goTo(it, "Tasks")
   await page.getByRole("cell", { name: "Completed" }).nth(1).waitFor()
   await goTo(it, "Usage")
@@ -93,7 +93,7 @@ const usage = async (it: ConsolePage) => {
   const chart = page.getByRole("slider")
   const said = async () => (await chart.getAttribute("aria-valuetext")) ?? ""
   assert.strictEqual(await said(), `${showDay(today)}: 15.00`)
-  // By hour, how long it took, with half and nearly all of the requests
+  // The durations per hour: the median and a high percentile of the requests
   await page.getByRole("button", { name: "Today" }).click()
   await page.getByRole("button", { name: "Duration" }).click()
   await page.getByText(/95% of the requests did not exceed/u).waitFor()
@@ -115,7 +115,7 @@ const usage = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Key + model" }).click()
   await page.getByRole("columnheader", { name: "Key" }).waitFor()
   await looks(it)
-  // Its count leads to the tasks
+  // Its count links to the tasks
   await page.getByRole("table").getByRole("link", { name: "2 tasks" }).first().click()
   await opened(it, "Tasks")
   await page.getByRole("cell", { name: "Completed" }).first().waitFor()
@@ -130,7 +130,7 @@ const wallet = async (it: ConsolePage) => {
   await page.getByRole("dialog").getByLabel("Amount").fill("250")
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
   await page.getByText("250.00", { exact: true }).waitFor()
-  // Without a webhook, too, an alert that was set is one
+  // An alert that was set counts even without a webhook
   await page.getByRole("button", { name: "Set alert" }).click()
   await page.getByRole("dialog").getByLabel("Amount").fill("1000000")
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
@@ -178,7 +178,7 @@ const chat = async (url: string, key: string, content: string) => {
   assert.strictEqual(response.status, 200, await response.text())
 }
 
-/** The user keeps what calls say: the next one is shown with its code, and switching off deletes it. */
+/** The user keeps call contents: the next call is shown with its code, and turning it off deletes the contents. */
 const contents = async (it: ConsolePage, call: () => Promise<void>) => {
   const { page } = it
   const dialog = page.getByRole("dialog")
@@ -215,7 +215,7 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
   await call.waitFor()
   await page.getByRole("cell", { name: "Charged" }).waitFor()
-  // Less than the API's two decimals show
+  // Less than the API's two decimals can show
   await page.getByRole("cell", { name: "< 0.01", exact: true }).waitFor()
   await looks(it)
   await call.click()
@@ -267,7 +267,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
             assert.deepStrictEqual(await screen.axeFindings(), [])
             await dialog.getByRole("button", { name: "Top up" }).click()
             await dialog.waitFor({ state: "detached" })
-            // What all users were charged, the most expensive first
+            // The charges of all users, most expensive first
             await open("/usage?sandbox=true")
             await opened(screen, "Usage")
             await page.getByRole("cell", { name: "user@localhost" }).waitFor()
@@ -275,7 +275,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
             await looks(screen)
             await page.getByRole("button", { name: "Real", exact: true }).click()
             await page.getByText("No usage in this period").waitFor()
-            // Who only looks changes nothing
+            // A viewing operator cannot change anything
             await open(`/wallet?user_id=${userId}`)
             await opened(screen, "Wallet")
             await page.getByText("=2+2 <i>paid</i>").waitFor()

@@ -29,7 +29,7 @@ const sum = (amount: string) => ({
   change: { "text-to-image-max": { price: { per: "image", amount } } }
 })
 
-/** A user, made by keyboard alone, with credits; the owner's link. */
+/** A user, created using only the keyboard, with credits; and the owner's link. */
 const makeOwner = async (it: ConsolePage) => {
   const { page } = it
   await page.keyboard.press("Tab")
@@ -43,7 +43,7 @@ const makeOwner = async (it: ConsolePage) => {
   const dialog = page.getByRole("dialog")
   await dialog.waitFor()
   await page.keyboard.press("Escape")
-  // Closed and gone
+  // Closed and removed
   await page.locator("dialog").waitFor({ state: "detached" })
   assert.strictEqual(await page.evaluate("document.activeElement.innerText"), "Create user")
   await page.keyboard.press("Enter")
@@ -75,7 +75,7 @@ const makeOwner = async (it: ConsolePage) => {
   return link ?? ""
 }
 
-/** The operator looks, and changes nothing; the user reads of it. */
+/** The operator views without changing anything, and the user can see that in the audit log. */
 const viewAs = async (it: ConsolePage, userId: string) => {
   const { page } = it
   await page.getByRole("link", { name: "View as" }).click()
@@ -114,7 +114,7 @@ const accounts = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Check openai:b" }).click()
   await page.getByText("openai:b failed its check: HTTP 401").waitFor()
   await looks(it)
-  // Not only a refused key
+  // Not only a key that was refused
   const other = page.getByRole("row").filter({ hasText: "openai:c" })
   await other.getByText("Healthy").waitFor()
   vendor.script = (_, response) => json(response, 500, { error: { message: hostile("no") } })
@@ -124,7 +124,7 @@ const accounts = async (it: ConsolePage) => {
   await other.getByText("Check failed").waitFor()
   vendor.script = openAiScript
   await looks(it)
-  // Home names the account that needs somebody
+  // Home names the account that needs attention
   await goTo(it, "Home")
   await page.getByRole("cell", { name: "openai:a" }).waitFor()
   await page.getByRole("cell", { name: "openai:c" }).waitFor()
@@ -135,7 +135,7 @@ const accounts = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Drain openai:a" }).waitFor()
 }
 
-/** A first password, right after the link, and where credits are bought. */
+/** A first password right after the link, and the page where credits are bought. */
 const ownAccount = async (it: ConsolePage) => {
   const { page } = it
   await it.open("/sessions")
@@ -176,12 +176,12 @@ const bills = async (it: ConsolePage) => {
   await page.getByRole("alert").waitFor()
   await upload(`id,model,date,amount\n${hostile("job")},flux,2026-11-20,0.05\n`)
   await page.getByRole("heading", { name: "Replicate, Nov 20, 2026" }).waitFor()
-  // Nobody was charged for what is on the bill: all of it is a loss
+  // Nobody was charged for the work on the bill, so all of it is a loss
   await page.locator(".tile.bad").filter({ hasText: "Margin" }).getByText("−5.00").waitFor()
   const margin = page.getByRole("table", { name: "Margin by model" })
   await margin.getByRole("row", { name: "flux 5.00 0.00 −5.00 —" }).waitFor()
   assert.strictEqual(await page.getByRole("slider").count(), 0)
-  // Of several days the course is drawn
+  // Several days are shown as a chart
   await upload(`id,model,date,amount\n${hostile("job")},flux,2026-11-20,0.05\n,f,2026-11-22,0.02\n`)
   const days = page.getByRole("slider", { name: /^Charged, billed and margin/u })
   await days.press("Home")
@@ -198,7 +198,7 @@ const bills = async (it: ConsolePage) => {
   await severalBills(it)
 }
 
-/** Bills are added up, until one of them is removed; a file that is no bill is named. */
+/** Bills are added up until one is removed; a file that is not a bill is named. */
 const severalBills = async (it: ConsolePage) => {
   const { page } = it
   const fileOf = (name: string, csv: string) => ({
@@ -217,7 +217,7 @@ const severalBills = async (it: ConsolePage) => {
   await page.getByText(`${hostile("no")}.csv was not compared:`).waitFor()
   await page.getByRole("heading", { name: "2 bills together" }).waitFor()
   const margin = page.locator(".tile.bad").filter({ hasText: "Margin" }).first()
-  // 7 credits of the bill before, and 10 of October
+  // 7 credits of the previous bill, and 10 of October
   await margin.getByText("−17.00").waitFor()
   const together = page.getByRole("table", { name: "2 bills together" })
   await together.getByRole("row", { name: /october\.csv 10\.00 0\.00 −10\.00/u }).waitFor()
@@ -276,7 +276,7 @@ describe("the operator's pages of the console", () => {
             await opened(owner, "Home")
             await ownAccount(owner)
             await viewAs(screen, userId)
-            // Another limit; then the user is disabled, and signed out
+            // A changed limit; then the user is disabled and signed out
             await act(screen, "owner@example.com", "Change")
             const dialog = page.getByRole("dialog")
             await dialog.getByLabel("Concurrent tasks").fill("0")
@@ -287,7 +287,7 @@ describe("the operator's pages of the console", () => {
             await act(screen, "owner@example.com", "Disable")
             await dialog.getByRole("button", { name: "Disable" }).click()
             await page.getByText("Disabled").waitFor()
-            // The stream ends with the session, and the page with it
+            // The stream ends with the session, and the page signs out
             await opened(owner, "Sign in")
             await act(screen, "owner@example.com", "Enable")
             await dialog.getByRole("button", { name: "Enable" }).click()

@@ -8,7 +8,7 @@ import { act, goTo, hostile, loadedWidth, looks, opened } from "../../support/co
 import { Running } from "../../support/running.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
-/** A receiver with a fault, which its owner mends; the gateway trusts its certificate. */
+/** A receiver with a fault that its owner fixes; the gateway trusts its certificate. */
 let isMended = false
 const receiver = await startReceiver(() =>
   isMended ? 200 : { status: 500, text: hostile("no database") }
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const model = "text-to-image-max"
 
-/** What the owner's program gets. */
+/** The response to the owner's program. */
 const create = async (url: string, key: string) => {
   const response = await fetch(`${url}/vendors/alibaba/v1/${model}/generation`, {
     method: "POST",
@@ -59,7 +59,7 @@ const picture = async (it: ConsolePage) => {
   await page.getByText("Charged: 7.50 credits").waitFor()
 }
 
-/** The delivery fails, the page says why, the receiver is mended, and it is sent again. */
+/** The delivery fails, the page says why, the receiver is fixed, and the delivery is resent. */
 const webhook = async (it: ConsolePage, url: string, key: string) => {
   const { page } = it
   const dialog = page.getByRole("dialog")
@@ -71,7 +71,7 @@ const webhook = async (it: ConsolePage, url: string, key: string) => {
   assert.strictEqual(await create(url, key), 202)
   await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
   await opened(it, "Deliveries")
-  // It comes by itself
+  // It appears automatically
   await page.getByRole("table").getByRole("link").first().click()
   await page.getByRole("heading", { level: 1, name: /^task\./u }).waitFor()
   await page.getByText("Non-2xx response. Only 2xx counts as delivered.").waitFor()
@@ -82,7 +82,7 @@ const webhook = async (it: ConsolePage, url: string, key: string) => {
   await page.getByText("Delivered", { exact: true }).waitFor()
 }
 
-/** The program's budget is used up; then the balance; the operator helps, and the page learns of it. */
+/** The program's budget is used up, then the balance; the operator helps, and the page is updated. */
 const spent = async (it: ConsolePage, operator: ConsolePage, url: string, key: string) => {
   const { page } = it
   await goTo(it, "Keys")

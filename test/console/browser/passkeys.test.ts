@@ -7,8 +7,8 @@ import { goTo, hostile, looks, opened, signOut, tabTo } from "../../support/cons
 /** docs/reference/sessions.md#passkeys, with an authenticator that the browser itself plays. */
 
 /**
- * A device with a screen lock; the person unlocks it, or not. It belongs to the document: on a busy machine it may be
- * gone after the page has been loaded again.
+ * A device with a screen lock, which the person unlocks or not. It belongs to the document, because on a busy machine
+ * it may be gone after the page was reloaded.
  */
 const addAuthenticator = async ({ context, page }: ConsolePage) => {
   const session = await context.newCDPSession(page)
@@ -46,7 +46,7 @@ const story = async (it: ConsolePage) => {
   await page.getByText("No passkeys").waitFor()
   const device = await addAuthenticator(it)
   await looks(it)
-  // The device stays locked: nothing is made, and what was typed stays
+  // The device stays locked: nothing is created, and the input stays
   await device.unlocks(false)
   const dialog = await addOne(it, hostile("Laptop"))
   await dialog.getByRole("alert").getByText("No passkey was made").waitFor()
@@ -59,7 +59,7 @@ const story = async (it: ConsolePage) => {
   await row.waitFor()
   assert.strictEqual(await device.count(), 1)
   await looks(it)
-  // The same device has its one passkey already
+  // The device already has its one passkey
   const again = await addOne(it, "Twice")
   await again.getByRole("alert").waitFor()
   await page.keyboard.press("Escape")
@@ -71,7 +71,7 @@ const story = async (it: ConsolePage) => {
   await page.getByRole("alert").getByText("No passkey was used").waitFor()
   assert.deepStrictEqual(await it.axeFindings(), [])
   await device.unlocks(true)
-  // By the keyboard alone
+  // Using only the keyboard
   await tabTo(it, /^BUTTON .*Sign in with a passkey/u)
   await page.keyboard.press("Enter")
   await page.getByRole("banner").waitFor()
@@ -85,7 +85,7 @@ const story = async (it: ConsolePage) => {
   await page.getByText("No passkeys").waitFor()
   await signOut(it)
   await opened(it, "Sign in")
-  // The device still has it, and the gateway does not
+  // The device still has it, but the gateway does not
   await page.getByRole("button", ways).click()
   await page.getByText("Sign-in refused").waitFor()
   await looks(it)

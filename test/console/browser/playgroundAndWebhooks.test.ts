@@ -9,12 +9,12 @@ import { act, goTo, loadedWidth, looks, opened } from "../../support/consoleStep
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
-/** A story has many steps, and the machine other work. */
+/** A story has many steps, and the machine may be busy. */
 const timeout = 180_000
 const attack = "<img src=x onerror=alert(1)>"
 const hook = "https://127.0.0.1/hook"
 
-/** What the receiver got, newest last, and what it answers. */
+/** What the receiver got, newest last, and its responses. */
 const receiver = {
   status: 500,
   got: [] as Array<WebhookRequest>,
@@ -26,7 +26,7 @@ const receiver = {
     })
 }
 
-/** A picture: its price as one types, its run, its program. */
+/** A picture: its live price, its run, and its program. */
 const picture = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Playground")
@@ -44,7 +44,7 @@ const picture = async (it: ConsolePage) => {
   await code.getByText("import requests").waitFor()
   await page.getByRole("button", { name: "TypeScript" }).click()
   await code.getByText("process.env.GATEWAY_API_KEY").waitFor()
-  // Watched by its stream, not by polling
+  // Followed by its stream, not by polling
   const stream = page.waitForResponse((it) => it.url().includes("/generation/"))
   await page.getByRole("button", { name: "Run", exact: true }).click()
   assert.match((await (await stream).headerValue("content-type")) ?? "", /^text\/event-stream/u)
@@ -59,16 +59,16 @@ const picture = async (it: ConsolePage) => {
   await runAgain.click()
   const cancel = page.getByRole("button", { name: "Cancel" })
   await cancel.waitFor()
-  // Another run would be paid for, and take the place of this one and its Cancel
+  // Another run would cost money, and replace this one with its Cancel button
   assert.isTrue(await runAgain.isDisabled())
   await looks(it)
   await cancel.click()
   await page.getByText("Cancelled", { exact: true }).waitFor()
-  // Waits until it may be clicked
+  // Waits until it can be clicked
   await runAgain.click({ trial: true })
 }
 
-/** An answer that was lost may have bought: the same run is sent again under the same key. */
+/** A create whose response was lost may have succeeded, so the same run is sent again under the same key. */
 const lostAnswer = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Playground")
@@ -94,10 +94,10 @@ const lostAnswer = async (it: ConsolePage) => {
   assert.strictEqual(sent[0], sent[1])
 }
 
-/** What the browser itself says of an answer that was lost. */
+/** The browser's own messages about a lost response. */
 const lostLoads: ReadonlyArray<string> = ["Failed to load resource: net::ERR_FAILED"]
 
-/** A picture of one's own goes with the request, and with the next one. */
+/** A local picture is sent with this request and the next one. */
 const media = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Playground")
@@ -119,7 +119,7 @@ const media = async (it: ConsolePage) => {
   await page.getByLabel("N", { exact: true }).fill("1")
   await page.getByText(/^\d+\.\d\d credits$/u).waitFor()
   await page.getByText("<Base64 of image/png>").waitFor()
-  // What the gateway would refuse is said at its field, before it is run
+  // What the gateway would refuse is shown at its field before the run
   await page.getByLabel("Size", { exact: true }).fill("10*10")
   await page.locator(".field-error").waitFor()
   await looks(it)
@@ -146,7 +146,7 @@ const media = async (it: ConsolePage) => {
 
 const hat = Buffer.from(png({ width: 40, height: 30 }))
 
-/** Gives the message a picture as a person does: by the button, by paste, or by dropping it. */
+/** Attaches a picture to the message as a person does: with the button, by pasting, or by dropping it. */
 const attach = async ({ page }: ConsolePage, how: "choose" | "paste" | "drop") => {
   const file = { name: "hat.png", mimeType: "image/png", buffer: hat }
   if (how === "choose") return page.getByLabel("Attach image").setInputFiles(file)
@@ -162,7 +162,7 @@ const attach = async ({ page }: ConsolePage, how: "choose" | "paste" | "drop") =
   })()`)
 }
 
-/** Pictures go with messages, in the form of each vendor, and with what follows in the conversation. */
+/** Pictures are sent with messages in each vendor's format, and again in the following turns of the conversation. */
 const chatWithPictures = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Playground")
@@ -207,7 +207,7 @@ const chatWithPictures = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Send" }).click()
   await costs.nth(1).waitFor()
   assert.include(sent.at(-1), data)
-  // Refused here with a message; and a picture that was attached is taken back
+  // Rejected here with a message; an attached picture can be removed
   const wrong = { name: `${attack}.txt`, mimeType: "text/plain", buffer: Buffer.from("x") }
   await page.getByLabel("Attach image").setInputFiles(wrong)
   await page.getByText(`${attack}.txt is not a PNG, JPEG or WEBP image`).waitFor()
@@ -219,7 +219,7 @@ const chatWithPictures = async (it: ConsolePage) => {
   await looks(it)
 }
 
-/** A conversation with each vendor's model, streamed, with its cost. */
+/** A streamed conversation with each vendor's model, with its cost. */
 const chat = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Playground")
@@ -266,7 +266,7 @@ const secretShown = async ({ page }: ConsolePage) => {
   return secret ?? ""
 }
 
-/** An endpoint from its making to its end. */
+/** An endpoint from creation to deletion. */
 const endpoints = async (it: ConsolePage) => {
   const { page } = it
   const dialog = page.getByRole("dialog")
@@ -300,7 +300,7 @@ const endpoints = async (it: ConsolePage) => {
 
 const failingForLong = /^No attempt has succeeded for a day/u
 
-/** An endpoint that began to fail a day ago has its own warning, other than one that has just begun. */
+/** An endpoint that began to fail a day ago has a different warning from one that has just begun. */
 const failingForADay = async (it: ConsolePage) => {
   const { page } = it
   assert.strictEqual(await page.getByText(failingForLong).count(), 0)
@@ -319,11 +319,11 @@ const failingForADay = async (it: ConsolePage) => {
   await page.unroute(path)
 }
 
-/** A failed delivery: why, and sent again, one, all that match, and all since. */
+/** A failed delivery: why it failed, and resending one, all matches, and all since a time. */
 const deliveries = async (it: ConsolePage) => {
   const { page } = it
   await page.getByRole("button", { name: `Send test event: ${hook}` }).click()
-  // The outcome stands where the event was sent
+  // The outcome is shown where the event was sent
   await page.getByRole("row").getByText("Test failed, HTTP 500").waitFor()
   await looks(it)
   await page.getByRole("link", { name: "View delivery" }).click()
@@ -338,7 +338,7 @@ const deliveries = async (it: ConsolePage) => {
   await goTo(it, "Webhooks")
   await page.getByText(/^Failing: HTTP 500/u).waitFor()
   await failingForADay(it)
-  // Its attempt is not its last: the delivery waits for the next one
+  // This attempt is not the last: the delivery waits for the next one
   const day = page.getByRole("slider", { name: "Last 24 hours: 1 waiting", exact: true })
   await day.focus()
   assert.match((await day.getAttribute("aria-valuetext")) ?? "", /, \d\d:00: 1 waiting$/u)
@@ -379,7 +379,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("dialog").getByRole("button", { name: "Resend", exact: true }).click()
   await page.getByText("1 delivery will be sent again").waitFor()
   while (receiver.got.length === before) await page.waitForTimeout(20)
-  // Another state than a redelivery may have: nothing is offered
+  // With a state that cannot be resent nothing is offered
   await page.getByRole("button", { name: "Waiting", exact: true }).click()
   await page.getByRole("button", { name: "Resend all matches" }).waitFor({ state: "detached" })
   await goTo(it, "Webhooks")
@@ -389,7 +389,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByText("0 deliveries will be sent again").waitFor()
 }
 
-/** Computed in the browser: nothing but the delivery's id leaves it. */
+/** Computed in the browser: only the delivery's id leaves it. */
 const debug = async (it: ConsolePage, { first, second }: Record<"first" | "second", string>) => {
   const { page } = it
   const last = receiver.got.at(-1)!
@@ -436,7 +436,7 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
 const linkTo = (model: string, values: unknown) =>
   `/playground#run=${Buffer.from(JSON.stringify({ model, values })).toString("base64url")}`
 
-/** Runs of this browser, and a link, fill the form again; no server gets the link's prompt. */
+/** Runs of this browser and a link fill the form again; no server receives the link's prompt. */
 const runs = async (it: ConsolePage) => {
   const { page } = it
   const prompt = page.getByLabel("Prompt (required)")
@@ -471,7 +471,7 @@ const runs = async (it: ConsolePage) => {
   await looks(it)
   await it.open("/playground#run=no-link")
   await page.getByRole("button", { name: "Run", exact: true }).waitFor()
-  // The fragment, which the browser keeps to itself, is left out
+  // Without the fragment, which browsers do not send
   const sent = seen.map((url) => url.split("#")[0] ?? "")
   assert.isFalse(sent.some((url) => url.includes("harbor")))
 }

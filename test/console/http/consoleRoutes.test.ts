@@ -25,7 +25,7 @@ const redirectOf = (path: string, accept: string) =>
     answer.headers.get("location")
   ])
 
-/** As sent, not unpacked. */
+/** The body as sent, without decompression. */
 const bytesAt = async (port: number, path: string, accepted: string) => {
   const request = get({ host: "127.0.0.1", port, path, headers: { "accept-encoding": accepted } })
   const [response] = (await once(request, "response")) as [IncomingMessage]

@@ -21,15 +21,14 @@ import { madeOf, pictureSource } from "./pictureSource.ts"
 import { smallPng } from "./smallPng.ts"
 
 /**
- * `npm run pictures`: the pictures of docs/console.md. The built console is shown with fixed data, at a fixed
- * time, and without a gateway, so that each run makes the same pictures.
- *
- * `npm run pictures -- <folder> [name…]`: every page, or those named, at three widths, light and dark, to be
- * looked at while a page is made.
+ * `npm run pictures`: makes the pictures of docs/console.md. It shows the built console with fixed data, at a fixed
+ * time and without a gateway, so that each run makes the same pictures. `npm run pictures -- <folder> [name…]` makes
+ * pictures of every page, or of the named ones, at three widths, light and dark, for checking a page during
+ * development.
  */
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
-/** Nothing is asked there; a browser computes signatures on secure pages alone. */
+/** Nothing is requested there; browsers compute signatures only on secure pages. */
 const origin = "https://gateway.test"
 
 /** A lighthouse, as a model might paint it. */
@@ -41,7 +40,7 @@ const lighthouse = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 180
   <path d="M246 44 L40 20 V70 Z" fill="#ffe28a" opacity="0.5"/>
 </svg>`
 
-/** In place of the stream, which would stay open. */
+/** Replaces the event stream, which would stay open. */
 const streamStub = `globalThis.EventSource = class extends EventTarget {
   constructor(url) {
     super()
@@ -136,7 +135,7 @@ interface Look {
   readonly colorScheme: "light" | "dark"
 }
 
-/** The page as it is shown on such a screen. */
+/** Makes the picture of a page on this screen. */
 const shoot = async (browser: Browser, screen: Screen, look: Look, isWhole = false) => {
   const { colorScheme, height, width } = look
   const context = await browser.newContext({
@@ -198,7 +197,7 @@ const showAll = async (browser: Browser, folder: string, names: ReadonlyArray<st
 const main = async ([folder, ...names]: ReadonlyArray<string>) => {
   await ensureConsole()
   const browser = await chromium.launch({
-    // Loads the libraries and fonts that a bare machine lacks, too
+    // Also loads the libraries and fonts that a minimal machine lacks
     executablePath: await bundled.executablePath(),
     args: [
       "--headless=shell",

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs"
 
 const root = new URL("../../../", import.meta.url)
 
-/** Of what the pictures were made: this hash, written by `npm run pictures`. */
+/** The hash of what the pictures were made of, written by `npm run pictures`. */
 export const madeOf = new URL("test/console/pictures/made-of.txt", root)
 
-/** Everything that a picture shows. The names in the page change with whatever it loads. */
+/** Everything that a picture shows. The file names in the page change with whatever it loads. */
 const shown = [
   "src/http/console/dist/index.html",
   "test/support/consoleData.ts",

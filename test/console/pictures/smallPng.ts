@@ -11,13 +11,13 @@ const u32be = (value: number): Buffer => {
   return bytes
 }
 
-/** A colour with fewer bits, as a key. */
+/** A color with fewer bits, used as a key. */
 const rounded = (red: number, green: number, blue: number): number => {
   const cut = (it: number) => it >> (8 - bits)
   return (cut(red) << (2 * bits)) | (cut(green) << bits) | cut(blue)
 }
 
-/** The same picture in 256 colours: those that are used most, and for others the nearest of them. */
+/** The same picture in 256 colors: the most frequent ones, and for any other the nearest of these. */
 export const smallPng = (bytes: Uint8Array): Uint8Array => {
   const { channels, data, height, width } = decode(bytes)
   const pixels = width * height

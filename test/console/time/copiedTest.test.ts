@@ -5,7 +5,7 @@ import { testOf } from "../../../src/console/pages/task/testOf.ts"
 import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.ts"
 import { failedTask, timeline } from "../../support/consoleData.ts"
 
-/** The names that the text imports, as this file has them. */
+/** The names that the text imports, from this file. */
 const names = { assert, layer, Effect, layerTest, MockVendor, TestGateway }
 
 const split = (text: string) => {
@@ -16,7 +16,7 @@ const split = (text: string) => {
   }
 }
 
-/** Registers the tests of the text in this file. */
+/** Registers the tests in the text as tests of this file. */
 const register = (text: string) => {
   // oxlint-disable-next-line no-implied-eval, typescript/no-implied-eval, no-new-func -- it is run as it was copied
   new Function(...Object.keys(names), split(text).rest)(...Object.values(names))
@@ -25,7 +25,7 @@ const register = (text: string) => {
 describe("a task that is copied as a test", () => {
   const copied = testOf(failedTask)
 
-  // A vendor that refuses once and then fails: the text runs, and says the same
+  // With a vendor that refuses once and then fails, the text runs and asserts the same
   register(copied)
 
   it("imports what docs/developing.md says", () => {

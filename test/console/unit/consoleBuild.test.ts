@@ -15,7 +15,7 @@ describe("the built console", async () => {
   it("is what the sources give, byte for byte", () => {
     assert.sameMembers(readdirSync(distFolder), [...built.files.keys(), "inputs.sha256"], remedy)
     for (const [name, contents] of built.files) {
-      // Another processor may compress otherwise
+      // Another processor may compress differently
       if (/\.(?:br|gz)$/u.test(name)) continue
       assert.isTrue(committed(name).equals(contents), `${name}: ${remedy}`)
     }
@@ -65,7 +65,7 @@ describe("the built console", async () => {
           .toString()
           .matchAll(/https?:\/\/[\w.-]+/gu)
       ]
-      // Namespaces of XML are names, not addresses
+      // XML namespaces are names, not addresses
       const foreign = hosts.map(([it]) => it).filter((it) => it !== "http://www.w3.org")
       assert.deepStrictEqual(foreign, [], name)
     }

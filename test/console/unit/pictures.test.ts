@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { screens } from "../../support/consoleData.ts"
 import { madeOf, pictureSource } from "../pictures/pictureSource.ts"
 
-/** As they stand in the file: to import it would load all pages. */
+/** Read from the file, because importing it would load all pages. */
 const routes = [
   ...readFileSync(new URL("../../../src/console/routes.ts", import.meta.url), "utf8").matchAll(
     /^\s+path: "(.*)",$/gmu

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { searchOn } from "../../../src/console/api/searchOn.ts"
 
-/** Nothing before the page of this number. */
+/** A list without rows before the page of this number. */
 const listOf = (first: number) => {
   const asked: Array<string | undefined> = []
   const load = async (cursor: string | undefined) => {

@@ -45,7 +45,7 @@ const behindNetwork = Effect.gen(function* () {
   }
 }).pipe(Effect.orDie)
 
-/** As many queries at once as there are connections, so that all of them are open. */
+/** As many queries at once as there are connections, so that all are open. */
 const onAll = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.replicateEffect(effect, connections, { concurrency: "unbounded" })
 
@@ -101,7 +101,7 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
 
   it.effect("is not taken for silent because a connection that nobody used was closed", () =>
     Effect.gen(function* () {
-      // The clock of the pool stands: it closes nothing
+      // The clock of the pool stands still, so it closes nothing
       const { near, store } = yield* behindNetwork
       yield* Effect.gen(function* () {
         const sql = yield* SqlClient
@@ -140,7 +140,7 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
       const patient = layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" })
       const near = Context.get(yield* Layer.build(patient), SqlClient)
       yield* near.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET statement_timeout = '1s'`)
-      // A separate connection, which the setting applies to
+      // A separate connection to which the setting applies
       const applied = yield* Effect.provide(
         Migrations.migrate({ directory: pathToFileURL(folder) }),
         layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" }),

@@ -115,7 +115,7 @@ describeStores("the store", (database, store) => {
         for (const state of ["53100", "25006", "57P01", "58030", "40P01"]) {
           assert.strictEqual(yield* outcome(state), "transient", state)
         }
-        // A value that cannot be read, a constraint, an aborted transaction
+        // An unreadable value, a constraint, an aborted transaction
         for (const state of ["22P02", "23514", "25P02"]) {
           assert.strictEqual(yield* outcome(state), "defect", state)
         }

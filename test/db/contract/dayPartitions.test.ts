@@ -22,10 +22,10 @@ import {
 } from "../../support/wallets.ts"
 
 const keptDays = 30
-/** Yesterday, today and the default partition, of each of the tables that a statement reads. */
+/** Yesterday, today and the default partition, for each table that a statement reads. */
 const daysRead = 3
 
-/** Scans of day partitions by statements of this connection, and rows that were read one after the other. */
+/** Scans of day partitions by statements of this connection, and rows read by sequential scans. */
 const scans = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -36,7 +36,7 @@ const scans = Effect.gen(function* () {
 })
 
 const counted = Effect.fnUntraced(function* <A, E, R>(read: Effect.Effect<A, E, R>) {
-  // Plans are kept from the sixth time on
+  // Plans are cached from the sixth execution on
   for (let n = 0; n < 7; n += 1) yield* read
   const before = yield* scans
   const result = yield* read
@@ -44,7 +44,7 @@ const counted = Effect.fnUntraced(function* <A, E, R>(read: Effect.Effect<A, E, 
   return { result, scans: after.scans - before.scans, rows: after.rows - before.rows }
 })
 
-/** A store that has kept a month: the partition of each day. */
+/** A store with a month of data: a partition for each day. */
 const keepMonth = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const now = DateTime.toDateUtc(yield* DateTime.now)
@@ -108,7 +108,7 @@ for (const [name, database] of Object.entries(singleStores)) {
               ["task.succeeded", "succeeded", 1]
             ]
           )
-          // The deliveries, and for each of both its event and its attempts
+          // The deliveries, and for each of them its event and its attempts
           assert.isAtMost(ofTask.scans, 5 * daysRead, "deliveries of a task")
           const page = { before: Option.none(), limit: 20 }
           const listed = yield* counted(log.search(userId, { taskId: taskIds[0]! }, page))
@@ -122,12 +122,12 @@ for (const [name, database] of Object.entries(singleStores)) {
           }
           for (const [what, read] of Object.entries(pages)) {
             assert.lengthOf(read.result.rows, 20)
-            // With the partitions of the next week
+            // Including the partitions of the next week
             assert.isAtMost(read.scans, daysRead + 7, what)
           }
           const receipt = yield* counted(calls.find(userId, starts[0]!.id))
           assert.strictEqual(Option.getOrThrow(receipt.result).id, starts[0]!.id)
-          // Tomorrow too
+          // Including tomorrow
           assert.isAtMost(receipt.scans, daysRead + 1, "a receipt")
           for (const id of [
             "00000000-0000-4000-8000-000000000000",

@@ -9,7 +9,7 @@ import { newWallet, walletStores } from "../../support/wallets.ts"
 
 const page = 21
 
-/** Top-ups of one micro each, after the first, of these users in turn, few to a page. */
+/** Top-ups of one micro-credit each, for these users in turn, a few per page. */
 const fill = Effect.fnUntraced(function* (users: ReadonlyArray<UserId>, count: number) {
   const sql = yield* PgClient.PgClient
   yield* Effect.gen(function* () {
@@ -51,7 +51,7 @@ const shapes = {
     Effect.andThen(fill(users, 6000), analyze)
 }
 
-/** Both are Postgres 18 with the same settings of the planner, so the embedded one only shows that it has them. */
+/** Both are Postgres 18 with the same planner settings, so the embedded one only has to show that it has them. */
 const shapesOf = { postgres: Object.keys(shapes), embedded: ["statistics of an empty table"] }
 
 for (const [name, database] of Object.entries(quietStores)) {
@@ -81,7 +81,7 @@ for (const [name, database] of Object.entries(quietStores)) {
               assert.lengthOf((yield* search(quiet, Option.none())).rows, 1)
             })
             yield* make([busy, yield* newWallet(1)])
-            // Postgres plans the first five for their values
+            // Postgres plans the first five executions for their values
             for (let times = 0; times < 6; times += 1) yield* check
             const before = yield* planned
             for (let times = 0; times < 6; times += 1) yield* check

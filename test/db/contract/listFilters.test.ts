@@ -26,8 +26,8 @@ const keyOf = (n: number) => ApiKeyId.make(`key_${n}`)
 const count = 25_000
 
 /**
- * Tasks of one user, one a second: task n has the trace n; every 5000th another key and failed, every 2500th
- * another model; task 10 alone has a high cost.
+ * Tasks of one user, one per second: task n has the trace n; every 5000th has another key and failed, every 2500th has
+ * another model; only task 10 has a high cost.
  */
 const makeTasks = Effect.fnUntraced(function* (user: UserId) {
   const sql = yield* PgClient.PgClient
@@ -61,7 +61,7 @@ const makeCalls = Effect.fnUntraced(function* (user: UserId, ids: ReadonlyArray<
   yield* sql`ANALYZE calls`
 })
 
-/** Blocks and rows that this connection has read of a table and its indexes. */
+/** Blocks and rows of a table and its indexes that this connection has read. */
 const rowsRead = Effect.fnUntraced(function* (table: string) {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -77,7 +77,7 @@ const costOf = Effect.fnUntraced(function* <A, E, R>(table: string, work: Effect
   return { result, rows: (yield* rowsRead(table)) - before }
 })
 
-/** Statements that this work sends. */
+/** The statements sent by this work. */
 const statementsOf = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>) {
   let statements = 0
   const tracer = Tracer.make({
@@ -112,7 +112,7 @@ const walk = Effect.fnUntraced(function* <A, E, R>(
   }
 })
 
-/** On one store, because both plan alike: `taskListPlans.test.ts`. */
+/** On one store, because both make the same plans: `taskListPlans.test.ts`. */
 describe("filtered lists", () => {
   const services = Layer.mergeAll(
     walletStores,
@@ -158,11 +158,11 @@ describe("filtered lists", () => {
             assert.isBelow(rows, 50, label)
             assert.isEmpty((yield* store.search(other, { ...filter, limit: 21 })).rows, label)
           }
-          // One snapshot: rows that are written meanwhile move the end of no page
+          // One snapshot, so that rows written meanwhile do not move the end of a page
           const missing = store.search(user, { vendor: "nobody", limit: 21 })
           assert.strictEqual(yield* statementsOf(missing), 1)
           assert.strictEqual((yield* missing).end, ids[count - listScanRowsMax])
-          // More than a page may read: where it ended is another user's task
+          // More than a page may read: it ends at another user's task
           assert.deepStrictEqual(yield* store.search(other, { apiKeyId: keyOf(0), limit: 21 }), {
             rows: [],
             end: null
@@ -241,7 +241,7 @@ describe("filtered lists", () => {
         const sql = yield* PgClient.PgClient
         const wallets = yield* WalletStore
         const user = yield* newWallet(0)
-        // Entry n of 30,000, one a second: every 10,000th a top-up, the others releases of nothing
+        // Entry n of 30,000, one per second: every 10,000th is a top-up, the others are releases of nothing
         yield* sql`
           INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after, operation_id,
             subject_id, trace_id, created_at, state_after, threshold_after)

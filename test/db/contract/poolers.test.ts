@@ -107,7 +107,7 @@ describe("a pooler in session mode with too few server connections", () => {
           Layer.provide(Logger.layer([logger]))
         )
         yield* Effect.gen(function* () {
-          // Longer than a statement, and a notification, are waited for
+          // Longer than the waits for a statement and a notification
           yield* Effect.sleep("6 seconds")
           const lost = lines.filter((line) => line.startsWith("The direct connection is lost"))
           assert.lengthOf(lost, 1)

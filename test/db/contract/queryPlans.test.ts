@@ -25,7 +25,7 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** Rows that statements of this connection have read by sequential scans. */
+/** Rows that statements of this connection have read in sequential scans. */
 const rowsReadThrough = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -43,7 +43,7 @@ const ledgerEntriesRead = Effect.gen(function* () {
   return row!.entries
 })
 
-/** Entries of unfinished tasks of keys that index scans of this connection have read. */
+/** Entries for unfinished tasks of keys that index scans of this connection have read. */
 const unfinishedRead = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -52,7 +52,7 @@ const unfinishedRead = Effect.gen(function* () {
   return Number(row?.entries)
 })
 
-/** Look-ups of budgets of keys, of any kind. */
+/** Lookups of key budgets, of any kind. */
 const budgetScans = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -108,7 +108,7 @@ for (const [name, database] of Object.entries(quietStores)) {
                   if (n % 10 !== 0) yield* finish(taskId, 1)
                 }
               })
-            // Plans are kept from the sixth time on.
+            // Plans are cached from the sixth execution on.
             yield* pairs(2, 20)
             const before = yield* rowsReadThrough
             yield* pairs(10, 200)
@@ -116,7 +116,7 @@ for (const [name, database] of Object.entries(quietStores)) {
           })
       )
 
-      // Both are Postgres 18: with the same settings of the planner, which this has shown, they make the same plans
+      // Both are Postgres 18. With the same planner settings, which this test has shown, they make the same plans
       if (name === "embedded") return
 
       it.effect("nor for metered calls, held one by one or drawn on a reservation", () =>
@@ -147,7 +147,7 @@ for (const [name, database] of Object.entries(quietStores)) {
           const before = yield* rowsReadThrough
           yield* rounds(10, 100, 10)
           assert.deepStrictEqual(yield* rowsReadThrough, before)
-          // Index entries of the ledger, which has thousands of entries by now, are not scanned either
+          // The ledger's index, which has thousands of entries by now, is not scanned either
           const read = yield* ledgerEntriesRead
           yield* rounds(1, 10, 4)
           assert.isAtMost((yield* ledgerEntriesRead) - read, 60)
@@ -194,11 +194,11 @@ for (const [name, database] of Object.entries(quietStores)) {
       it.effect("a limit of unfinished tasks counts these, and not those that have ended", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
-          // A row is known to be dead when the commit of its end is in the log
+          // A row is known to be dead once the commit of its end is in the log
           yield* sql`SET synchronous_commit = on`.unprepared
           const userId = yield* newCaller(10_000)
           const apiKeyId = callKeyOf(userId)
-          // Planned for while the key has many
+          // Planned while the key has many
           yield* sql`
             INSERT INTO runs (task_id, api_key_id, deadline_at)
             SELECT gen_random_uuid(), ${apiKeyId}, now() FROM generate_series(1, 500)`
@@ -211,7 +211,7 @@ for (const [name, database] of Object.entries(quietStores)) {
             assert.strictEqual(outcome._tag, "Accepted")
             yield* finish(taskId, 1)
           }
-          // Each that has ended a few times, until it is marked
+          // Each ended one is read a few times until it is marked
           assert.isAtMost((yield* unfinishedRead) - before, 3000)
         })
       )

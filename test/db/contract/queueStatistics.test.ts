@@ -11,13 +11,13 @@ import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
 
-/** What belongs to a few queued deliveries reads a few rows of a long log, whatever was queued before. ADR 0112 */
+/** A few queued deliveries cause reads of only a few rows of a long log, whatever was queued before. ADR 0112 */
 
 const days = 4
 const perDay = 2000
 const endpointsCount = 500
 const millisPerDay = 86_400_000
-/** Of the rows that are found: looked up, changed, and looked up in the other days of a range. */
+/** Per row found: looked up, changed, and looked up in the other days of a range. */
 const readsPerRow = 12
 
 const idOf = (n: number) => EndpointId.make(`whe_${String(n).padStart(4, "0")}`)
@@ -33,7 +33,7 @@ const makeEndpoints = Effect.fnUntraced(function* (user: UserId) {
     FROM unnest(${ids}::text[]) AS id`
 })
 
-/** Deliveries of the last days, all of which are queued for one endpoint. */
+/** Deliveries of the last days, all queued for one endpoint. */
 const makeBacklog = Effect.fnUntraced(function* (user: UserId, owner: string | null) {
   const sql = yield* PgClient.PgClient
   const midnight =
@@ -61,7 +61,7 @@ const makeBacklog = Effect.fnUntraced(function* (user: UserId, owner: string | n
   yield* sql`ANALYZE`.unprepared
 })
 
-/** Leaves the oldest so many, of which the statistics do not know. */
+/** Leaves this many of the oldest, without updating the statistics. */
 const leave = (count: number) =>
   Effect.flatMap(
     PgClient.PgClient,
@@ -69,7 +69,7 @@ const leave = (count: number) =>
       DELETE FROM delivery_queue WHERE id NOT IN (SELECT id FROM delivery_queue ORDER BY id LIMIT ${count})`
   )
 
-/** Rows and entries of indexes that this connection has read of the log, its queue and the endpoints. */
+/** Rows and index entries of the log, its queue and the endpoints that this connection has read. */
 const readSoFar = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -95,7 +95,7 @@ const statuses = Effect.flatMap(
     sql`SELECT status, count(*)::int AS n FROM deliveries WHERE status <> 'pending' GROUP BY 1`
 )
 
-/** Of one store: both are Postgres 18 with the same settings of the planner, as queryPlans.test.ts shows. */
+/** On one store: both are Postgres 18 with the same planner settings, as queryPlans.test.ts shows. */
 describe("a queue that was long when its statistics were taken", () => {
   const stores = Layer.mergeAll(
     walletStores,
@@ -166,7 +166,7 @@ describe("a queue that was long when its statistics were taken", () => {
       const read = yield* readBy(disabled)
       assert.isAtMost(read("log"), 2 * readsPerRow)
       assert.deepStrictEqual(yield* statuses, [{ status: "skipped", n: 2 }])
-      // An event that was published meanwhile
+      // An event published in the meantime
       const event = {
         id: EventId.make("evt_late"),
         body: new Uint8Array(2),
@@ -199,7 +199,7 @@ describe("a queue that was long when its statistics were taken", () => {
       yield* makeBacklog(user, null)
       const now = yield* DateTime.now
       const { dropped } = yield* partitions.maintain(now, 1, DateTime.subtract(now, { days: 2 }))
-      // Two of four days, of deliveries, events and attempts
+      // Two of four days, for deliveries, events and attempts
       assert.strictEqual(dropped, 6)
       const [left] = yield* sql<{ n: number }>`SELECT count(*)::int AS n FROM delivery_queue`
       assert.strictEqual(left!.n, 2 * perDay)

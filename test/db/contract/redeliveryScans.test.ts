@@ -18,7 +18,7 @@ const idOf = (n: number) =>
 const count = 25_000
 const failed = [4, 12_345, 24_999]
 
-/** One delivery a second, of which three have failed. */
+/** One delivery per second, three of which failed. */
 const makeDeliveries = Effect.fnUntraced(function* (user: UserId) {
   const sql = yield* PgClient.PgClient
   const ids = Array.from({ length: count }, (_, n) => idOf(n))
@@ -56,7 +56,7 @@ const everything: RedeliveryFilter = {
   after: undefined
 }
 
-/** Every window of a filter: what matched, and the most rows that one has read. */
+/** Every window of a filter: the matches, and the most rows that a single window has read. */
 const windowsOf = Effect.fnUntraced(function* (user: UserId, filter: RedeliveryFilter) {
   const log = yield* DeliveryLogStore
   const found: Array<DeliveryId> = []
@@ -100,7 +100,7 @@ for (const [name, database] of Object.entries(singleStores)) {
             assert.strictEqual(result.windows, windows, text)
             assert.isAtMost(result.most, listScanRowsMax + 100, text)
           }
-          // Of somebody else nothing is found, and nothing read
+          // Nothing of other users is found or read
           for (const filter of [{}, { endpointId }]) {
             const foreign = yield* windowsOf(other, { ...everything, ...filter })
             assert.deepInclude(foreign, { found: [], windows: 1 })

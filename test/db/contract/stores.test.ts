@@ -26,7 +26,7 @@ import { describeStores } from "../../support/stores.ts"
 const start = DateTime.makeUnsafe("2026-01-01T00:00:00.000Z")
 const at = (seconds: number) => DateTime.add(start, { seconds })
 let made = 0
-/** A separate time for each id, so that ids differ in their time too. */
+/** A different time for each id, so that ids also differ in their time. */
 const moment = () => DateTime.toEpochMillis(start) + (made += 1)
 const credits = (amount: number) => Credits.make(BigInt(Math.round(amount * 100)) * 10_000n)
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -154,7 +154,7 @@ const claim = (endpointId: EndpointId, now = at(1), limit = 100) =>
     deliveries.claim({ wanted: [{ endpointId, limit }], owner: "proc_a", now, claimedAt: now })
   )
 
-/** The record of an attempt that was interrupted: due again at once. */
+/** The record of an interrupted attempt: due again at once. */
 const handedBack = (claimed: ClaimedDelivery, now: DateTime.Utc) =>
   ({
     claimed,
@@ -207,7 +207,7 @@ describeStores("the stores", (database) => {
         const second = Option.getOrThrow(yield* claimTask(taskId, "proc_b"))
         assert.strictEqual(second.epoch, 2)
         assert.strictEqual(yield* tasks.runState(taskId, 1), "Taken")
-        // The first owner continues after its pause: nothing that it writes takes effect
+        // The first owner continues after its pause, and nothing that it writes takes effect
         yield* tasks.releaseRun(taskId, 1)
         const attempt = {
           taskId,

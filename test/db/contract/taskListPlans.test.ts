@@ -14,11 +14,14 @@ import { credits, newWallet, walletStores } from "../../support/wallets.ts"
 
 const begin = Date.parse("2026-11-20T00:00:00Z")
 const count = 12_500
-/** An id begins with such a period: its first 22 bits. */
+/** An id begins with such a period, in its first 22 bits. */
 const periodMillis = 2 ** 26
 const keyOf = (user: UserId) => ApiKeyId.make(`key_${user}`)
 
-/** Tasks of a user, one a second from the first of these numbers on; every 5000th failed, every 2500th of another model. */
+/**
+ * Tasks of a user, one per second, starting with the first of these numbers; every 5000th failed, every 2500th has
+ * another model.
+ */
 const makeTasks = Effect.fnUntraced(function* (user: UserId, first: number, some: number) {
   const sql = yield* PgClient.PgClient
   const ids = Array.from({ length: some }, (_, n) => makeTaskId(begin + (first + n) * 1000))
@@ -51,7 +54,7 @@ const fill = (user: UserId) => makeTasks(user, 0, count)
 const statement = (text: string) =>
   Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(text).unprepared)
 
-/** What a page may cost must not depend on how the rows lie, nor on what the planner believes of them. */
+/** The cost of a page must depend neither on the order of rows nor on the planner's statistics. */
 const shapes: Readonly<
   Record<string, (user: UserId) => Effect.Effect<unknown, unknown, PgClient.PgClient>>
 > = {
@@ -84,7 +87,7 @@ const shapes: Readonly<
     }).pipe(Effect.provide(walletStores))
 }
 
-/** Entries of indexes and rows that this connection has read of tasks. */
+/** Rows and index entries of tasks that this connection has read. */
 const readSoFar = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -105,7 +108,7 @@ const traceOf = Effect.fnUntraced(function* (user: UserId) {
 const page = 21
 type Filter = Partial<TaskFilter>
 
-/** Found, and how many rows may be read at most. */
+/** The number of matches, and the most rows that may be read. */
 const expected: ReadonlyArray<readonly [Filter, found: number, rows: number]> = [
   [{}, page, page],
   [{ status: "completed" }, page, page],
@@ -119,8 +122,8 @@ const expected: ReadonlyArray<readonly [Filter, found: number, rows: number]> = 
 ]
 
 /**
- * Both stores are Postgres 18 with the same settings of the planner (`planning` in `Database.ts`). So one of them shows
- * how each shape is planned for, and the other, with the shape of its first days, that it has these settings.
+ * Both stores are Postgres 18 with the same planner settings (`planning` in `Database.ts`). So one shows the plans for
+ * each shape, and the other, with only the shape of its first days, that it has these settings.
  */
 const shapesOf = {
   postgres: Object.keys(shapes),
@@ -153,12 +156,12 @@ for (const [name, database] of Object.entries(singleStores)) {
               const label = Object.keys(filter).join()
               assert.lengthOf(result.rows, found, label)
               assert.isAtMost(after.rows - before.rows, rows, `rows: ${label}`)
-              // Dead entries of an updated table are read with them
+              // Dead entries of an updated table are read too
               assert.isAtMost(after.entries - before.entries, 6 * rows, `entries: ${label}`)
             })
             const traceId = yield* traceOf(user)
             const newest = (yield* store.search(user, { limit: 1 })).rows[0]!.id
-            // Plans may change after the fifth time
+            // Plans may change after the fifth execution
             for (let times = 0; times < 7; times += 1) {
               for (const [filter, found, rows] of expected) {
                 yield* check(user, filter, found, rows)
@@ -167,10 +170,10 @@ for (const [name, database] of Object.entries(singleStores)) {
               yield* check(user, { apiKeyId: keyOf(user) }, page, page)
               yield* check(user, { apiKeyId: keyOf(user), model: "rare" }, 4, listScanRowsMax)
               yield* check(user, { apiKeyId: keyOf(other) }, 0, 0)
-              // With the oldest task and the newest, between which periods are looked through
+              // Including the oldest and the newest task, between which all periods are searched
               yield* check(user, { traceId }, 1, 3)
               yield* check(null, { traceId }, 1, 3)
-              // Of all users, whatever their number
+              // Of all users, however many there are
               yield* check(null, {}, page, page)
               yield* check(null, { model: "common" }, page, page)
               yield* check(null, { minCost: credits(900) }, 0, listScanRowsMax)
@@ -217,7 +220,7 @@ describe("tasks of a trace", () => {
         Effect.gen(function* () {
           const user = yield* newWallet(0)
           const [daysOfYear, traceId] = [365, "4bf92f3577b34da6a3ce929d0e0e4736"]
-          // One at each end of a period, and one whose clock was wrong
+          // One at each end of a period, and one with a wrong clock
           const times = Array.from({ length: daysOfYear }, (_, n) => begin - n * 86_400_000)
           const edge = Math.ceil(begin / periodMillis) * periodMillis
           const ids = [edge, edge - 1, ...times, 0].map(makeTaskId)

@@ -11,7 +11,7 @@ import { accept, finish, newWallet, walletStores } from "../../support/wallets.t
 
 const count = 400
 
-/** Updates of tasks so far, and those of them that wrote no index. */
+/** The number of task updates so far, and of those that wrote no index entry. */
 const updatesSoFar = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar

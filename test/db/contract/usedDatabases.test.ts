@@ -4,7 +4,7 @@ import { Effect, Redacted } from "effect"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { migratedDatabaseUrl, processDatabaseUrl } from "../../support/stores.ts"
 
-/** Makes statements in a database of a test. Returns its name, and the rows of the last one. */
+/** Runs statements in a test's database. Returns its name and the rows of the last statement. */
 const used = (...statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { href, pathname } = yield* migratedDatabaseUrl
@@ -30,7 +30,7 @@ const writes = [
   "SELECT nextval('catalogs_id_seq')"
 ]
 
-/** On a server that is not the run's each test has its own copy: nobody would drop what is kept. */
+/** On another server each test gets a new copy, because nobody would drop the kept ones. */
 const databases = process.env.TEST_DATABASE_URL === undefined ? 1 : 3
 
 it("a database that a test has written to is as new for the next one", () =>

@@ -39,7 +39,7 @@ const gatewayOn = ({ url }: NewServer) => {
   })
 }
 
-/** What `pg_basebackup` does: the folder of a running server between two calls, and its label. */
+/** Does what `pg_basebackup` does: copies the folder of a running server between two calls, with its label. */
 const baseBackup = async (from: NewServer, to: NewServer) => {
   const client = new Client(from.url)
   await client.connect()
@@ -48,7 +48,7 @@ const baseBackup = async (from: NewServer, to: NewServer) => {
   const { rows } = await client.query("SELECT labelfile FROM pg_backup_stop()")
   await client.end()
   await rm(join(to.data, "postmaster.pid"), { force: true })
-  // All of it comes from the archive
+  // All WAL comes from the archive
   await exec("find", [join(to.data, "pg_wal"), "-type", "f", "-delete"])
   await writeOwned(to, "backup_label", rows[0].labelfile)
 }
@@ -60,7 +60,7 @@ const writeOwned = async ({ data }: NewServer, name: string, text: string) => {
   await chown(join(data, name), uid, gid)
 }
 
-/** Recovers a base backup until this moment, by the archive alone. */
+/** Recovers a base backup to this moment, using only the archive. */
 const recover = async (copy: NewServer, moment: string) => {
   await writeOwned(copy, "recovery.signal", "")
   await writeOwned(copy, "postgresql.auto.conf", `recovery_target_time = '${moment}'\n`)
@@ -115,7 +115,7 @@ it.effect(
         yield* Effect.promise(() => baseBackup(server, copy))
         const own = yield* finishedTask(call)
         const [row] = yield* Effect.promise(() => query(server, "SELECT now()::text AS moment"))
-        // After the moment: somebody deletes what nobody may delete
+        // After that moment, someone deletes what must not be deleted
         yield* Effect.promise(() =>
           query(server, "UPDATE tasks SET result = NULL; SELECT pg_switch_wal()")
         )
@@ -123,7 +123,7 @@ it.effect(
       }).pipe(Effect.provide(gatewayOn(server)))
 
       yield* Effect.promise(async () => {
-        // A server that is gone: only what was archived is left
+        // The server is gone, and only the archive is left
         await query(server, "SELECT pg_switch_wal()")
         await stopServer(original, "SIGINT")
         await recover(copy, moment)

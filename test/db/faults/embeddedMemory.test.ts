@@ -7,7 +7,7 @@ import { freePort, killAtExit } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pause, until } from "../../support/until.ts"
 
-/** In MB, of /proc. */
+/** In MB, from /proc. */
 const memory = (pid: number) => {
   const status = readFileSync(`/proc/${pid}/status`, "utf8")
   const megabytes = (name: string) =>
@@ -17,7 +17,7 @@ const memory = (pid: number) => {
 
 const root = new URL("../../../", import.meta.url)
 
-/** Starts the service as `npm start` does, in this folder; returns its memory a while after `/readyz`. */
+/** Starts the service as `npm start` does, in this folder. Returns its memory some time after `/readyz`. */
 const memoryAfterStart = async (dataDir: string) => {
   const port = String(await freePort())
   const { HOME, PATH } = process.env
@@ -32,7 +32,7 @@ const memoryAfterStart = async (dataDir: string) => {
     const ask = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
     const ready = async () => ((await ask())?.status === 200 ? true : undefined)
     await until(ready, { millis: 90_000, what: "the start" })
-    // The compiler works on in the background
+    // The compiler continues in the background
     await pause(3000)
     return memory(child.pid ?? 0)
   } finally {
@@ -41,7 +41,7 @@ const memoryAfterStart = async (dataDir: string) => {
   }
 }
 
-/** Measured: 245 MB. The rest is for other versions of Node and other machines. */
+/** The measured value is 245 MB. The rest allows for other versions of Node and other machines. */
 const residentMax = 310
 
 describe("the memory of the service on the embedded store", () => {

@@ -17,7 +17,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => fs.rmSync(path, { recursive: true }))
 )
 
-/** Replaces `fsyncSync` while the scope lives; `fail` makes it fail. */
+/** Replaces `fsyncSync` until the scope closes; `fail` makes it fail. */
 const watchedFsync = Effect.acquireRelease(
   Effect.sync(() => {
     const real = fs.fsyncSync
@@ -150,7 +150,7 @@ describe("the embedded store in a folder", () => {
   )
 })
 
-/** Runs the child until it has acknowledged this many more rows; returns the last id that it printed. */
+/** Runs the child until it has acknowledged this many more rows. Returns the last id that it printed. */
 const runAndKill = async (path: string, durable: string, count: number) => {
   const file = await compiled("test/db/faults/embeddedChild.ts")
   return new Promise<number>((resolve, reject) => {

@@ -14,7 +14,7 @@ const events = ["task.created", "task.succeeded", "task.failed"]
 const tasks = 40
 const restarts = 4
 
-/** A Postgres of this test alone. What it has acknowledged survives a crash of it. */
+/** A Postgres for this test. What it has acknowledged survives its crash. */
 const ownPostgres = async () => {
   const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
   const server = await startServer(folder, ["synchronous_commit=on"])
@@ -80,7 +80,7 @@ describe("a Postgres that is restarted every two seconds under load", () => {
     })()
     for (let n = 0; n < restarts; n += 1) {
       await pause(2000)
-      // Alternately an orderly stop, which ends all connections, and a crash
+      // Alternates between an orderly stop, which closes all connections, and a crash
       await postgres.restart(n % 2 === 0 ? "SIGINT" : "SIGQUIT")
     }
     const ids = await creating

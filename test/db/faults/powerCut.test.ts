@@ -12,7 +12,7 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 const child = await compiled("test/db/faults/embeddedChild.ts")
 const hook = fileURLToPath(new URL("../../faults/chaos/powerCut.ts", import.meta.url))
 
-/** Runs the child until it has acknowledged so many more rows, and cuts the power then. */
+/** Runs the child until it has acknowledged this many more rows, and then cuts the power. */
 const runAndCut = (path: string, durable: string, count: number) =>
   new Promise<{ readonly last: number; readonly lost: number }>((resolve, reject) => {
     const program = spawn(
@@ -63,7 +63,7 @@ describe("an embedded store whose power is cut: every write that was not synced 
       assert.isAtLeast(rows.length, cut.last)
       rows.forEach(({ id, size }, n) => assert.deepStrictEqual([id, size], [n + 1, (n + 1) % 500]))
     }
-    // Pages of tables and indexes are written later than the log that is synced
+    // Pages of tables and indexes are written later than the synced log
     assert.isAbove(lost, 0)
   }, 240_000)
 })

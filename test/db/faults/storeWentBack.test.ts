@@ -22,16 +22,16 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
-/** docs/standbys.md: a store that is brought back to an earlier time, while the service runs or before it starts. */
+/** docs/standbys.md: a store that is restored to an earlier time, while the service runs or before it starts. */
 
 const exec = promisify(execFile)
-/** Both run at one account, which lists the jobs of the first one alone. */
+/** Both use one account, which lists only the jobs of the first family. */
 const listed = familyOf("dashscope-async")
 const unlisted = familyOf("dashscope-sync")
 const tasksPerFamily = 6
 const jobMillis = 1500
 
-/** A Postgres of this test alone, whose data can be copied and brought back. */
+/** A Postgres for this test, whose data can be saved and restored. */
 const ownPostgres = async () => {
   const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
   const server = await newServer(folder)
@@ -42,14 +42,14 @@ const ownPostgres = async () => {
     url: server.url,
     start: server.start,
     stop,
-    /** A picture of the store now; the service finds the server restarted. */
+    /** Saves the store; the service finds the server restarted. */
     save: async () => {
       await stop()
       await rm(copy, { recursive: true, force: true })
       await exec("cp", ["-a", server.data, copy])
       await server.start()
     },
-    /** The store as it was, not started yet. */
+    /** Restores the saved store without starting it. */
     goBack: async () => {
       await stop()
       await rm(server.data, { recursive: true })
@@ -68,7 +68,7 @@ interface Order {
   readonly prompt: string
 }
 
-/** The processes, what they are connected with, and what they have made so far. */
+/** The processes and everything that they are connected to. */
 interface World {
   readonly postgres: Awaited<ReturnType<typeof ownPostgres>>
   readonly vendor: VendorServer
@@ -150,7 +150,7 @@ const markRestored = async (databaseUrl: string, ...flags: ReadonlyArray<string>
   return JSON.parse(ran.out)
 }
 
-/** Marks a store that lost nothing, with tasks that were never submitted, and returns what became of each. */
+/** Marks a store that lost nothing, with tasks that were never submitted. Returns their outcomes. */
 const unsubmitted = async (
   name: string,
   gateway: GatewayProcess,
@@ -176,7 +176,7 @@ const unsubmitted = async (
   )
 }
 
-/** What the store says of the submits of these tasks, to explain a fault. */
+/** The store's record of these tasks' submits, to explain a failure. */
 const stepsOf = async (orders: ReadonlyArray<Order>, databaseUrl: string) => {
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
@@ -189,7 +189,7 @@ const stepsOf = async (orders: ReadonlyArray<Order>, databaseUrl: string) => {
   return rows
 }
 
-/** Brings a store back to a time before some submits, and looks at what is bought afterwards. */
+/** Restores a store to a time before some submits, and checks what is bought afterwards. */
 const scenario = async (
   { first, postgres, receiver, second, vendor }: World,
   how: "while the service runs" | "before it starts"
@@ -234,7 +234,7 @@ const scenario = async (
     const { error, status } = tasks[n]
     return `${order.family.adapter} ${error === undefined ? status : error.code}`
   })
-  // What the vendor lists is found
+  // Jobs in the vendor's list are found
   assert.notInclude(states, `${listed.adapter} 3004`)
   assert.include(states, `${unlisted.adapter} 3004`)
   assert.strictEqual((await taskOf(first, lost)) ?? null, null)
@@ -253,16 +253,16 @@ const scenario = async (
     assert.strictEqual(errors.length, 1, "one process marks, and says so")
   }
 
-  // Nothing of what the vendor took and the store lost is bought again, save by a client that asks again
+  // What the vendor accepted and the store lost is not bought again, unless a client repeats its request
   const again = await create(first, lost.family, lost.prompt)
   assert.notStrictEqual(again.id, lost.id)
   await ended(first, [again])
   assert.strictEqual(bought(vendor, lost), 2)
-  // New work continues as always
+  // New work continues as usual
   const [next] = await ended(second, [await create(second, unlisted, `${how}, afterwards`)])
   assert.strictEqual(next.status, "completed")
 
-  // A second outcome has the end of the id of the first
+  // A second outcome event has the same end of its id as the first
   const outcomes = receiver.received.filter((it) => it.event.type !== "task.created")
   for (const { event } of outcomes) {
     const id: string = event.data.payload.task_info.id

@@ -113,7 +113,7 @@ describe("an upgrade beside processes of the release before", () => {
           yield* waiting(1)
           const second = yield* Effect.forkChild(migrate)
           yield* waiting(2)
-          // Before the second in the queue for what the upgrade locks
+          // Queues before the second one for what the upgrade locks
           const moving = yield* Effect.forkChild(
             whileLocked(third, "SELECT 1 FROM turns FOR UPDATE", Fiber.join(second))
           )
@@ -140,7 +140,7 @@ describe("an upgrade beside processes of the release before", () => {
           for (const [failed, seconds] of [2, 4].entries()) {
             yield* untilWarned(failed + 1)
             yield* TestClock.adjust(Duration.seconds(seconds - 1))
-            // Each round trip lets one more statement of a try finish
+            // Each round trip lets one more statement of an attempt finish
             for (let round = 0; round < 9; round++) assert.isFalse(yield* isTrying)
             yield* TestClock.adjust("1 second")
           }

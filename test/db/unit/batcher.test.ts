@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { Batcher } from "../../../src/db/Batcher.ts"
 
-/** Some turns of the event loop, in which every runnable fiber continues. */
+/** Some turns of the event loop, in which all runnable fibers continue. */
 const turns = Effect.promise(async () => {
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 })
 
-/** A run that records its items, waits for a gate, and dies for a broken item. */
+/** A run that records its items, waits for a gate, and dies on a broken item. */
 const gated = (broken?: number) => {
   const batches: Array<ReadonlyArray<number>> = []
   const gate = Latch.makeUnsafe()
@@ -36,7 +36,7 @@ describe("a batcher in a scope", () => {
         Effect.forkChild(Effect.exit(call(n)))
       )
       yield* turns
-      // Not yet started: never run. Started: waited for
+      // Items not yet started are never run; started ones are awaited
       yield* Fiber.interrupt(rest[1]!)
       const leaving = yield* Effect.forkChild(Fiber.interrupt(first))
       yield* turns

@@ -138,7 +138,7 @@ describe("the lock of the data folder", () => {
     Effect.gen(function* () {
       const path = yield* folder
       const first = yield* child(path)
-      // Its pid there is that of another process here
+      // Its pid there belongs to a different process here
       store(path, 1)
       const error = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
       assert.include(error.message, "in use by the process 1")

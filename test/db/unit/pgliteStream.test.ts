@@ -36,7 +36,7 @@ const sync = message("S")
 const flush = message("H")
 const query = (sql: string) => message("Q", `${sql}\0`)
 
-/** A stream and the types of the messages that it has sent. */
+/** A stream, and the types of the messages that it sent. */
 const open = (stream: Duplex = session.connect()) => {
   let bytes = Buffer.alloc(0)
   let closed = false

@@ -67,7 +67,7 @@ describe("a write that is repeated while the store is unavailable", () => {
       yield* Effect.yieldNow
       yield* answer.open
       yield* Fiber.join(stopping)
-      // Nothing interrupts between a write and what follows it
+      // Nothing can interrupt between a write and what follows it
       assert.deepStrictEqual(writes.slice(2), ["begun", "ended", "followed"])
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(writing)))
     })

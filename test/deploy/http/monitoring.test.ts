@@ -53,7 +53,7 @@ const Source = Schema.Struct({
   uid: Schema.Literal("${datasource}")
 })
 
-/** What Grafana needs of a dashboard to import and to draw it. */
+/** What Grafana needs to import and draw a dashboard. */
 const Dashboard = Schema.Struct({
   title: Schema.String,
   uid: Schema.String,
@@ -91,20 +91,20 @@ const queries = [
   ...drawn.flatMap(({ targets = [], title }) =>
     targets.map(({ expr, refId }) => [`panel ${title}, ${refId}`, expr] as const)
   )
-  // What Grafana puts in
+  // Variables that Grafana replaces
 ].map(([name, expr]) => [name, expr.replaceAll("$__rate_interval", "5m")] as const)
 
-/** Prometheus adds these to every series, and makes `up` itself. */
+/** Prometheus adds these to every series and creates `up` itself. */
 const added = ["instance", "job"]
 const ofPrometheus = new Map<string, Scraped>([["up", { type: "gauge", labels: new Set() }]])
 
-/** What a counter is read by; `unless` its past: whether it has just begun. */
+/** The functions that read a counter; `unless` compares it with its past to see whether it has just started. */
 const rates = new Set(["rate", "irate", "increase", "unless"])
 
 describe("the queries of the dashboard and of the alerts", () => {
   let vendor: Upstream
   let scraped: ReadonlyMap<string, Scraped>
-  /** Without the counters of other services of this worker, which share the registry. */
+  /** Excludes the counters of other services in this worker, which share the registry. */
   let counted: ReadonlyMap<string, Scraped>
   beforeAll(async () => {
     vendor = await Upstream.start(dashscope)
@@ -129,7 +129,7 @@ describe("the queries of the dashboard and of the alerts", () => {
   }, 180_000)
   afterAll(() => vendor.close())
 
-  /** Every part of the service works, and some of it fails. */
+  /** Makes every part of the service work, and some of it fail. */
   const work = Effect.gen(function* () {
     const before = yield* metricsText
     const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded", "task.failed"] }
@@ -155,7 +155,7 @@ describe("the queries of the dashboard and of the alerts", () => {
     return [before, after] as const
   })
 
-  /** Of an expired medium: no store can remove a file that is a folder. */
+  /** Of an expired medium, because no store can remove a file that is a folder. */
   const refusedRemoval = Effect.gen(function* () {
     const { dataDir, userId } = yield* Running
     const expiresAt = DateTime.subtract(yield* DateTime.now, { hours: 2 })

@@ -16,7 +16,7 @@ const folder = "deploy/kubernetes"
 // oxlint-disable-next-line typescript/no-explicit-any -- judged by the schemas of Kubernetes
 const read = (file: string): any => parse(readFileSync(`${folder}/${file}`, "utf8"))
 
-/** The schema of each file, of Kubernetes' own OpenAPI document. */
+/** The schema of each file, from Kubernetes' own OpenAPI document. */
 const schemas = {
   "deployment.yaml": isDeployment,
   "network-policy.yaml": isNetworkPolicy,
@@ -26,8 +26,8 @@ const schemas = {
 }
 
 /**
- * Fails for a manifest that its schema refuses. Returns the fields that the schema does not know, which it
- * leaves alone: a validator reads every field that it knows.
+ * Fails if the schema refuses a manifest. Returns the fields that the schema does not know, found by a validator that
+ * reads every known field.
  */
 const unknownFields = (manifest: unknown, isValid: (data: unknown) => boolean) => {
   const read = new Set<string>()
@@ -99,11 +99,11 @@ describe("the manifests for Kubernetes", () => {
         number,
         number
       ]
-      // And up to 10 seconds to settle
+      // Plus up to 10 seconds for settling
       assert.isAtLeast(pod.spec.terminationGracePeriodSeconds * 1000, delay + grace + 10_000)
       assert.isAtMost(2 * probeMillis(container.readinessProbe), delay)
       assert.strictEqual(container.readinessProbe.httpGet.path, "/readyz")
-      // The store may be away, or migrated for minutes, without a restart
+      // The store may be away or migrating for minutes without a restart
       assert.strictEqual(container.livenessProbe.httpGet.path, "/healthz")
       assert.isAtLeast(probeMillis(container.startupProbe), 600_000)
     }).pipe(Effect.provide(AppConfig.layerOf({})))

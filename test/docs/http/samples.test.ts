@@ -13,9 +13,9 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { notRun, samplePages } from "../notRun.ts"
 
 /**
- * Every sample of the tutorials is run as a reader runs it: page by page in a shell, against one gateway in
- * the sandbox, started with the variables that the pages name. What a page shows is compared with what
- * came. Each page has its own user with 1000 credits; the first one has the key of the first start.
+ * Runs every sample of the tutorials as a reader would: page by page in a shell, against one sandbox gateway, started
+ * with the variables that the pages name. The output shown on the page is compared with the actual output. Each page
+ * has its own user with 1000 credits; the first one uses the key of the first start.
  */
 
 const folder = temporaryFolder("samples")
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await Promise.all([...pages.values()].map((page) => page.prepare()))
   const variables = [...pages.values()].map(({ clone, steps }) => startVariables(steps, clone))
   gateway = await GatewayProcess.start({
-    // The first start makes its secrets itself, and prints what a reader sees
+    // The first start creates its own secrets and prints what a reader sees
     env: Object.assign(
       { ADMIN_TOKEN: "", MASTER_KEY: "", EGRESS_ALLOW: "", LOG_FORMAT: "pretty" },
       ...variables

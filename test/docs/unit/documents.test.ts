@@ -8,7 +8,7 @@ import { projectFolder } from "../../support/spawnService.ts"
 import { externalHosts } from "../externalHosts.ts"
 import { notRun, samplePages } from "../notRun.ts"
 
-/** A decision shows what was weighed; it is not followed by a reader. */
+/** A decision shows what was considered; readers do not follow its steps. */
 const pages = documents.filter((path) => !path.startsWith("docs/adr/"))
 
 const tests = readdirSync(join(projectFolder, "test"), { recursive: true, encoding: "utf8" })
@@ -16,10 +16,10 @@ const tests = readdirSync(join(projectFolder, "test"), { recursive: true, encodi
   .filter((name) => !name.startsWith("docs/"))
   .map((name) => readFileSync(join(projectFolder, "test", name), "utf8"))
 
-/** Whether a test opens the page: it names its path as a text, not in a citation. */
+/** Whether a test opens the page, that is, names its path outside of a citation. */
 const isReadByTest = (path: string): boolean => tests.some((text) => text.includes(`${path}"`))
 
-/** How a reader imports this project, in the place of a path to its sources. */
+/** Replaces paths to sources by what readers of this project import. */
 const published = (text: string): string =>
   text
     .replaceAll(/(?<=from ")[./]+\/src\/index\.ts(?=")/gu, "generation-gateway")

@@ -6,7 +6,7 @@ import { DurationCounts, millisAt, percentile, placeOf } from "../../../src/doma
 
 const millis = fc.integer({ min: 1, max: 2 ** 31 - 1 })
 
-/** What the array of Postgres says. */
+/** The counts in the Postgres array. */
 const countsOf = (durations: ReadonlyArray<number>): ReadonlyArray<number> => {
   const counts = new DurationCounts()
   for (const duration of durations) counts.add(duration)

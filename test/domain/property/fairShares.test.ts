@@ -32,7 +32,7 @@ const run = (steps: ReadonlyArray<typeof step extends fc.Arbitrary<infer A> ? A 
     assert.isAtMost(taken, capacity)
     const names = new Set([...held, ...waiting].map((it) => it.caller))
     assert.strictEqual(shares.callers, names.size)
-    // Whoever has nothing and waits does so for others only as long as its places are not free
+    // A caller that has nothing and waits does so only while no slot of its own is free
     const poorest = waiting.filter((it) => heldBy(it.caller) === 0)
     if (poorest.length > 0) {
       assert.isTrue(poorest.some((it) => it.places > capacity - taken))
@@ -87,7 +87,7 @@ describe("FairShares", () => {
           let entered = 0
           for (let n = 0; n < few; n += 1) shares.wait("other", 1, () => (entered += 1))
           assert.isAtLeast(entered, Math.min(few, 3))
-          // One service of all that runs now
+          // One service of everything that runs now
           for (let n = greedy; n > 0; n -= 1) shares.give("greedy")
           assert.strictEqual(entered, few)
         }

@@ -15,13 +15,13 @@ const digits = (min: number, max = min) =>
   fc
     .tuple(of([..."123456789"], 1), of([..."0123456789"], min - 1, max - 1))
     .map(([first, rest]) => first + rest)
-/** A random part that has a digit, as keys have. */
+/** A random part that contains a digit, like keys. */
 const key = (min: number, max = min) =>
   fc.tuple(word(min, max), digits(1)).map(([text, digit]) => `${text.slice(1)}${digit}`)
 const with_ = (prefix: string, part: fc.Arbitrary<string>) => part.map((it) => `${prefix}${it}`)
 const uuid = fc.tuple(hex(8), hex(4), hex(4), hex(4), hex(12)).map((parts) => parts.join("-"))
 
-/** A text, and the part of it that may not be seen. */
+/** A text, and the part of it that must not be shown. */
 interface Planted {
   readonly text: string
   readonly secret: string
@@ -110,7 +110,7 @@ const shapes: Readonly<Record<string, fc.Arbitrary<Planted>>> = {
   )
 }
 
-/** What may stand around it: an end of the text, spaces, quotes, punctuation. */
+/** What may surround it: an end of the text, spaces, quotes, punctuation. */
 const around = fc.constantFrom<readonly [string, string]>(
   ["", ""],
   ["The vendor says ", " and no more"],

@@ -11,7 +11,7 @@ const bytesOf = (body: PassThrough) =>
     onBroken: (cause) => `broken: ${cause instanceof Error ? cause.message : "unknown"}`
   })
 
-/** Reads all; returns what was read before the end, and how it ended. */
+/** Reads to the end. Returns what was read and how the stream ended. */
 const reading = Effect.fnUntraced(function* (body: PassThrough) {
   const read: Array<string> = []
   const fiber = yield* Effect.forkChild(
@@ -25,7 +25,7 @@ const reading = Effect.fnUntraced(function* (body: PassThrough) {
   return { read, end: Fiber.join(fiber), isOpen: () => fiber.pollUnsafe() === undefined }
 })
 
-/** Events of streams come in later turns of the event loop. */
+/** Stream events come in later turns of the event loop. */
 const turns = Effect.promise(async () => {
   for (let n = 0; n < 5; n += 1) await new Promise((resolve) => setImmediate(resolve))
 })

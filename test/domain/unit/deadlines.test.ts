@@ -23,7 +23,7 @@ describe("the time-outs of attempts", () => {
       assert.deepStrictEqual(expired, [["second", 40]])
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(expired.slice(1), [["third", 45]])
-      // Its fiber has ended with the last of them
+      // Its fiber ended with the last one
       yield* TestClock.adjust("1 hour")
       const began = clock.currentTimeMillisUnsafe() / 1000
       begin("fourth")

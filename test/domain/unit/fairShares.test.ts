@@ -5,7 +5,7 @@ import { FairShares } from "../../../src/domain/FairShares.ts"
 const make = (bounds: Partial<ConstructorParameters<typeof FairShares>[0]> = {}) =>
   new FairShares({ capacity: 16, aloneMax: 0.75, queueMax: 100, ...bounds })
 
-/** Takes as many places as it gets. */
+/** Takes as many slots as it can get. */
 const fill = (shares: FairShares, caller: string): number => {
   let count = 0
   while (shares.take(caller)) count += 1

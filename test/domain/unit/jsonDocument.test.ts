@@ -17,7 +17,7 @@ import { cpuMillis } from "../../support/cpuTime.ts"
 
 const mebi = 1024 * 1024
 
-/** What the scanner says, and how much it read until then. */
+/** The scanner's result, and how much it had read by then. */
 const scan = (bytes: Uint8Array, chunk = sliceBytes) => {
   const scanner = new JsonScanner()
   for (let at = 0; at < bytes.length; at += chunk) {
@@ -136,7 +136,7 @@ describe("a JSON body that is a bomb", () => {
   })
 })
 
-/** The most CPU that a step takes. The least of three runs: the first ones compile. */
+/** The highest CPU time of a step. The lowest of three runs, because the first ones compile. */
 const longestStep = (make: () => Sliced<unknown>): number => {
   const run = () => {
     const steps = make()

@@ -4,7 +4,7 @@ import { inHeavyTurn } from "../../../src/domain/Slices.ts"
 describe("heavy work", () => {
   let now = 0
 
-  /** Other tests of this process may have left work, and each one leaves a debt of time. */
+  /** Other tests of this process may have left work, which leaves a time debt. */
   beforeEach(async () => {
     await new Promise<void>((resolve) => inHeavyTurn(resolve))
     vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate"] })

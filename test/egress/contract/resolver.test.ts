@@ -93,7 +93,7 @@ describe("50 names that never resolve, looked up at once", () => {
 describe("a name server that never responds for AAAA", () => {
   it("does not delay a connection to the A address", async () => {
     await using names = await startNameServer((_, type) => (type === "A" ? "address" : "silent"))
-    // Longer than this test may take
+    // Longer than this test can take
     const resolve = makeResolve({ servers: [names.address], timeoutMillis: 60_000 })
     assert.deepStrictEqual(await resolve("half.test"), ["127.0.0.1"])
     assert.lengthOf(names.asked, 2)
@@ -121,7 +121,7 @@ describe("look-ups by the operating system, of which two run", () => {
     assert.deepStrictEqual(asked, ["one", "two", "three"])
     for (const end of running) end()
     assert.deepStrictEqual(await Promise.all(found), [["1.1.1.1"], ["1.1.1.1"], ["1.1.1.1"]])
-    // One given up already
+    // One that has already been given up
     resolve("never", given.signal).catch(() => {})
     await new Promise((resolve) => setImmediate(resolve))
     assert.lengthOf(asked, 3)

@@ -18,7 +18,7 @@ const guarded = (options: { readonly allow?: string; readonly resolve?: Resolve 
     resolve: options.resolve ?? (() => Promise.reject(new Error("no DNS in this test")))
   })
 
-/** `undefined` when the URL passes, else the reason. */
+/** `undefined` if the URL passes, otherwise the reason. */
 const check = (url: string, allow = "", schemes: ReadonlyArray<"https" | "http"> = ["https"]) =>
   EgressGuard.use((guard) => guard.checkUrl(url, { schemes })).pipe(
     Effect.match({ onFailure: (error) => error.reason, onSuccess: () => undefined }),
@@ -367,7 +367,7 @@ describe("a URL that is saved", () => {
         assert.strictEqual(reason, "the URL does not resolve to a public address")
       }
       assert.isUndefined(yield* save(url, at("1.1.1.1")))
-      // Each connect judges all of them
+      // Every connection attempt checks all of them
       assert.isUndefined(yield* save(url, at("1.1.1.1", "10.0.0.7")))
       assert.isUndefined(yield* save(url, at("10.0.0.7"), "10.0.0.0/8"))
       assert.isUndefined(yield* save(url, at("10.0.0.7"), "hooks.example.com"))

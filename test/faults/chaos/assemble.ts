@@ -21,7 +21,7 @@ const events = ["task.created", "task.succeeded", "task.failed", "balance.low"]
 
 export type Parts = Awaited<ReturnType<typeof assemble>>
 
-/** Starts everything of a run; what has to end is added to `closing`. */
+/** Starts everything that a run needs, and adds to `closing` what has to be stopped. */
 export const assemble = async (
   options: Options,
   folder: string,
@@ -90,7 +90,7 @@ export const assemble = async (
     processes.push(process)
   }
   if (options.oldRelease !== undefined) {
-    // The schema begins as the old release has it, and is migrated beside its processes
+    // The schema starts as that of the old release, and is migrated while its processes run
     for (const process of processes) process.root = options.oldRelease
   } else missing.push("upgrade of an old release: no checkout of one was given")
   await processes[0]!.start()

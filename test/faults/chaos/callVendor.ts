@@ -6,14 +6,14 @@ import { pause } from "./processes.ts"
 import type { Random } from "./random.ts"
 import { tagPattern } from "./tags.ts"
 
-/** What the vendor knows of a call. */
+/** What the vendor knows about a call. */
 export interface SoldCall {
   requests: number
-  /** Whole successful answers that it has sent. */
+  /** The number of complete successful responses that it has sent. */
   answered: number
 }
 
-/** Chat completions, whole and as streams, each with the same usage; some are refused, slow or cut off. */
+/** Serves chat completions, complete or as streams, each with the same usage; some are refused, slow or cut off. */
 export class CallVendor {
   mood: "well" | "refuses" | "breaks" | "slow" = "well"
   readonly sold = new Map<string, SoldCall>()

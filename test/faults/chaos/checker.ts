@@ -10,10 +10,10 @@ import type { Vendors } from "./vendors.ts"
 
 export interface Breach {
   readonly invariant: string
-  /** How many, as far as it is known. */
+  /** The number of breaches, as far as it is known. */
   readonly count: number
   readonly examples: ReadonlyArray<string>
-  /** Seconds after the begin. */
+  /** Seconds since the start. */
   readonly atSeconds: number
 }
 
@@ -25,7 +25,7 @@ export interface Checked {
   readonly processes: ReadonlyArray<ServiceProcess>
   readonly wrongAnswers: ReadonlyArray<string>
   readonly beganAt: number
-  /** The checkout of the older release that the run began with. */
+  /** The checkout of the older release with which the run began. */
   readonly oldRelease: string | undefined
 }
 
@@ -36,7 +36,7 @@ interface TaskRow {
   readonly code: string | null
 }
 
-/** Collects what is broken; the same again is not repeated. */
+/** Collects violations, each only once. */
 export class Checker {
   readonly breaches: Array<Breach> = []
   rounds = 0
@@ -62,7 +62,7 @@ export class Checker {
     const rows = await postgres
       .query<{ what: string }>(`SELECT * FROM (${sql}) x LIMIT 1000`)
       .catch((cause: unknown) => {
-        // A table or a column of the new release, before the upgrade
+        // Before the upgrade, tables or columns of the new release do not exist
         if (/^42(?:P01|703)$/u.test(String((cause as { code?: string }).code))) return []
         throw cause
       })
@@ -72,7 +72,7 @@ export class Checker {
     )
   }
 
-  /** What must hold also while faults come and go. */
+  /** Checks the invariants that hold even while faults come and go. */
   async look(): Promise<void> {
     this.rounds += 1
     const { oldRelease } = this.#of
@@ -86,7 +86,7 @@ export class Checker {
     this.#vendorsAndReceivers()
   }
 
-  /** What must hold when all is well again. */
+  /** Checks the invariants that hold once everything is well again. */
   async lookAtRest(): Promise<void> {
     await this.look()
     for (const invariant of atRest) await this.#ask(invariant)
@@ -222,7 +222,7 @@ export class Checker {
     this.settledCalls = settled
   }
 
-  /** Whole answers that were not charged, because their process was hit. */
+  /** Complete responses that were not charged because a fault hit their process. */
   freeCalls = 0
   settledCalls = 0
 
@@ -251,8 +251,8 @@ export class Checker {
   }
 }
 
-/** While Postgres is away what was answered is settled later, if its process is still there then. */
+/** What is answered while Postgres is away is settled later, if its process still exists then. */
 const settleMillis = 25_000
 
-/** Micro-credits of one call with the vendor's usage. */
+/** The price in micro-credits of one call with the vendor's usage. */
 const callPrice = 700_000

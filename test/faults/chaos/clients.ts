@@ -3,7 +3,7 @@ import { pause } from "./processes.ts"
 import type { ServiceProcess } from "./processes.ts"
 import type { Random } from "./random.ts"
 
-/** Statuses that a request may have while faults come and go. Anything else breaks a rule. */
+/** The statuses allowed while faults come and go. Any other status is a violation. */
 const allowed = {
   create: [200, 202, 402, 409, 429, 503],
   read: [200, 503],
@@ -16,12 +16,12 @@ const allowed = {
 export type Kind = keyof typeof allowed
 
 export interface Answer {
-  /** 0: there was none, or not to its end. */
+  /** 0: there was no complete response. */
   readonly status: number
   readonly text: string
   // oxlint-disable-next-line typescript/no-explicit-any -- whatever the service says
   readonly json: any
-  /** Of a response that began, whatever became of it. */
+  /** Those of a response that began, even if it broke off. */
   readonly headers: Headers | undefined
   readonly process: ServiceProcess
 }
@@ -31,18 +31,18 @@ export interface Request {
   readonly token: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Milliseconds until the client leaves. */
+  /** Milliseconds after which the client leaves. */
   readonly timeout?: number
 }
 
-/** Sends requests to any of the processes, and counts what came back. */
+/** Sends requests to any of the processes and counts the outcomes. */
 export class Clients {
   readonly processes: ReadonlyArray<ServiceProcess>
-  /** Number of requests by kind and status. */
+  /** The number of requests by kind and status. */
   readonly statuses = new Map<string, number>()
-  /** Answers that no rule allows. */
+  /** Responses that are not allowed. */
   readonly wrong: Array<string> = []
-  /** Whether requests are repeated until they are answered. */
+  /** Whether requests are repeated until they get a response. */
   isPatient = true
   readonly #random: Random
 
@@ -51,7 +51,7 @@ export class Clients {
     this.#random = random
   }
 
-  /** One request to one process, by chance. */
+  /** Sends one request to a randomly chosen process. */
   async send(kind: Kind, path: string, request: Request): Promise<Answer> {
     const process = this.#random.pick(this.processes)
     const {
@@ -86,13 +86,13 @@ export class Clients {
     }
   }
 
-  /** Repeats the request, at any of the processes, until it has an answer that is no passing fault. */
+  /** Repeats the request, to any of the processes, until it gets a response that is not a temporary failure. */
   async surely(kind: Kind, path: string, request: Request): Promise<Answer | undefined> {
     const end = Date.now() + 240_000
     while (Date.now() < end && this.isPatient) {
       const answer = await this.send(kind, path, request)
       const isPassing =
-        // 409: the first request with the same idempotency key is under way, or died with its process
+        // 409: the first request with the same idempotency key is still running, or died with its process
         [0, 408, 429, 503].includes(answer.status) || (answer.status === 409 && kind !== "cancel")
       if (!isPassing) return answer
       await pause(this.#random.between(200, 1500))
@@ -107,11 +107,11 @@ export class Clients {
 
   #judge(kind: Kind, what: string, status: number, text: string): void {
     const known: ReadonlyArray<number> = allowed[kind]
-    // 408: the request arrived while its process was stopped; nothing was done
+    // 408: the request arrived while its process was stopped, so nothing was done
     if (status === 408 || known.includes(status)) return
     this.wrong.push(`${what}: ${status} ${text.slice(0, 300)}`)
   }
 }
 
-/** Calls of the operator. */
+/** Makes calls as the operator. */
 export const operatorToken = adminToken

@@ -5,7 +5,7 @@ import { promisify } from "node:util"
 
 const exec = promisify(execFile)
 
-/** A small file system in memory, which can be full or read-only. */
+/** A small in-memory file system that can be full or read-only. */
 export class Disk {
   readonly folder: string
 
@@ -13,7 +13,7 @@ export class Disk {
     this.folder = folder
   }
 
-  /** `undefined` where nothing may be mounted. */
+  /** `undefined` if mounting is not permitted. */
   static async mount(folder: string): Promise<Disk | undefined> {
     await mkdir(folder, { recursive: true })
     try {
@@ -24,7 +24,7 @@ export class Disk {
     }
   }
 
-  /** Leaves less than a block. */
+  /** Leaves less than one block. */
   async fill(): Promise<void> {
     const { bavail, bsize } = await statfs(this.folder)
     const most = Buffer.alloc(bavail * bsize)

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
 /**
- * Prints the rows of the table in docs/reliability.md for the reports in a folder:
- * `node test/faults/chaos/fold.ts data/chaos`
+ * Prints the rows of the table in docs/reliability.md for the reports in a folder: `node test/faults/chaos/fold.ts
+ * data/chaos`
  */
 const [folder = "data/chaos"] = process.argv.slice(2)
 

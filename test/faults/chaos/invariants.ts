@@ -1,15 +1,15 @@
-/** What must hold in the store at any time: a statement that finds what breaks it, with up to three examples. */
+/** An invariant of the store: a statement that finds violations, with up to three examples. */
 export interface Invariant {
   readonly name: string
-  /** Returns a column `what`, one row a breach. */
+  /** Returns a column `what`, one row per violation. */
   readonly sql: string
-  /** The migration it counts from: not looked at where a release without it has charged. */
+  /** The migration from which it applies. Not checked where an earlier release has charged. */
   readonly since?: string
 }
 
 const terminal = "('completed', 'failed')"
 
-/** Each statement reads one snapshot, so that they hold also while the service works. */
+/** Each statement reads one snapshot, so that it also holds while the service works. */
 export const always: ReadonlyArray<Invariant> = [
   {
     name: "a wallet is what its ledger says, and holds what its open holds say",
@@ -153,7 +153,7 @@ export const always: ReadonlyArray<Invariant> = [
   }
 ]
 
-/** What must hold when all is well again and nothing is under way. */
+/** Invariants that hold once everything is well again and nothing is running. */
 export const atRest: ReadonlyArray<Invariant> = [
   { name: "no task is left", sql: "SELECT format('run %s', task_id) AS what FROM runs" },
   {

@@ -7,16 +7,16 @@ import type { ServiceProcess } from "./processes.ts"
 import type { Random } from "./random.ts"
 import { jobVendors } from "./vendors.ts"
 
-/** A user of the run, with its own key. */
+/** A user of the run with a key. */
 export interface User {
   readonly id: string
   readonly name: string
   readonly key: string
-  /** A further key with a spend limit, in credits; it is raised in the run. */
+  /** Another key with a spend limit in credits, which is raised during the run. */
   readonly limited?: { readonly id: string; readonly key: string; limit: number }
-  /** Paths of its endpoints at the receivers. */
+  /** The paths of its endpoints at the receivers. */
   readonly hooks: ReadonlyArray<string>
-  /** Whole credits that were paid in. */
+  /** Whole credits paid in. */
   paid: number
 }
 
@@ -26,7 +26,7 @@ export interface TaskSeen {
   readonly adapter: string
   readonly user: User
   readonly id: string
-  /** The terminal state that a client saw. */
+  /** The final state that a client saw. */
   ended: string | undefined
 }
 
@@ -35,10 +35,10 @@ export interface CallSeen {
   readonly from: number
   readonly to: number
   readonly process: ServiceProcess
-  /** 0: the client had no whole answer. */
+  /** 0: the client got no complete response. */
   readonly status: number
   readonly isStream: boolean
-  /** The id of its receipt, where the client has learnt it. */
+  /** The id of the receipt, if the client knows it. */
   readonly callId: string | undefined
 }
 
@@ -51,7 +51,7 @@ const usable = families.filter(({ upstream }) =>
   (jobVendors as ReadonlyArray<string>).includes(upstream)
 )
 
-/** Clients that create tasks, wait for them, cancel them, make calls and pay in. */
+/** Clients that create, await and cancel tasks, make calls, and pay in credits. */
 export class Load {
   readonly tasks = new Map<string, TaskSeen>()
   readonly calls: Array<CallSeen> = []
@@ -76,11 +76,11 @@ export class Load {
     this.#random = random
   }
 
-  /** Begins the load; `stop` ends it when all that was begun has an answer. */
+  /** Starts the load. `stop` resolves when all requests have got a response. */
   start({ callsPerSecond, tasksPerSecond }: Rates): void {
     this.#every(tasksPerSecond, () => this.#task())
     this.#every(callsPerSecond, () => this.#call(this.#random.pick(this.users)))
-    // A key that calls often has a reservation
+    // A key with frequent calls has a reservation
     this.#every(0.04, () => this.#burst())
     this.#every(0.1, () => this.#payIn())
   }
@@ -94,7 +94,7 @@ export class Load {
     const repeat = async () => {
       while (this.#isOn) {
         await pause(this.#random.gap(perSecond))
-        // A service that is away for long is no reason to keep ever more requests
+        // The number of requests is limited even if the service is away for a long time
         if (this.#isOn && this.#under.size < 150) this.#begin(work())
       }
     }
@@ -173,7 +173,7 @@ export class Load {
     }
   }
 
-  /** A terminal state never changes. */
+  /** A final state never changes. */
   #note(task: TaskSeen, { json, status }: Answer): void {
     const state = json?.task_info?.status
     if (status === 200 && /completed|failed/u.test(String(state))) task.ended ??= String(state)

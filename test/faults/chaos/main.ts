@@ -41,7 +41,7 @@ const result = await runChaos({
   tasksPerSecond: Number(values.tasks),
   callsPerSecond: Number(values.calls),
   hasStandby: values.standby,
-  // What a run cannot have at the same time changes with the seed
+  // The seed decides among options that exclude each other
   hasPooler: values.pooler ?? seed % 4 > 1,
   media: (values.media ?? (seed % 2 === 0 ? "bucket" : "disk")) === "bucket" ? "bucket" : "disk",
   logs,

@@ -4,12 +4,12 @@ import S3rver from "s3rver"
 import { Disk } from "./disk.ts"
 import { Proxy } from "./network.ts"
 
-/** Where the media of a run are kept. */
+/** Where a run stores media. */
 export interface Media {
   readonly env: Readonly<Record<string, string>>
   /** A folder on a small disk. */
   readonly disk?: Disk
-  /** Before a bucket. */
+  /** In front of a bucket. */
   readonly proxy?: Proxy
   readonly close: () => Promise<unknown>
 }

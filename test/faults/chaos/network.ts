@@ -2,8 +2,8 @@ import { connect, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 
 /**
- * What happens on the way: everything passes, data vanish without a sign in one direction or both, or
- * connections are refused.
+ * The state of the network: everything passes, data vanish silently in one or both directions, or connections are
+ * refused.
  */
 export type Weather =
   | "passes"
@@ -12,7 +12,7 @@ export type Weather =
   | "swallows all"
   | "refuses"
 
-/** A TCP proxy on 127.0.0.1 before a port that may change. */
+/** A TCP proxy on 127.0.0.1 in front of a port that may change. */
 export class Proxy {
   weather: Weather = "passes"
   target: number
@@ -36,7 +36,7 @@ export class Proxy {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Ends all connections, as a restarted router does. */
+  /** Resets all connections, like a restarting router. */
   reset(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy()
   }
@@ -44,7 +44,7 @@ export class Proxy {
   #serve(client: Socket): void {
     if (this.weather === "refuses") return void client.resetAndDestroy()
     const server = connect(this.target, "127.0.0.1")
-    // A connection that has lost data stays silent: nothing may follow what is missing
+    // A connection that has lost data stays silent: nothing may follow the missing part
     let isCut = false
     const passes = (silent: Weather) => {
       if (this.weather === silent || this.weather === "swallows all") isCut = true

@@ -2,22 +2,22 @@ import type { Rates } from "./load.ts"
 
 export interface Options extends Rates {
   readonly seed: number
-  /** How long faults come. The quiet end takes up to `quietSeconds` more. */
+  /** The duration of the faults. The quiet end takes up to `quietSeconds` more. */
   readonly seconds: number
   readonly quietSeconds: number
   readonly taskDeadline: string
-  /** Faults that come at the same time at most, and the rest between two of them in seconds. */
+  /** The maximum number of concurrent faults, and the pause between two faults in seconds. */
   readonly atOnce: number
   readonly restSeconds: readonly [number, number]
-  /** Stretches or shortens how long each of them lasts. */
+  /** Multiplies the duration of each fault. */
   readonly scale: number
-  /** Names of faults that do not come. */
+  /** The names of faults to leave out. */
   readonly without: ReadonlyArray<string>
   /** A checkout of an older release, which the processes run before they are upgraded. */
   readonly oldRelease?: string
   readonly hasStandby: boolean
   readonly hasPooler: boolean
   readonly media: "disk" | "bucket"
-  /** Where logs are kept; otherwise they go with the temporary folder. */
+  /** Where logs are kept. Otherwise they are deleted with the temporary folder. */
   readonly logs?: string
 }

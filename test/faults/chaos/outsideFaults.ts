@@ -23,7 +23,7 @@ const cut = async (world: World, proxy: { weather: Weather; reset: () => void },
   if (weather === "refuses") proxy.reset()
   await pause(millis)
   proxy.weather = "passes"
-  // Else what was cut stays silent until somebody gives it up
+  // Otherwise the cut connection stays silent until one side gives up
   const isReset = random.chance(0.5)
   if (isReset) proxy.reset()
   return `${weather} for ${seconds(millis)}${isReset ? ", then resets" : ""}`

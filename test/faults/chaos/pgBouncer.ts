@@ -9,7 +9,7 @@ import { pause } from "./processes.ts"
 
 const places = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/opt/homebrew/bin/pgbouncer"]
 
-/** What the service sets by itself for each connection, and the pooler does not pass on. */
+/** Settings that the service makes for each connection and the pooler does not pass on. */
 export const roleSettings = [
   "enable_seqscan = off",
   "jit = off",
@@ -19,7 +19,7 @@ export const roleSettings = [
 
 type PoolMode = "session" | "transaction"
 
-/** The program that `TEST_PGBOUNCER` names, or the installed one. Transaction mode needs 1.21 or newer. */
+/** The program named by `TEST_PGBOUNCER`, or the installed one. Transaction mode needs 1.21 or newer. */
 export class PgBouncer {
   readonly port: number
   readonly #program: string
@@ -42,7 +42,7 @@ export class PgBouncer {
     this.#target = target
   }
 
-  /** `undefined` where there is no such program. */
+  /** `undefined` if there is no such program. */
   static async start(
     folder: string,
     target: number,
@@ -75,7 +75,7 @@ default_pool_size = 60
 ignore_startup_parameters = enable_seqscan,jit,idle_in_transaction_session_timeout,statement_timeout,extra_float_digits
 `
     )
-    // It does not run as root
+    // PgBouncer does not run as root
     const user = process.getuid?.() === 0 ? ["-u", "postgres"] : []
     const child = spawn(this.#program, ["-q", ...user, file], { stdio: "ignore" })
     killAtExit(child)
@@ -96,7 +96,7 @@ ignore_startup_parameters = enable_seqscan,jit,idle_in_transaction_session_timeo
     await ended
   }
 
-  /** Ends every connection; `target` is the port of the Postgres behind it from then on. */
+  /** Closes every connection; `target` is the port of the Postgres behind it from then on. */
   async restart(awayMillis: number, target = this.#target): Promise<void> {
     await this.stop()
     this.#target = target

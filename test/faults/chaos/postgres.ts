@@ -22,7 +22,7 @@ interface Running {
   readonly server: NewServer
 }
 
-/** A Postgres of this run, with a standby where failovers are asked for. */
+/** A Postgres for this run, with a standby if failovers are requested. */
 export class Postgres {
   readonly #folder: string
   #primary: Running
@@ -56,14 +56,14 @@ export class Postgres {
     return this.#standby !== undefined
   }
 
-  /** Stops the server by this signal and starts it again, at once or later. */
+  /** Stops the server with this signal and starts it again, at once or later. */
   async restart(signal: NodeJS.Signals, awayMillis = 0): Promise<void> {
     await stopServer(this.#primary.folder, signal)
     await pause(awayMillis)
     await this.#primary.server.start()
   }
 
-  /** Rows of a statement; asks again while the server is away. One statement goes at a time. */
+  /** The rows of a statement, repeated while the server is away. One statement runs at a time. */
   query<A extends object>(text: string, values: ReadonlyArray<unknown> = []): Promise<Array<A>> {
     const rows = this.#turn.then(() => this.#ask<A>(text, values))
     this.#turn = rows.catch(() => {})
@@ -95,7 +95,7 @@ export class Postgres {
     return client
   }
 
-  /** Copies the data of the running server, and lets the copy follow it; commits wait for it from then on. */
+  /** Copies the running server as a standby. From then on commits wait for the standby. */
   async addStandby(): Promise<void> {
     this.#count += 1
     const folder = join(this.#folder, `postgres-${this.#count}`)
@@ -136,7 +136,7 @@ export class Postgres {
     throw new Error("the standby does not follow")
   }
 
-  /** The primary is gone for good, and the standby takes its place. Commits wait for no other server then. */
+  /** The primary is gone for good, and the standby takes its place. From then on commits wait for no other server. */
   async failOver(): Promise<void> {
     const standby = this.#standby
     if (standby === undefined) throw new Error("there is no standby")

@@ -2,15 +2,14 @@ import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 
 /**
- * Loaded before a program: keeps, for each file, what its writes since the last fsync have overwritten. At
- * SIGUSR2 it takes them back and kills the process, as a power cut does that no write without an fsync
- * survives.
+ * Loaded before a program: keeps, for each file, what was overwritten since the last fsync. SIGUSR2 restores it and
+ * kills the process, like a power cut that no write without an fsync survives.
  */
 interface Undo {
   readonly position: number
-  /** What was there; shorter at the end of the file. */
+  /** The previous content; shorter at the end of the file. */
   readonly before: Buffer
-  /** Of the file before the write. */
+  /** The size of the file before the write. */
   readonly size: number
 }
 

@@ -11,7 +11,7 @@ const ownedByDead = `SELECT count(*)::int AS n FROM (
   ) o JOIN processes p ON p.id = o.owner
   WHERE p.heartbeat_at < to_timestamp($1) AND p.heartbeat_at < clock_timestamp() - interval '3 seconds'`
 
-/** Records the time from the death of a process until others have what it had in hand. */
+/** Measures the time from the death of a process until others have taken over its work. */
 const measureTakeover = async (world: World, diedAt: number): Promise<void> => {
   const count = async () => {
     const [row] = await world.postgres.query<{ n: number }>(ownedByDead, [diedAt / 1000 + 0.2])
@@ -71,7 +71,7 @@ export const processFaults: ReadonlyArray<Fault> = [
       const process = freeProcess(world)
       const hurries = world.random.chance(0.3)
       return holding(world, [process], async () => {
-        // A second signal cuts off what is under way
+        // A second signal cuts off what is running
         const hit = hurries ? process!.hit("second SIGTERM") : undefined
         const ending = process!.end("SIGTERM")
         if (hurries) {
@@ -108,7 +108,7 @@ export const processFaults: ReadonlyArray<Fault> = [
         process!.signal("SIGSTOP")
         await pause(millis)
         process!.signal("SIGCONT")
-        // What it had under way is behind
+        // Its running work is overdue
         await pause(3000)
         hit.end()
         return `${process!.name} for ${seconds(millis)}`
@@ -121,7 +121,7 @@ export const processFaults: ReadonlyArray<Fault> = [
     run: (world) => {
       const process = freeProcess(world)
       return holding(world, [process], async () => {
-        // Each second signal takes back what the one before did
+        // Every second signal undoes the previous one
         process!.signal("SIGUSR2")
         const millis = lasting(world, 3000, 25_000)
         await pause(millis)
@@ -132,9 +132,12 @@ export const processFaults: ReadonlyArray<Fault> = [
   }
 ]
 
-/** All processes begin as the old release; this one brings the new one, whose start migrates beside the others. */
+/**
+ * All processes start as the old release. This one becomes the new release, whose start migrates the store while the
+ * others run.
+ */
 export const upgrade = async (world: World, root: string): Promise<string> => {
-  // Whatever restarts from now on is new: an old release refuses a newer schema
+  // From now on only the new release is started, because an old one refuses a newer schema
   for (const process of world.processes) process.root = root
   for (const process of world.processes) {
     while (world.inHand.has(process)) await pause(200)

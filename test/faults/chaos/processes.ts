@@ -8,7 +8,7 @@ import { freePort, killAtExit, projectFolder } from "../../support/spawnService.
 
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** From when until when a process was hit, and by what: its calls of that time may be free. */
+/** The interval in which a fault hit a process. Its calls of that time may be free. */
 export interface Hit {
   readonly kind: string
   readonly from: number
@@ -19,7 +19,7 @@ export interface ServiceOptions {
   readonly name: string
   readonly folder: string
   readonly env: Readonly<Record<string, string>>
-  /** The checkout that it runs from. */
+  /** The checkout from which it runs. */
   readonly root?: string
 }
 
@@ -27,14 +27,14 @@ export interface ServiceOptions {
 export class ServiceProcess {
   readonly name: string
   readonly url: string
-  /** Variables of the next start. */
+  /** Environment variables for the next start. */
   readonly env: Record<string, string>
   root: string
   readonly hits: Array<Hit> = []
   starts = 0
-  /** Ends that nobody asked for. */
+  /** Exits that were not requested. */
   readonly unexpected: Array<string> = []
-  /** Processor seconds of all its starts. */
+  /** The CPU seconds of all earlier starts. */
   #cpuBefore = 0
   #cpuNow = 0
   #child: ChildProcess | undefined
@@ -63,7 +63,7 @@ export class ServiceProcess {
     return this.#child !== undefined && this.#child.exitCode === null && !this.#child.signalCode
   }
 
-  /** Starts it and waits until it is ready. A start that gives up, because the store is away, is repeated. */
+  /** Starts it and waits until it is ready. A start that fails because the store is away is repeated. */
   async start(millis = 180_000): Promise<number> {
     const began = performance.now()
     while (performance.now() - began < millis) {
@@ -81,7 +81,7 @@ export class ServiceProcess {
     throw new Error(`${this.name} did not get ready: see its log`)
   }
 
-  /** The release before is another folder, whose program runs as it is. */
+  /** The previous release is another folder, whose program runs unchanged. */
   #program(): Promise<string> | string {
     return this.root === projectFolder ? compiled() : "src/main.ts"
   }
@@ -115,7 +115,7 @@ export class ServiceProcess {
     })
   }
 
-  /** Sends the signal and waits for the end. Returns the milliseconds that it took. */
+  /** Sends the signal, waits for the exit, and returns how many milliseconds it took. */
   async end(signal: NodeJS.Signals): Promise<number> {
     const began = performance.now()
     this.sample()
@@ -129,7 +129,7 @@ export class ServiceProcess {
     if (this.isRunning) this.#child?.kill(signal)
   }
 
-  /** Records what hits it until `end` is called. */
+  /** Records a fault of this process until `end` is called. */
   hit(kind: string): { readonly end: () => void } {
     const hit: Hit = { kind, from: Date.now(), to: Infinity }
     this.hits.push(hit)
@@ -140,13 +140,13 @@ export class ServiceProcess {
     }
   }
 
-  /** Reads its processor time. */
+  /** Reads its CPU time. */
   sample(): void {
     try {
       const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8").split(") ")[1]!.split(" ")
       this.#cpuNow = (Number(fields[11]) + Number(fields[12])) / 100
     } catch {
-      // It has ended, or this is not Linux
+      // It has exited, or this is not Linux
     }
   }
 

@@ -1,12 +1,12 @@
-/** Random numbers that a seed and a name decide, so that no part changes the numbers of another one. */
+/** Random numbers determined by a seed and a name, so that no part changes another part's numbers. */
 export interface Random {
-  /** From 0 to 1, 1 excluded. */
+  /** From 0 (inclusive) to 1 (exclusive). */
   readonly next: () => number
   readonly between: (least: number, most: number) => number
   readonly chance: (probability: number) => boolean
   readonly pick: <A>(items: ReadonlyArray<A>) => A
   readonly weighted: <A extends { readonly weight: number }>(items: ReadonlyArray<A>) => A
-  /** The time to the next of events that come so often a second, in milliseconds. */
+  /** The milliseconds until the next event, at this rate per second. */
   readonly gap: (perSecond: number) => number
 }
 

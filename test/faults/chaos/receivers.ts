@@ -6,10 +6,10 @@ import { join } from "node:path"
 import { makeAuthority } from "../../support/certificates.ts"
 import type { Random } from "./random.ts"
 
-/** What the receiver does with most requests for now. */
+/** How the receiver currently responds to most requests. */
 export type Mood = "well" | "fails" | "hangs" | "slow"
 
-/** What came under one delivery id. */
+/** What arrived under one delivery id. */
 export interface Delivery {
   readonly path: string
   readonly bodies: Set<string>
@@ -51,7 +51,7 @@ export class Receivers {
         if (status === undefined) return
         const answer = () => {
           if (response.destroyed) return
-          // What leaves here counts as accepted, whether the answer arrives or not
+          // What is sent here counts as accepted, whether the response arrives or not
           if (status === 200) delivery.accepted += 1
           response.writeHead(status).end()
         }

@@ -32,7 +32,7 @@ export interface Result {
   readonly taskErrors: ReadonlyMap<string, number>
 }
 
-/** Everything of one run, from an empty store to the quiet end. */
+/** A whole run, from an empty store to the quiet end. */
 export const runChaos = async (options: Options): Promise<Result> => {
   const began = new Date()
   const load0 = loadavg()[0] ?? 0
@@ -107,7 +107,7 @@ const bringFaults = async (
   while (Date.now() < end) {
     await pause(Math.min(random.between(...options.restSeconds) * 1000, end - Date.now()))
     if (Date.now() >= end) return
-    // What some of them need is in hand, or not there
+    // Some faults need something that is in use or does not exist
     for (let tries = 0; tries < 20; tries += 1) {
       const fault = random.weighted(faults)
       const at = Date.now()
@@ -141,7 +141,7 @@ const heal = async ({
   await Promise.all(processes.map((process) => process.start()))
 }
 
-/** Seconds until nothing is under way; `undefined` when it takes too long. */
+/** The seconds until nothing is running; `undefined` if it takes too long. */
 const untilQuiet = async ({ world }: Parts, quietSeconds: number): Promise<number | undefined> => {
   const began = Date.now()
   while (Date.now() - began < quietSeconds * 1000) {

@@ -1,2 +1,2 @@
-/** Every text that marks a task or a call of this run. */
+/** Matches every text that marks a task or a call of this run. */
 export const tagPattern = /chaos-\d+-[a-z]+\d+/u

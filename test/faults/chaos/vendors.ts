@@ -9,11 +9,11 @@ import { Proxy } from "./network.ts"
 import type { Random } from "./random.ts"
 import { tagPattern } from "./tags.ts"
 
-/** The families of the run; OpenAI's base belongs to the calls. */
+/** The vendor families of the run. OpenAI's base URL belongs to the calls. */
 export const jobVendors = ["dashscope", "gemini", "fal", "replicate"] as const
 export type JobVendor = (typeof jobVendors)[number]
 
-/** What a vendor does with most requests for now. */
+/** How a vendor currently responds to most requests. */
 export type Mood = "well" | "refuses" | "breaks" | "slow" | "silent"
 
 const moods: Readonly<
@@ -26,17 +26,17 @@ const moods: Readonly<
   silent: { rate: 0.2, faults: ["hang", "stall"] }
 }
 
-/** The vendors of a run: what they sold stays known by the tag in the prompt. */
+/** The vendors of a run. What they sold is known by the tag in the prompt. */
 export class Vendors {
   readonly upstreams: Upstreams
   readonly calls: CallVendor
   /** Between the service and each vendor. */
   readonly proxies: ReadonlyMap<string, Proxy>
   readonly moods = new Map<JobVendor, Mood>()
-  /** Ids of the jobs that were sold, by tag. */
+  /** The ids of sold jobs, by tag. */
   readonly sold = new Map<string, Array<string>>()
   readonly counts = { jobs: 0, callbacks: 0, callbacksAccepted: 0, faults: 0 }
-  /** Where callbacks are sent to: one of these, by chance. */
+  /** The addresses for callbacks, one of which is chosen at random. */
   callbackTargets: ReadonlyArray<string> = []
   readonly #random: Random
   readonly #timers = new Set<NodeJS.Timeout>()
@@ -67,7 +67,7 @@ export class Vendors {
     return new Vendors(upstreams, calls, proxies, random)
   }
 
-  /** The variables of a process that uses these vendors; writes the catalog. */
+  /** The environment variables of a process that uses these vendors. Writes the catalog. */
   async env(folder: string): Promise<Record<string, string>> {
     const file = join(folder, "catalog.json")
     await writeFile(file, JSON.stringify(catalogOfFamilies))
@@ -92,11 +92,11 @@ export class Vendors {
     const mood = this.moods.get(name) ?? "well"
     const { faults, rate } = moods[mood]
     this.upstreams[name].delayMillis = mood === "slow" ? random.between(500, 9000) : 0
-    // Its keys are asked for once a day
+    // Its keys are requested once a day
     if (/jwks|secret/u.test(seen.path) || !random.chance(isSubmit ? rate : rate / 2)) return
     this.counts.faults += 1
     const fault = random.pick(faults)
-    // A job that the answer to a poll would create does not exist
+    // A job created by the response to a poll does not exist
     return !isSubmit && fault === "drop-after" ? "drop-before" : fault
   }
 
@@ -106,7 +106,7 @@ export class Vendors {
     this.sold.set(tag, [...(this.sold.get(tag) ?? []), `${name} ${job.id}`])
     const address = seen.query.get("fal_webhook") ?? seen.json?.webhook
     if (typeof address !== "string") return
-    // Some are lost, some come twice, and they come to any process
+    // Some callbacks are lost, some come twice, and they go to any process
     const times = this.#random.pick([0, 1, 1, 1, 2])
     for (let n = 0; n < times; n += 1) {
       const timer = setTimeout(
@@ -120,7 +120,7 @@ export class Vendors {
     }
   }
 
-  /** Vendors call again when the answer is no 2xx. */
+  /** Vendors repeat a callback unless the response is 2xx. */
   async #callBack(name: JobVendor, address: string, tries: number): Promise<void> {
     if (this.callbackTargets.length === 0 || tries > 3) return
     this.counts.callbacks += 1
@@ -145,7 +145,7 @@ export class Vendors {
     else setTimeout(() => void this.#callBack(name, address, tries + 1), 2000).unref()
   }
 
-  /** From now on nothing fails. */
+  /** Ends all failures. */
   heal(): void {
     this.moods.clear()
     this.calls.mood = "well"

@@ -7,10 +7,10 @@ import type { Random } from "./random.ts"
 import type { Receivers } from "./receivers.ts"
 import type { Vendors } from "./vendors.ts"
 
-/** All that a fault can hit. */
+/** Everything that a fault can hit. */
 export interface World {
   readonly random: Random
-  /** Stretches or shortens how long faults last. */
+  /** Multiplies the duration of faults. */
   readonly scale: number
   readonly postgres: Postgres
   readonly processes: ReadonlyArray<ServiceProcess>
@@ -23,28 +23,28 @@ export interface World {
   readonly media: Media
   /** Between the proxies and Postgres. */
   readonly pooler: PgBouncer | undefined
-  /** What a fault has in hand now: no other one touches it. */
+  /** What a running fault uses; no other fault touches it. */
   readonly inHand: Set<unknown>
   readonly takeovers: Array<Takeover>
   readonly isOver: () => boolean
 }
 
 export interface Takeover {
-  /** Tasks and deliveries that the dead process had in hand. */
+  /** The number of tasks and deliveries that the dead process owned. */
   readonly owned: number
   readonly seconds: number
-  /** Faults that were under way at some time meanwhile, beside the kill itself. */
+  /** The number of other faults that were active meanwhile. */
   readonly beside: number
 }
 
-/** A fault: it heals before it returns, and says what it did. `undefined`: what it needs is in hand. */
+/** A fault. It heals before it returns, and reports what it did. `undefined`: what it needs is in use. */
 export interface Fault {
   readonly name: string
   readonly weight: number
   readonly run: (world: World) => Promise<string | undefined>
 }
 
-/** Runs the work with the things in hand, if no other fault has them. */
+/** Runs the work while holding these things, unless another fault holds them. */
 export const holding = async (
   { inHand }: World,
   things: ReadonlyArray<unknown>,
@@ -59,11 +59,11 @@ export const holding = async (
   }
 }
 
-/** Milliseconds that a fault lasts. */
+/** The duration of a fault in milliseconds. */
 export const lasting = ({ random, scale }: World, least: number, most: number): number =>
   random.between(least, most) * scale
 
-/** A process that no fault has in hand. */
+/** A process that no fault uses. */
 export const freeProcess = ({ inHand, processes, random }: World): ServiceProcess | undefined => {
   const free = processes.filter((it) => !inHand.has(it) && it.isRunning)
   return free.length === 0 ? undefined : random.pick(free)

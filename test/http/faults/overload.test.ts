@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts"
 
 /** docs/reference/http.md#overload, ADR 0207 */
 
-/** Equal, so that no slow machine changes what is admitted. */
+/** Equal, so that a slow machine does not change what is admitted. */
 const bounds = { least: 8, usual: 8, most: 8 }
 const limiters = { creates: limiterOf(bounds), calls: limiterOf(bounds) }
 let upstream: MockVendor
@@ -47,13 +47,13 @@ const newWork = [
   ["/vendors/openai/v1/chat/completions", chat]
 ] as const
 
-/** What all callers together are admitted: a third more than one alone. */
+/** What all callers together are admitted: a third more than a single one. */
 const capacity = Math.ceil((bounds.most * 4) / 3)
 
 /** Floods of 40 requests, one after the other. */
 const rounds = 8
 
-/** As many operations as are ever admitted wait for the store. */
+/** Fills the limiter with as many operations as it admits, all waiting for the store. */
 const fill = (count = capacity) => {
   for (let n = 0; n < count; n += 1)
     for (const limiter of Object.values(limiters)) limiter.begin("user")

@@ -47,7 +47,7 @@ describe("a port with as many listening sockets as the system shares it between"
     const seen = { accepted: 0 }
     server.on("connection", () => (seen.accepted += 1))
     await until(() => server.listening)
-    // The others listen soon after the first
+    // The others listen shortly after the first
     for (let turns = 0; turns < 50; turns += 1) await turn()
     const sockets = connections(port, 200)
     let most = 0
@@ -57,7 +57,7 @@ describe("a port with as many listening sockets as the system shares it between"
       most = Math.max(most, seen.accepted - before)
     }
     assert.strictEqual(seen.accepted, 200)
-    // One socket is given one in a turn
+    // A socket gets one connection per turn
     assert.isAbove(most, sharesPorts ? 4 : 0)
     assert.strictEqual(await (await fetch(`http://${host}:${port}`)).text(), "served")
     assert.isFalse(await isFree({ host, port }))
@@ -88,7 +88,8 @@ describe("a port that closes while connections arrive", () => {
     const port = await listening(server, false)
     const answers: Array<Promise<string>> = []
     let turns = 0
-    // Before the check of each turn, and after its poll phase: nobody accepts what connects here in this turn
+    // Connects before the check of each turn and after its poll phase, so that nobody accepts the connection in this
+    // turn
     const connectInLongTurns = () => {
       turns += 1
       if (turns === 8) return
@@ -98,7 +99,7 @@ describe("a port that closes while connections arrive", () => {
       while (performance.now() < until);
     }
     setImmediate(connectInLongTurns)
-    // Without a bound: on a busy machine the turns may last longer than it
+    // Without a limit, because turns may take longer on a busy machine
     await Effect.runPromise(closeGently(server, Infinity))
     assert.deepStrictEqual(await Promise.all(answers), ["served", "served", "served", "served"])
     assert.isTrue(await isFree({ host, port }))

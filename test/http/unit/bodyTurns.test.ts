@@ -9,7 +9,7 @@ import {
 
 const immediate = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** Until no caller waits, with the number of bodies handled after each turn. */
+/** Runs until no caller waits. Returns the number of bodies handled after each turn. */
 const turnsOf = async (turns: BodyTurns, handled: ReadonlyArray<string>) => {
   const counts: Array<number> = []
   while (turns.callers > 0) {
@@ -73,11 +73,11 @@ describe("downloads", () => {
     while (turns.callers > 0) {
       const before = passed.length
       await immediate()
-      // Each download that ends a turn has the next 64 KiB to wait for
+      // Each download that ends a turn has to wait for the next 64 KiB
       assert.isAtMost(passed.length - before, 2)
     }
     assert.lengthOf(passed, 8 * 16 + 8)
-    // Eight downloads of one caller delay another's as one would
+    // Eight downloads of one caller delay another caller's like a single one
     assert.isAtMost(passed.lastIndexOf("other"), 40)
   })
 

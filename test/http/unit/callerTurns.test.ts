@@ -6,7 +6,7 @@ import { CallerTurns } from "../../../src/http/server/listener/CallerTurns.ts"
 
 /** docs/reference/keys-and-limits.md#shares */
 
-/** Sends requests that arrive in one turn. Returns their callers in the order in which they start, and the responses. */
+/** Sends requests that arrive in one turn. Returns their callers in starting order, and the responses. */
 const arrive = (callers: ReadonlyArray<string>, turns = new CallerTurns()) => {
   const started: Array<string> = []
   const responses = callers.map((caller) => {

@@ -29,7 +29,7 @@ describe("a listener that drains", () => {
       const { drain, server } = makeListener()
       const requests: Array<ServerResponse> = []
       const keep = (_: IncomingMessage, response: ServerResponse) => void requests.push(response)
-      // As the server of the routes does
+      // Like the server of the routes
       server.on("request", keep).on("checkContinue", keep)
       server.listen(0, "127.0.0.1")
       await once(server, "listening")

@@ -51,7 +51,7 @@ describe("a process without capacity for creates", () => {
   })
 })
 
-/** Milliseconds of the turns in which it admitted something. */
+/** The durations in milliseconds of turns in which it admitted something. */
 class Measured extends AdmissionLimiter {
   readonly turns: Array<number> = []
   #admitted = 0

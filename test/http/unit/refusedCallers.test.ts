@@ -27,7 +27,7 @@ const refused = (callers: RefusedCallers, name: string, times: number, status = 
   }
 }
 
-/** Sends so many requests at once. Returns what they are answered with, and those that have started. */
+/** Sends this many requests at once. Returns their responses, and the ones that have started. */
 const send = (callers: RefusedCallers, name: string, count: number) => {
   const started: Array<Answer> = []
   const responses = Array.from({ length: count }, () => new Answer())

@@ -10,14 +10,14 @@ import { RequestBodyLimiter } from "../../../src/http/server/bodies/RequestBodyL
 import { makeListener } from "../../../src/http/server/listener/Listener.ts"
 
 const mebi = 1024 * 1024
-/** The capacity is four of them, a user's part one. */
+/** The capacity is four of these, and a user's part is one. */
 const largest = 8 * mebi
 const layer = RequestBodyLimiter.layer.pipe(
   Layer.provide(AppConfig.layerOf({ MAX_BODY_BYTES: String(largest) })),
   Layer.orDie
 )
 
-/** Polls in real time, bounded, while the test's clock stands. */
+/** Polls in real time, for a limited time, while the test's clock stands still. */
 const eventually = (what: string, is: () => boolean) =>
   Effect.promise(async () => {
     for (let tries = 0; tries < 2000; tries += 1) {
@@ -27,10 +27,10 @@ const eventually = (what: string, is: () => boolean) =>
     throw new Error(`never happened: ${what}`)
   })
 
-/** As long as bytes take to arrive that are let through. */
+/** As long as admitted bytes take to arrive. */
 const settled = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))
 
-/** Bodies over real connections, read within the limiter and used until the test ends their use. */
+/** Bodies over real connections, read within the limiter and kept until the test ends their use. */
 const makeSenders = Effect.gen(function* () {
   const limiter = yield* RequestBodyLimiter
   const { server } = makeListener()
@@ -155,7 +155,7 @@ describe("capacity for large request bodies", () => {
           yield* settled
           assert.isAtMost(large.state.arrived + second.state.arrived, largest + 4 * 64 * 1024)
           assert.strictEqual(second.state.received, "")
-          // Now neither can grow: the last one gives way
+          // Now neither can grow, so the last one gives way
           for (const { end } of small) end()
           yield* eventually("408", () => second.state.received.startsWith("HTTP/1.1 408 "))
           second.end()
@@ -188,7 +188,7 @@ describe("capacity for large request bodies", () => {
         assert.match(idle.state.received, /"code":2015/u)
         assert.match(idle.state.received, /connection: close/iu)
         assert.strictEqual(fast.state.received, "")
-        // Its place is another one's, whose time begins with it
+        // Its place goes to another body, whose time starts then
         idle.end()
         yield* eventually("the next", () => waiting.state.arrived === mebi)
         yield* TestClock.adjust("9 seconds")
@@ -208,7 +208,7 @@ describe("capacity for large request bodies", () => {
         const second = yield* open("a", "chunked")
         second.send(1.5 * mebi)
         yield* eventually("its bytes", () => second.state.arrived === 1.5 * mebi)
-        // With 4 MiB it needs 4 more, of which its user's other body has taken 2
+        // It has 4 MiB and needs 4 more, of which another body of its user has taken 2
         const first = yield* open("a", "chunked")
         first.send(4.5 * mebi)
         yield* eventually("its part", () => first.state.arrived >= 4 * mebi)

@@ -7,7 +7,7 @@ interface Read {
   readonly webhook?: string
 }
 
-/** Reads a body in pieces of this length: the lines, or what is wrong. */
+/** Reads a body in pieces of this length. Returns the lines or the fault. */
 const read = (body: string, length: number): Read => {
   const splitter = new RequestSplitter()
   const bytes = Buffer.from(body)

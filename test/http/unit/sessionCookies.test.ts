@@ -37,7 +37,7 @@ describe("the cookie of a session", () => {
         (yield* tossed.call("GET", "/manage/v1/session", undefined, own)).json.code,
         1001
       )
-      // An unencrypted page of the same host
+      // An unencrypted page on the same host
       const plain = { origin: "http://gateway.example.com", host: "gateway.example.com" }
       const refused = yield* browserWith(cookieOf(response)).call(
         "PATCH",
@@ -104,7 +104,7 @@ describe("the address of a client", () => {
         ["10.0.0.0/8", "203.0.113.9", "10.9.9.9", "203.0.113.9"],
         ["10.0.0.0/8", "10.0.0.1", "203.0.113.9", "203.0.113.9"],
         ["10.0.0.0/8", "::ffff:10.0.0.1", "203.0.113.9", "203.0.113.9"],
-        // What the client wrote stands in front
+        // The client's own values come first
         ["10.0.0.0/8", "10.0.0.1", "1.1.1.1, 203.0.113.9", "203.0.113.9"],
         ["10.0.0.0/8", "10.0.0.1", "203.0.113.9, 10.2.0.1", "203.0.113.9"],
         ["10.0.0.0/8", "10.0.0.1", "10.2.0.1", "10.2.0.1"],

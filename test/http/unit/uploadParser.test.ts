@@ -10,7 +10,7 @@ const purpose = part('name="purpose"', "batch")
 const file = part('name="file"; filename="a \\"b\\".jsonl"\r\nContent-Type: text/plain', content)
 const end = `--${boundary}--\r\n`
 
-/** Reads a form in pieces of this length: the file, or what is wrong. */
+/** Reads a form in pieces of this length. Returns the file or the fault. */
 const read = (form: string, length: number) => {
   const parser = new UploadParser(boundary)
   const bytes = Buffer.from(form)

@@ -9,7 +9,7 @@ import { Upstream } from "../../support/upstreams/Upstream.ts"
 import { differences, finishBy, submitBy } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 
-// The shipped description of ElevenLabs against its official client: both send the same, and read the same.
+// The shipped description of ElevenLabs against its official client: both send and read the same.
 
 const { jobs } = elevenLabs
 const adapter = describedAdapter("elevenlabs", Struct.omit(jobs!, ["models"]))

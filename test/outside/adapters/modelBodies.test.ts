@@ -49,7 +49,7 @@ describe("DashScope", () => {
       download: videoDownload(upstream),
       ...more
     })
-  /** The AI SDK makes one up for each call; DashScope documents none. */
+  /** The AI SDK generates one per call; DashScope documents none. */
   const own = { "header.idempotency-key": "" }
   const found = (ours: Parameters<typeof differences>[0]) =>
     Object.entries(differences(ours, upstream.lastSubmit)).filter(([name]) => !(name in own))
@@ -156,7 +156,7 @@ describe("Gemini", () => {
       aspectRatio: "16:9",
       seed
     })
-    // That client wants no words beside the picture
+    // That client sends no text with the picture
     assert.deepEqual(differences(ours, upstream.lastSubmit), {
       "body.generationConfig.responseModalities.0": '"TEXT" | "IMAGE"',
       "body.generationConfig.responseModalities.1": '"IMAGE" | –'

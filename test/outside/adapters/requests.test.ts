@@ -79,7 +79,7 @@ describe("fal", () => {
     const theirs = await seenOf(upstream, () =>
       client().subscribe(model, { input: asked, pollInterval: 1 })
     )
-    // That client announces JSON without a body, and asks for no logs: the default
+    // That client announces JSON without a body, and asks for no logs, which is the default
     const idle = { "header.content-type": "– | application/json" }
     assert.deepEqual(differencesOfAll(ours, theirs).slice(1), [
       { ...idle, "query.logs": "– | 0" },
@@ -161,7 +161,7 @@ describe("Replicate", () => {
       seed,
       providerOptions: { replicate: { output_format: "png" } }
     })
-    // It waits in the one request
+    // It waits within a single request
     assert.deepEqual(differences(ours, upstream.lastSubmit), { "header.prefer": "– | wait" })
   })
 })
@@ -274,7 +274,7 @@ describe("DashScope", () => {
       download: videoDownload(upstream),
       ...more
     })
-  /** The AI SDK makes one up for each call; DashScope documents none. */
+  /** The AI SDK generates one per call; DashScope documents none. */
   const withoutKey = (found: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(found).filter(([name]) => name !== "header.idempotency-key"))
 
@@ -298,7 +298,7 @@ describe("DashScope", () => {
     await make("wan2.6-i2v", { prompt: { text: prompt, image: new Uint8Array(pixel) } })
     const data = pixel.toString("base64")
     assert.deepEqual(withoutKey(differences(ours, upstream.lastSubmit)), {
-      // The vendor documents a data URI; that client sends the Base64 alone
+      // The vendor documents a data URI, but that client sends only the Base64
       "body.input.img_url": `"data:image/png;base64,${data}" | "${data}"`
     })
   })

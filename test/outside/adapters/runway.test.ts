@@ -9,7 +9,7 @@ import { Upstream } from "../../support/upstreams/Upstream.ts"
 import { cancelBy, differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 
-// The shipped description of Runway against its official client: both send the same, and read the same.
+// The shipped description of Runway against its official client: both send and read the same.
 
 const { jobs } = runway
 const adapter = describedAdapter("runway", Struct.omit(jobs!, ["models"]))
@@ -38,7 +38,7 @@ const jobOf = (model: string, body: object, result: "images" | "videos") => {
   return request(`runway/${model}`, model, body, { described, result, media: pictures })
 }
 
-/** Headers that name the client's program, and that it sends with every request. */
+/** Headers that name the client's program and come with every request. */
 const programs = /^header\.x-stainless-/u
 const apartFromPrograms = (found: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(found).filter(([name]) => !programs.test(name)))

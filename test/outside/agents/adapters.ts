@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import type { Agent, Run } from "./agents.ts"
 import { versionOf } from "./installed.ts"
 
-/** The parts of Cline and Continue that speak to vendors; the loop around them, with its two tools, is ours. */
+/** The parts of Cline and Continue that call vendors. The loop around them, with its two tools, is ours. */
 
 const properties = { file_path: { type: "string" }, content: { type: "string" } }
 const tools = ["read_file", "write_file"].map((name) => ({
@@ -28,7 +28,7 @@ const used = async ({ input, name }: Call): Promise<string> => {
   return "written"
 }
 
-/** What the model said last, after the calls of its tools. */
+/** The model's last message and its tool calls. */
 interface Turn {
   readonly text: string
   readonly call: Call | undefined

@@ -17,7 +17,7 @@ import { dialogue, done, taskIn } from "./dialogue.ts"
 let vendors: ReadonlyArray<VendorServer>
 let gateway: GatewayProcess
 let folder: string
-/** Of a user without credits. */
+/** The key of a user without credits. */
 let emptyKey: string
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ const begin = async (
   const token = `token-${randomBytes(4).toString("hex")}`
   await writeFile(join(cwd, "input.txt"), token)
   await writeFile(join(cwd, "output.txt"), "")
-  // Its settings and caches, from one run to the next
+  // Its settings and caches, shared by all runs
   const home = join(folder, name)
   await mkdir(home, { recursive: true })
   const { code, output } = await run({ ...to, cwd, home, prompt: `${taskIn(cwd)}${directive}` })

@@ -7,15 +7,15 @@ import { modules, versionOf } from "./installed.ts"
 
 /** One run of an agent. */
 export interface Run {
-  /** The gateway's address and a key: all that the agent is told. */
+  /** The gateway's address and a key, which is all that the agent needs. */
   readonly url: string
   readonly key: string
   readonly prompt: string
   /** The folder in which it works. */
   readonly cwd: string
-  /** Its home, where its settings are. */
+  /** Its home folder, with its settings. */
   readonly home: string
-  /** The run is over once the person has seen this. */
+  /** The run ends once this has been printed. */
   readonly until?: string
 }
 
@@ -25,7 +25,7 @@ export const isShown = (output: string, text: string): boolean =>
 
 interface Ended {
   readonly code: number | null
-  /** All that the person saw. */
+  /** Everything printed. */
   readonly output: string
 }
 
@@ -39,7 +39,7 @@ export interface Agent {
 
 const platform = `${process.platform}-${process.arch}`
 
-/** An agent that does not end is killed. */
+/** An agent that does not end by then is killed. */
 const runMillisMax = 100_000
 
 const start = (
@@ -67,7 +67,7 @@ const start = (
     child.on("close", (code) => resolve({ code, output }))
   })
 
-/** A settings file in the home of the agent. */
+/** Writes a settings file into the agent's home. */
 const settle = async ({ home }: Run, path: string, text: string) => {
   const file = join(home, path)
   await mkdir(dirname(file), { recursive: true })
@@ -145,7 +145,7 @@ const codex: Agent = {
       [
         "exec",
         "--skip-git-repo-check",
-        // The tests' machine may not allow the sandbox of its commands
+        // The machine may not support the agent's own sandbox for commands
         "--dangerously-bypass-approvals-and-sandbox",
         run.prompt
       ],
@@ -161,7 +161,7 @@ const geminiCli: Agent = {
   tool: "read_file",
   run: async (run) => {
     const settings = {
-      // What a person chooses at the first start
+      // The choice that a person makes at the first start
       security: { auth: { selectedType: "gemini-api-key" } },
       general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
       privacy: { usageStatisticsEnabled: false },
@@ -227,7 +227,7 @@ const aider: Agent = {
     )
 }
 
-/** aider comes from PyPI, which not every machine reaches. */
+/** aider comes from PyPI, which not every machine can reach. */
 export const hasAider = existsSync(join(python, ".installed"))
 
 export const agents: ReadonlyArray<Agent> = [

@@ -5,7 +5,7 @@ import { listAt } from "../support/recorded/body.ts"
 type Answer = NonNullable<VendorServerOptions["answer"]>
 type ToolCall = Exclude<ReturnType<Answer>, string | undefined>
 
-/** How an agent reads a file and writes another one. */
+/** How an agent reads one file and writes another. */
 interface Tools {
   readonly read: (path: string) => ToolCall
   readonly write: (path: string, content: string) => ToolCall
@@ -39,7 +39,7 @@ const toolsOf: Readonly<Record<string, Tools>> = {
   }
 }
 
-/** Every name in the tools of a request, whatever its dialect. */
+/** All names of tools in a request, whatever its dialect. */
 const namesIn = (body: unknown): ReadonlySet<string> => {
   const found = new Set<string>()
   const offered = [
@@ -59,7 +59,7 @@ const turnsOf = (body: unknown) => [
   ...listAt(body, "input")
 ]
 
-/** Results of tools in the conversation so far. */
+/** The number of tool results in the conversation so far. */
 const resultsIn = (body: unknown): number =>
   turnsOf(body)
     .flatMap((turn) => [turn].concat(listAt(turn, "content"), listAt(turn, "parts")))
@@ -70,18 +70,18 @@ const resultsIn = (body: unknown): number =>
         at(it, "functionResponse") !== undefined
     ).length
 
-/** What the person asks for. */
+/** The prompt of the person. */
 export const taskIn = (folder: string): string => `Copy ${folder}/input.txt to ${folder}/output.txt`
 
 export const done = "The job is done"
 
-/** aider has no tools: it reads blocks in the text. */
+/** aider has no tools and reads blocks in the text instead. */
 const block = (token: string) =>
   ["output.txt", "<<<<<<< SEARCH", "=======", token, ">>>>>>> REPLACE", done].join("\n")
 
 /**
- * A model that does the task by two calls of tools: it reads the file, writes what it has read into the other one,
- * and ends. Requests of another kind get the simulator's answer.
+ * A model that does the task with two tool calls: it reads the file, writes its content into the other one, and ends.
+ * Other requests get the simulator's response.
  */
 export const dialogue: Answer = ({ json }) => {
   const text = JSON.stringify(json) ?? ""

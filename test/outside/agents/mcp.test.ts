@@ -9,11 +9,11 @@ import { until } from "../../support/until.ts"
 import { startOAuthGateway } from "../support/oauthGateway.ts"
 import { modules, versionOf } from "./installed.ts"
 
-/** The inspector of MCP's authors, and the bridge for clients that only start programs. docs/reference/mcp.md */
+/** MCP's official inspector, and the bridge for clients that can only start programs. docs/reference/mcp.md */
 
 let world: Awaited<ReturnType<typeof startOAuthGateway>>
 let key: string
-/** Where the programs keep their settings and tokens. */
+/** Where the programs store their settings and tokens. */
 let home: string
 
 beforeAll(async () => {
@@ -44,7 +44,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Runs the command line of the inspector. */
+/** Runs the inspector's command line. */
 const inspect = (authorization: string, ...words: ReadonlyArray<string>) =>
   new Promise<Ended>((resolve) => {
     const program = join(modules, "@modelcontextprotocol/inspector/clients/launcher/build/index.js")
@@ -91,7 +91,7 @@ describe.each(["legacy", "modern"])(
   }
 )
 
-/** A client over the bridge, which prints to stderr. */
+/** A client that connects through the bridge, which prints to stderr. */
 const bridge = (env: Readonly<Record<string, string>>, ...words: ReadonlyArray<string>) => {
   const transport = new StdioClientTransport({
     command: process.execPath,

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 
-/** Programs of almost three gigabytes, which `npm run test:outside` does without. */
+/** These programs have almost three gigabytes, so `npm run test:outside` does not run them. */
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, ".."),

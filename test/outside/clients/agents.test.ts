@@ -13,7 +13,7 @@ import { worlds } from "../support/worlds.ts"
 
 setTracingDisabled(true)
 
-/** The sandbox calls a tool that the prompt names. */
+/** The sandbox calls the tool that the prompt names. */
 const question = "Where to? [[sim:tool=weather]]"
 
 const kinds = [

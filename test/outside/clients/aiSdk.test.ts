@@ -4,7 +4,7 @@ import { aiSdks, subjects } from "../support/aiSdk.ts"
 import { worlds } from "../support/worlds.ts"
 
 const prompt = "Where to?"
-/** The sandbox calls a tool that the prompt names. */
+/** The sandbox calls the tool that the prompt names. */
 const toolPrompt = `${prompt} [[sim:tool=weather]]`
 
 const cases = worlds().flatMap((world) =>

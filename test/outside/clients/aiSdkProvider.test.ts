@@ -49,10 +49,10 @@ describe.each(worlds())("generation-gateway/ai-sdk at $name", (world) => {
 })
 
 const shared = worlds().find(({ name }) => name === "the sandbox")!
-// The other files' calls are not in its wallet
+// A wallet without the calls of other files
 const sandbox = { ...shared, key: await newKey(shared) }
 
-/** The balance once nothing is held: calls are settled after their responses. */
+/** The balance once nothing is held, because calls are settled after their responses. */
 const settled = async () => {
   for (;;) {
     const response = await fetch(`${sandbox.url}/manage/v1/wallet`, {
@@ -125,7 +125,7 @@ describe("generation-gateway/ai-sdk, media", () => {
       apiKey: sandbox.key,
       fetch: async (input, init) => {
         const response = await fetch(input, init)
-        // The first answer is lost on its way
+        // The first response is lost
         if (String(input).endsWith("/v1/videos") && (starts += 1) === 1) throw new Error("lost")
         return response
       }

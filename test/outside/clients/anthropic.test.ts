@@ -8,7 +8,7 @@ import { worlds } from "../support/worlds.ts"
 const model = "claude-sonnet-4-5"
 const messages = [{ role: "user" as const, content: "Where to?" }]
 const asked = { model, max_tokens: 100, messages }
-/** The sandbox calls a tool that the prompt names. */
+/** The sandbox calls the tool that the prompt names. */
 const toolAsked = {
   ...asked,
   messages: [{ role: "user" as const, content: "Where to? [[sim:tool=weather]]" }]

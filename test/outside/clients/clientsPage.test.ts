@@ -8,7 +8,7 @@ import { worlds } from "../support/worlds.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const outside = join(root, "test/outside")
-// Inside of this project, where the packages are found
+// Inside this project, where the packages are found
 const folder = mkdtempSync(join(outside, "node_modules", ".clients-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -23,13 +23,13 @@ const samplesOf = (page: string) =>
     ([, language = "", name = "", code = ""]) => ({ language, name, code })
   )
 
-/** This package as its users import it. */
+/** This package, imported as by its users. */
 const sources = {
   '"generation-gateway/ai-sdk"': join(root, "src/ai-sdk/index.ts"),
   '"generation-gateway-client"': join(root, "src/client/index.ts")
 }
 
-/** What the sample prints, run by the program that its language needs. */
+/** The output of a sample, run by the program for its language. */
 const print = async (language: string, name: string, code: string): Promise<string> => {
   const text = Object.entries(sources).reduce(
     (all, [from, to]) => all.replaceAll(from, JSON.stringify(to)),
@@ -42,7 +42,7 @@ const print = async (language: string, name: string, code: string): Promise<stri
   return stdout
 }
 
-/** What is printed beside the text of the sandbox. */
+/** What is printed in addition to the sandbox's text. */
 const expected: Readonly<Record<string, RegExp>> = {
   gateway: /\/artifacts\//u,
   mcp: /create_task/u

@@ -11,7 +11,7 @@ const model = "gpt-4o"
 const embeddingModel = "text-embedding-3-small"
 const maxRetries = 0
 
-// What a client calls that was given nothing but the address `/v1` and a key.
+// What a client calls when it is given only the address `/v1` and a key.
 
 for (const world of worlds()) {
   const { key: apiKey, text, url } = world

@@ -5,7 +5,7 @@ import { worlds } from "../support/worlds.ts"
 
 const model = "gemini-2.5-flash"
 const contents = "Where to?"
-/** The sandbox calls a tool that the prompt names. */
+/** The sandbox calls the tool that the prompt names. */
 const toolContents = `${contents} [[sim:tool=weather]]`
 
 describe.each(worlds())("the @google/genai package at $name", ({ key, text, url }) => {

@@ -34,7 +34,7 @@ describe.each(worlds())("LangChain at $name", ({ key: apiKey, text, url }) => {
         schema: z.object({ city: z.string() })
       })
       const bound = model.bindTools([weather])
-      // The sandbox calls a tool that the prompt names
+      // The sandbox calls the tool that the prompt names
       const question = new HumanMessage("Where to? [[sim:tool=weather]]")
       const first = await bound.invoke([question])
       const [call] = first.tool_calls ?? []

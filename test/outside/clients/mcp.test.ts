@@ -11,7 +11,7 @@ import { connectTasks, taskSession } from "../support/mcpTasks.ts"
 import { newKey, worlds } from "../support/worlds.ts"
 
 const shared = worlds().find(({ name }) => name === "the sandbox")!
-// The other files' holds are not in its wallet
+// A wallet without the holds of other files
 const world = { ...shared, key: await newKey(shared) }
 const url = new URL(`${world.url}/mcp`)
 const info = { name: "test", version: "1.0.0" }
@@ -59,7 +59,7 @@ const connectNext =
     }
   }
 
-/** The official clients with their own defaults, and each way in which they agree on a version. */
+/** The official clients with their defaults, and each way in which they agree on a version. */
 const clients = [
   { name: "sdk 1.x", version: "2025-11-25", connect },
   { name: "client 2.x", version: "2025-11-25", connect: connectNext("legacy") },
@@ -95,7 +95,7 @@ describe.each(clients)("$name", ({ connect, name, version }) => {
     const args = { model, input, metadata: { client: name } }
     const created = await client.call("create_task", args)
     const { task_id } = created.structuredContent
-    // Another connection counts its messages from the start again
+    // Another connection numbers its messages from the start again
     const other = await connect()
     const again = await other.call("create_task", args)
     await other.close()

@@ -5,7 +5,7 @@ import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { until } from "../../support/until.ts"
 import { connectTasks, taskSession } from "../support/mcpTasks.ts"
 
-/** The schemas of SEP-2663, which the client has to be given because the methods are an extension's. */
+/** The schemas of SEP-2663, which the client needs because the methods belong to an extension. */
 const taskFields = {
   taskId: z.uuid(),
   createdAt: z.iso.datetime(),
@@ -38,7 +38,7 @@ describe("client 2.x, whose server is killed between a call and its result", () 
   })
   afterAll(() => gateway.close())
 
-  /** Waits until the vendor has the job: from then on no kill leaves its submit in doubt. */
+  /** Waits until the vendor has the job, so that a kill can no longer leave its submit in doubt. */
   const submitted = (id: string) =>
     until(
       async () => {
@@ -48,7 +48,7 @@ describe("client 2.x, whose server is killed between a call and its result", () 
       { what: `the submit of ${id}` }
     )
 
-  /** Calls the tool, and keeps what the package needs to find the task again. */
+  /** Calls the tool, and returns what the package needs to find the task again. */
   const referenceOf = async (session: ReturnType<typeof taskSession>) => {
     const call = await session.callTool("create_task", { model, input: { prompt: "A quay" } })
     assert(call.kind === "task")
@@ -76,7 +76,7 @@ describe("client 2.x, whose server is killed between a call and its result", () 
     await gateway.restart()
     assert.isTrue(await broken)
 
-    // The same client works on, because there are no sessions
+    // The same client continues, because there are no sessions
     const after = await until(
       async () => {
         const got = await client.request({ method: "tasks/get", params: { taskId } }, GotTask)
@@ -98,7 +98,7 @@ describe("client 2.x, whose server is killed between a call and its result", () 
     await session.close()
     await client.close()
 
-    // Another program resumes it by the reference alone
+    // Another program resumes it using only the reference
     const next = await connectTasks(server)
     const resumed = taskSession(next, server)
     const { outcome } = await (await resumed.resumeTask(reference)).settle()

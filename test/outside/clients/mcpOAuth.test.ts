@@ -8,7 +8,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { program as registered } from "../../support/oidcProvider.ts"
 import { startOAuthGateway } from "../support/oauthGateway.ts"
 
-/** The official clients find the provider by themselves, register there, and get tokens. docs/reference/mcp.md#oauth */
+/** The official clients discover the provider, register there, and get tokens. docs/reference/mcp.md#oauth */
 
 const [redirectUrl] = registered.redirect_uris
 
@@ -18,14 +18,14 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** What a program keeps of its authorization, and the browser that it opens. */
+/** What a program stores about its authorization, and the browser that it opens. */
 const makeProgram = (client?: { readonly client_id: string }) => {
   const kept: Record<string, unknown> = { client }
   const scopes: Array<string | null> = []
   let back: URL | undefined
   return {
     scopes,
-    /** The address to which the browser came back. */
+    /** The address at which the browser arrived. */
     back: () => back!,
     authProvider: {
       redirectUrl,
@@ -56,7 +56,7 @@ type Program = ReturnType<typeof makeProgram>
 const info = { name: "test", version: "1.0.0" }
 const mcp = () => new URL(`${world.gateway.url}/mcp`)
 
-/** A connection of the program, and how it continues after the browser returns. */
+/** A connection of the program, and how it continues once the browser has returned. */
 const clients = {
   "sdk 1.x": (program: Program) => {
     const client = new Client(info)
@@ -100,7 +100,7 @@ const failureOf = async (run: Promise<unknown>): Promise<string> => {
 }
 
 describe.each(Object.entries(clients))("%s", (name, make) => {
-  /** A connection after the browser came back. */
+  /** A connection made after the browser returned. */
   const connect = async (program: Program) => {
     const first = make(program)
     assert.include(await failureOf(first.connect()), "Unauthorized")

@@ -4,7 +4,7 @@ import { worlds } from "../support/worlds.ts"
 
 const model = "gpt-4o"
 const messages = [{ role: "user" as const, content: "Where to?" }]
-/** The sandbox calls a tool that the prompt names. */
+/** The sandbox calls the tool that the prompt names. */
 const question = "Where to? [[sim:tool=weather]]"
 const parameters = {
   type: "object" as const,

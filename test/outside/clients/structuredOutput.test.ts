@@ -11,7 +11,7 @@ import { aiSdks, subjects } from "../support/aiSdk.ts"
 import { worlds } from "../support/worlds.ts"
 
 const Form = z.object({ city: z.string(), days: z.int().min(1) })
-/** Fails when the value is not of the form. */
+/** Fails if the value does not have the requested form. */
 const isFormed = (value: unknown) => void Form.parse(value)
 
 const prompt = "Where to? As JSON"
@@ -121,7 +121,7 @@ for (const world of worlds()) {
         maxRetries,
         configuration: { baseURL: `${url}/v1` }
       })
-      // In the JSON mode no schema is sent: any object will do
+      // JSON mode sends no schema, so any object is accepted
       const schema = method === "jsonMode" ? z.object({}) : Form
       const made = await model.withStructuredOutput(schema, { method, name: "trip" }).invoke(prompt)
       if (method === "jsonMode") assert.isObject(made)

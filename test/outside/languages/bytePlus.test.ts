@@ -9,7 +9,7 @@ import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 import { describePython, startPythonClients } from "./pythonClients.ts"
 
-// The shipped description of BytePlus against its official client: both send the same, and read the same.
+// The shipped description of BytePlus against its official client: both send and read the same.
 
 const { jobs } = bytePlus
 const adapter = describedAdapter("byteplus", Struct.omit(jobs!, ["models"]))
@@ -40,7 +40,7 @@ const jobOf = (name: string, body: object, urls: Readonly<Record<string, string>
   })
 }
 
-/** Each request of the client has its own number, and `null` for what it was not given. */
+/** Each request of the client has a unique number, and `null` for what it was not given. */
 const apartFromPrograms = (found: Readonly<Record<string, string>>) =>
   Object.fromEntries(
     Object.entries(found).filter(

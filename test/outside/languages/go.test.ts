@@ -6,7 +6,7 @@ import { worlds } from "../support/worlds.ts"
 
 const made = join(import.meta.dirname, "go", "node_modules", ".go")
 
-/** Without Go or its proxy the programs were not made: then they are left out. */
+/** Without Go or its proxy the programs do not exist, and the tests are skipped. */
 const isMade = existsSync(join(made, ".installed"))
 if (!isMade) console.log("Skipped: Go's clients, which cannot be made here")
 

@@ -6,7 +6,7 @@ import { worlds } from "../support/worlds.ts"
 
 const made = join(import.meta.dirname, "java", "node_modules", ".java")
 
-/** Without a JDK, Maven or its repository the programs were not made: then they are left out. */
+/** Without a JDK, Maven or its repository the programs do not exist, and the tests are skipped. */
 const isMade = existsSync(join(made, ".installed"))
 if (!isMade) console.log("Skipped: Java's clients, which cannot be made here")
 

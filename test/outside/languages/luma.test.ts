@@ -9,7 +9,7 @@ import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 import { describePython, startPythonClients } from "./pythonClients.ts"
 
-// The shipped description of Luma against its official client: both send the same, and read the same.
+// The shipped description of Luma against its official client: both send and read the same.
 
 const { jobs } = luma
 const adapter = describedAdapter("luma", Struct.omit(jobs!, ["models"]))

@@ -7,7 +7,7 @@ import { worlds } from "../support/worlds.ts"
 
 const languages = import.meta.dirname
 
-/** The programs of each environment: packages that need other versions of one package are in another. */
+/** The programs of each environment. Programs that need different versions of a package use different environments. */
 const environments: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   python: {
     openai: "with_openai.py",
@@ -45,7 +45,7 @@ const run = (folder: string, program: string, env: Readonly<Record<string, strin
   })
 
 describe.each(Object.entries(environments))("%s", (folder, programs) => {
-  /** Without Python or PyPI there are no packages: then their programs are left out. */
+  /** Without Python or PyPI there are no packages, and the programs are skipped. */
   const isInstalled = existsSync(join(languages, folder, "node_modules", ".python", ".installed"))
   if (!isInstalled) console.log(`Skipped: ${Object.keys(programs).join(", ")}: not installed here`)
 

@@ -7,7 +7,7 @@ import { describe } from "vitest"
 const folder = join(import.meta.dirname, "vendors")
 const environment = join(folder, "node_modules", ".python")
 
-/** The tests of a vendor's client in Python. Without Python or PyPI there are no packages: then they are left out. */
+/** The tests of a vendor's Python client. Without Python or PyPI there are no packages, and they are skipped. */
 export const describePython = (vendor: string, suite: () => void) => {
   if (existsSync(join(environment, ".installed"))) describe(vendor, suite)
   else console.log(`Skipped: the client of ${vendor} in Python, which is not installed here`)
@@ -22,7 +22,7 @@ interface Outcome {
   readonly status?: number | null
 }
 
-/** Official clients in Python, in one process, because it takes seconds to load them. */
+/** The official Python clients in one process, because loading them takes seconds. */
 export const startPythonClients = () => {
   const child = spawn(join(environment, "bin", "python"), ["clients.py"], {
     cwd: folder,

@@ -5,7 +5,7 @@ import { defineConfig } from "vitest/config"
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, ".."),
-    // One sample of the page needs Python's clients
+    // One sample of the page needs the Python clients
     include: ["languages/*.test.ts", "clients/clientsPage.test.ts"],
     globalSetup: ["support/globalSetup.ts"],
     testTimeout: 60_000,

@@ -22,7 +22,7 @@ import { testVectors } from "../../support/webhookDocs.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "gateway-package-"))
-/** An empty project that has installed the package, and nothing else. */
+/** An empty project in which only the package is installed. */
 const project = join(folder, "project")
 
 const require = createRequire(import.meta.url)
@@ -34,7 +34,7 @@ const deno = join(root, "node_modules/.bin/deno")
 const tsc = join(root, "node_modules/.bin/tsc")
 
 const env = { ...process.env, PATH: `${dirname(node24)}:${process.env["PATH"]}`, NO_COLOR: "1" }
-// Vitest's own, which the service would take for its address
+// Vitest's own variable, which the service would take for its address
 delete (env as { BASE_URL?: string }).BASE_URL
 
 const run = (
@@ -61,7 +61,7 @@ interface Packed {
 let packed: Packed
 let paths: ReadonlyArray<string> = []
 
-/** An example as a consumer writes it. */
+/** Copies an example as a consumer would write it. */
 const copyExample = (path: string) => {
   const text = readFileSync(join(root, "examples", path), "utf8")
     .replaceAll("../../src/testing/index.ts", "generation-gateway/testing")
@@ -80,7 +80,7 @@ beforeAll(() => {
   writeFileSync(join(project, "package.json"), `{ "type": "module", "private": true }`)
   run("npm", ["install", ...quietly, join(folder, packed.filename)])
   cpSync(join(import.meta.dirname, "consumer"), project, { recursive: true })
-  // Their names here would make them tests of this project
+  // With these names here they would be tests of this project
   for (const name of ["node", "plain", "effect"]) {
     const file = join(project, "runners", name)
     renameSync(`${file}.ts`, `${file}.test.ts`)
@@ -269,7 +269,7 @@ describe("the package", () => {
     run("npm", ["install", "--save-dev", ...quietly, ...runners])
     assert.strictEqual(run("npm", ["ls", "effect", "--parseable"]).trim().split("\n").length, 1)
     const words = ["--no-install", "vitest", "run", "--reporter=default", "runners/"]
-    // The one for node:test has no test of vitest in it
+    // The program for node:test contains no vitest test
     const output = run("npx", [...words, "--exclude", "runners/node.test.ts"])
     assert.match(output, /Tests {2}3 passed \(3\)/u)
   }, 120_000)

@@ -30,7 +30,7 @@ const outputOf = (program: string, ...words: ReadonlyArray<string>): string =>
   spawnSync(program, words, { encoding: "utf8" }).stdout ?? ""
 const majorOf = (program: string) => Number(/\) (\d+)/u.exec(outputOf(program, "--version"))?.[1])
 
-/** The server's programs that belong to the `pg_dump` of this machine; `pg_dump` refuses a newer server. */
+/** The server that belongs to this machine's `pg_dump`, which refuses newer servers. */
 const installedServer = (): Binaries | undefined => {
   const folder = outputOf("pg_config", "--bindir").trim()
   const [initdb, postgres] = [join(folder, "initdb"), join(folder, "postgres")]
@@ -70,7 +70,7 @@ const create = (call: ReturnType<typeof callWith>) =>
     ({ json }) => `${image}/${json.task_info.id}`
   )
 
-/** As a separate role, which owns its database and may create others, and no more. */
+/** Uses a separate role that owns its database and may create others, with no further rights. */
 const makeDatabase = async (server: string) => {
   const client = new Client(server)
   await client.connect()

@@ -6,7 +6,7 @@ import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { unsoldModels } from "../../../src/catalog/UnsoldModels.ts"
 import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
 
-/** The folder of a package; most packages do not export their package.json. */
+/** The folder of a package. Most packages do not export their package.json. */
 const folderOf = (name: string): string => {
   let folder = dirname(createRequire(import.meta.url).resolve(name))
   while (!existsSync(join(folder, "package.json")) || !folder.endsWith(name)) {
@@ -20,7 +20,7 @@ const folderOf = (name: string): string => {
 const read = (name: string, file: string): string =>
   readFileSync(join(folderOf(name), file), "utf8")
 
-/** The string literals of a union type, without those of its parts. */
+/** The string literals of a union type, without those of nested types. */
 const literalsOf = (source: string, type: string): ReadonlyArray<string> => {
   const declared = new RegExp(`^(?:export|declare) (?:declare )?type ${type} = ([^;]+);$`, "mu")
   const union = declared.exec(source)?.[1]
@@ -28,7 +28,7 @@ const literalsOf = (source: string, type: string): ReadonlyArray<string> => {
   return [...(union ?? "").matchAll(/["']([^"']+)["']/gu)].map(([, literal]) => literal ?? "")
 }
 
-/** Models that Google's client names in its examples only. */
+/** Models that Google's client mentions only in its examples. */
 const exampleId =
   /["'`](?:models\/)?((?:gemini|gemma|imagen|text-embedding|embedding)-[\w.-]*\d[\w.-]*)["'`]/gu
 

@@ -15,7 +15,7 @@ const validator = new Ajv2020({
 })
 formats.default(validator)
 
-/** What the value breaks, if it does. */
+/** The rule that the value violates, if any. */
 const faults = (schema: Json, value: unknown, by: Ajv | Ajv2020 = validator) => {
   const fits = by.compile(schema)
   return fits(value) ? undefined : by.errorsText(fits.errors)
@@ -98,7 +98,7 @@ const multiple = fc
   )
   .map(([type, multipleOf, minimum]) => ({ type, multipleOf, minimum, maximum: minimum + 60 }))
 
-/** ajv fails at values with these members: its comparison calls them. */
+/** ajv fails on values with these members, because its comparison calls them. */
 const isComparable = (value: unknown): boolean =>
   !/"(?:toString|valueOf)":/u.test(JSON.stringify(value))
 
@@ -128,7 +128,7 @@ const refs: fc.Arbitrary<Json> = fc.constantFrom(
   { $ref: "#/$defs/even", description: "Beside a reference" }
 )
 
-/** Recursive in the ways in which a value can end. */
+/** Recursive in every way in which a value can end. */
 const definitions = {
   tree: {
     type: "object",

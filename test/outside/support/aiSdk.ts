@@ -22,7 +22,7 @@ export interface AiSdk {
 
 const settings = ({ key, url }: World, base: string) => ({ apiKey: key, baseURL: `${url}${base}` })
 
-/** The types are those of version 7: what the tests call is the same in both. */
+/** Typed as version 7, because both versions agree in what the tests call. */
 const sixth = {
   version: 6,
   ai: ai6,

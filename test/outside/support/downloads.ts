@@ -1,4 +1,4 @@
-/** Fetches a result for the AI SDK, which by itself downloads nothing from this machine. */
+/** Fetches a result for the AI SDK, which refuses to download from this machine. */
 export const videoDownload =
   (upstream: { readonly url: string }, official: string = upstream.url) =>
   async ({ url }: { url: URL }) => {

@@ -14,10 +14,10 @@ const versionIn = (base: string, name: string): string => {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")).version : "nothing"
 }
 
-/** The packages that the project has for its own tests too: taken from there. */
+/** The packages that the project's own tests also use, taken from there. */
 const shared = ["@anthropic-ai/sdk", "@google/genai"]
 
-/** Each package of the folder's package.json has to be there, in the version that it names. */
+/** Checks that each package of the folder's package.json is installed in the version that it names. */
 const checkPackages = () => {
   const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
   const wanted: Record<string, string> = manifest.dependencies
@@ -36,7 +36,7 @@ const none = { url: "", key: "", operatorToken: "" }
 const sandboxText =
   "This answer comes from the built-in simulator: set a vendor key to reach the real model."
 
-/** A gateway without vendor keys, and one whose vendors are the recorded ones. */
+/** A gateway without vendor keys, and one with the recorded vendors. */
 export default async (vitest: TestProject) => {
   checkPackages()
   const vendors = await startRecordedVendors()

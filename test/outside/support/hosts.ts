@@ -1,6 +1,6 @@
 /**
- * A `fetch` for a client that has its vendor's addresses built in: requests to them go to the mock,
- * and the mock's own address in a JSON response is written as the first of them.
+ * A `fetch` for a client with built-in vendor addresses: requests to them go to the mock, and the mock's own address in
+ * JSON responses is replaced by the first of them.
  */
 export const fetchAt = (
   upstream: { readonly url: string },

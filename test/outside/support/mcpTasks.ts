@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { createTaskSessionFromClient } from "@modelcontextprotocol/ext-tasks/client"
 
-/** The official client of MCP 2026-07-28, and its package of the tasks extension. docs/reference/mcp.md#tasks */
+/** The official client of MCP 2026-07-28 with its tasks extension. docs/reference/mcp.md#tasks */
 
 export const version = "2026-07-28"
 const info = { name: "test", version: "1.0.0" }
@@ -24,7 +24,7 @@ export const connectTasks = async (server: Server): Promise<Client> => {
   return client
 }
 
-/** A request as it stands, which the client itself would not send: it takes no tasks as results of calls yet. */
+/** Sends a request unchanged. The client itself does not yet accept tasks as results of calls. */
 const dispatchTo =
   (server: Server) => async (request: unknown, options?: { readonly signal?: AbortSignal }) => {
     const { method, params } = request as {

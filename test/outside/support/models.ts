@@ -1,7 +1,4 @@
 import type { experimental_generateVideo as generateVideo } from "ai"
 
-/**
- * A model of one package of the AI SDK for another: each brings its own types, which differ in
- * optional members alone.
- */
+/** Converts a model of one AI SDK package for another. Their types differ only in optional members. */
 export const videoModel = (model: unknown) => model as Parameters<typeof generateVideo>[0]["model"]

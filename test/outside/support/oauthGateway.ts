@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { startOidcProvider } from "../../support/oidcProvider.ts"
 
-/** A gateway with an OpenID provider whose tokens `/mcp` accepts, and a person who has signed in with it once. */
+/** A gateway with an OpenID provider whose tokens `/mcp` accepts, and a person who has signed in once. */
 export const startOAuthGateway = async () => {
   const gateway = await GatewayProcess.start()
   const provider = await startOidcProvider({
@@ -20,7 +20,7 @@ export const startOAuthGateway = async () => {
   await gateway.restart("SIGTERM")
   const user = await gateway.makeUser()
   await gateway.manage("PATCH", `/users/${user.id}`, { email })
-  // The console's sign-in binds the person to the user with the address
+  // Signing in to the console binds the person to the user with this address
   const begun = await fetch(`${gateway.url}/manage/v1/session/oidc`, { redirect: "manual" })
   const cookie = begun.headers.getSetCookie()[0]!.split(";", 1)[0]!
   const back = await provider.walk(begun.headers.get("location")!)

@@ -11,7 +11,7 @@ export interface Signed {
   readonly secret: string
 }
 
-/** A gateway, the deliveries that its receiver got, and calls with the user's key. */
+/** A gateway, the deliveries received, and calls with the user's key. */
 export const startReceiving = async () => {
   const received: Array<Received> = []
   const gateway = await startTestGateway({
@@ -38,7 +38,7 @@ export const startReceiving = async () => {
   return { gateway, post, createTask, [Symbol.asyncDispose]: gateway.close }
 }
 
-/** Deliveries with the secrets by which they can be verified: before a rotation, and after it by either secret. */
+/** Deliveries with the secrets that verify them: before a rotation, and after it with either secret. */
 export const signedDeliveries = async () => {
   await using receiving = await startReceiving()
   const { createTask, post } = receiving

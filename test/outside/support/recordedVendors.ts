@@ -5,13 +5,13 @@ import * as anthropic from "./recorded/anthropic.ts"
 import * as gemini from "./recorded/gemini.ts"
 import * as openai from "./recorded/openai.ts"
 
-/** What a recorded vendor returns: JSON, or the events of a stream. */
+/** A recorded response: JSON, or the events of a stream. */
 export type Recorded =
   | { readonly json: unknown }
   | { readonly events: ReadonlyArray<string> }
   | undefined
 
-/** The keys of the gateway at its vendors. */
+/** The gateway's keys at its vendors. */
 export const vendorKeys = {
   openai: "sk-vendor-openai",
   anthropic: "sk-vendor-anthropic",
@@ -22,7 +22,7 @@ export const vendorKeys = {
 const recordOf = (path: string, body: unknown): Recorded =>
   openai.record(path, body) ?? anthropic.record(path, body) ?? gemini.record(path, body)
 
-/** The vendors at one address: each serves its own paths, for the keys of the gateway alone. */
+/** All vendors at one address. Each serves its own paths, and only for the gateway's keys. */
 export const startRecordedVendors = async () => {
   const server = createServer((request, response) => {
     const chunks: Array<Buffer> = []

@@ -6,11 +6,11 @@ import type { VendorError } from "../../../src/vendors/VendorError.ts"
 import { accountAt } from "../../support/upstreams/accounts.ts"
 import type { Seen, Upstream } from "../../support/upstreams/Upstream.ts"
 
-/** The gateway's own adapter at a mock. */
+/** An account of the gateway's own adapter at a mock. */
 export interface Account {
   readonly adapter: AdapterName | Adapter
   readonly upstream: Upstream
-  /** Behind the address of the mock. */
+  /** The path after the mock's address. */
   readonly base: string
 }
 
@@ -24,13 +24,13 @@ const use = <A>(
     Effect.runPromise
   )
 
-/** Submits a job by the gateway's own adapter; what the mock saw of it. */
+/** Submits a job with the gateway's own adapter. Returns what the mock received. */
 export const submitBy = async (account: Account, request: SubmitRequest): Promise<Seen> => {
   await use(account, ({ submit }) => submit(request))
   return account.upstream.lastSubmit
 }
 
-/** Submits a job, asks for it until it has ended, and names the results. */
+/** Submits a job, polls until it has ended, and returns its results. */
 export const finishBy = (account: Account, request: SubmitRequest) =>
   use(account, ({ poll, submit }) =>
     Effect.gen(function* () {
@@ -55,7 +55,7 @@ export const cancelBy = (account: Account, request: SubmitRequest) =>
     })
   )
 
-/** What belongs to the transport, or names the program that sends it. */
+/** Headers that belong to the transport or name the sending program. */
 const transport = new Set([
   "accept",
   "accept-encoding",
@@ -79,11 +79,11 @@ const leavesOf = (value: unknown, at: string): ReadonlyArray<readonly [string, s
     : [[at, JSON.stringify(value)]]
 }
 
-/** A request as flat fields: what a reader of the vendor's documentation can name. */
+/** A request as flat fields, named as in the vendor's documentation. */
 const fieldsOf = ({ form, headers, json, method, path, query }: Seen) =>
   new Map<string, string>([
     ["method", method],
-    // The id of a job, which is each request's own
+    // The id of a job, which differs per request
     ["path", path.replace(/(?<=\/)[a-z_]*\d{8}-[0-9a-f]{12}/u, "{id}")],
     ...Array.from(query, ([name, value]) => [`query.${name}`, value] as const),
     ...Object.entries(headers)
@@ -102,8 +102,8 @@ const fieldsOf = ({ form, headers, json, method, path, query }: Seen) =>
   ])
 
 /**
- * How two requests for the same job differ: `field: ours | theirs`, with `–` for a field that only
- * the other one sends.
+ * The differences between two requests for the same job: `field: ours | theirs`, with `–` for a field that only the
+ * other one sends.
  */
 export const differences = (ours: Seen, theirs: Seen): Readonly<Record<string, string>> => {
   const [own, other] = [fieldsOf(ours), fieldsOf(theirs)]
@@ -115,7 +115,7 @@ export const differences = (ours: Seen, theirs: Seen): Readonly<Record<string, s
   )
 }
 
-/** The requests that a piece of work made, without those for results. */
+/** The requests made by some work, without those for results. */
 export const seenOf = async (
   upstream: Upstream,
   work: () => Promise<unknown>
@@ -125,7 +125,7 @@ export const seenOf = async (
   return upstream.seen.slice(before)
 }
 
-/** The differences of two series of requests, of those only that differ. */
+/** The differing requests of two series, with their differences. */
 export const differencesOfAll = (
   ours: ReadonlyArray<Seen>,
   theirs: ReadonlyArray<Seen>

@@ -1,10 +1,10 @@
 import { inject } from "vitest"
 
-/** A gateway in a separate process, and what is to be expected of it. */
+/** A gateway in a separate process, and what to expect of it. */
 export interface World {
   readonly name: "the sandbox" | "a recorded upstream"
   readonly url: string
-  /** Of a user whom all files share. */
+  /** The key of a user whom all files share. */
   readonly key: string
   readonly operatorToken: string
   /** The text of every response. */
@@ -19,7 +19,7 @@ declare module "vitest" {
 
 export const worlds = (): ReadonlyArray<World> => inject("worlds")
 
-/** A key of a separate user, for a test that reads its wallet. */
+/** The key of a separate user, for a test that reads its wallet. */
 export const newKey = async ({ operatorToken, url }: World): Promise<string> => {
   const post = async (path: string, body: object) => {
     const response = await fetch(`${url}/manage/v1/users${path}`, {

@@ -215,7 +215,7 @@ describeStores("the call store", (database) => {
               return newEvent("balance.low")
             }
           })
-          // 1004, then 998: the second of three charges crosses; 8 are still held for the third
+          // 1004, then 998: the second of three charges crosses the threshold; 8 are still held for the third
           assert.deepStrictEqual(alerted, [
             { userId, available: credits(990), threshold: credits(1000) }
           ])
@@ -283,7 +283,7 @@ describeStores("the call store", (database) => {
           const userId = yield* newCaller(100)
           const now = yield* DateTime.now
           const ago = (seconds: number) => DateTime.subtract(now, { seconds })
-          // Its connection for heartbeats was away for longer than that of its pool
+          // Its heartbeat connection was away for longer than its pool
           yield* sql`INSERT INTO processes (id, started_at, heartbeat_at, left_at)
           VALUES ('prc_back', ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(ago(40))}, NULL),
             ('prc_left', ${DateTime.toDateUtc(now)}, '-infinity', ${DateTime.toDateUtc(now)})`

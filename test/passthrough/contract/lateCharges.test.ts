@@ -28,7 +28,7 @@ import {
 
 const lostEnd = (start: CallStart) => ({ ...callEnd(start, 0), outcome: "lost" as const })
 
-/** Another process takes that of the calls for dead. */
+/** Another process considers the process of these calls dead. */
 const rescue = (...starts: ReadonlyArray<CallStart>) => writeCalls({ ends: starts.map(lostEnd) })
 
 const topUp = Effect.fnUntraced(function* (userId: UserId, amount: number, operation: string) {
@@ -43,7 +43,7 @@ const topUp = Effect.fnUntraced(function* (userId: UserId, amount: number, opera
   })
 })
 
-/** A wallet of 10 credits whose call of 8 was rescued, after which 9 of the credits were held again. */
+/** A wallet of 10 credits whose call of 8 was rescued, after which 9 credits were held again. */
 const overdrawn = Effect.gen(function* () {
   const userId = yield* newCaller(10)
   const late = callStart(userId, 8)
@@ -120,7 +120,7 @@ describeStores("late charges", (database) => {
           sizes: [reservation(userId, 10)],
           ended: [drawnCall(before, 2)]
         })
-        // The rescue of the process
+        // Rescues the process's calls
         yield* writeReservations({ sizes: [reservation(userId, 0)] })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(998), held: credits(0) })
         const ended = [drawnCall(late, 4)]
@@ -137,7 +137,7 @@ describeStores("late charges", (database) => {
           held: credits(5),
           captured: credits(4)
         })
-        // It was reserved for again, from what was available
+        // It was reserved again from the available balance
         assert.deepInclude(yield* receiptOf(more), { outcome: "settled", chargedLate: false })
         assert.strictEqual(yield* breachesOf(userId), 0)
       })
@@ -162,7 +162,7 @@ describeStores("late charges", (database) => {
           return answers[0]
         })
         assert.isTrue(yield* isRefused)
-        // What is held may still be charged
+        // What is held can still be charged
         yield* writeCalls({ ends: [callEnd(other, 7)] })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(-5), held: credits(0) })
         assert.isTrue(yield* isRefused)

@@ -30,7 +30,7 @@ const raiseTo = ({ id, user }: CallStart, amount: number) => ({
   amount: credits(amount)
 })
 
-/** Gives the key of a caller a spend limit that does not reset. */
+/** Gives a caller's key a spend limit that does not reset. */
 const limitKey = Effect.fnUntraced(function* (userId: UserId, limit: number) {
   const now = yield* DateTime.now
   const key = ApiKeyId.make(callStart(userId, 0).key)
@@ -288,7 +288,7 @@ describeStores("a reservation whose running calls need more", (database) => {
         const userId = yield* newCaller(100)
         assert.strictEqual(yield* granted(userId, 0, 50), 6_250_000n)
         assert.strictEqual(yield* granted(userId, 36, 0), credits(36))
-        // 36 are kept, 32 grow, and 2 of the 32 that are left then
+        // 36 are kept, 32 grow, and then 2 of the remaining 32
         assert.strictEqual(yield* granted(userId, 68, 50), credits(70))
         assert.strictEqual(yield* granted(userId, 200, 50), credits(100))
         assert.deepInclude(yield* walletOf(userId), { settled: credits(100), held: credits(100) })

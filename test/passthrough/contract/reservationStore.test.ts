@@ -26,7 +26,7 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** Reservations of keys that call often (ADR 0116). */
+/** Reservations of keys with frequent calls (ADR 0116). */
 
 const grantOf = Effect.fnUntraced(function* (userId: UserId, needs: number, extra = 0) {
   const { grants } = yield* writeReservations({ sizes: [reservation(userId, needs, extra)] })
@@ -140,7 +140,7 @@ describeStores("the reservation store", (database) => {
           }
           const first = ended(drawn!, "req_drawn")
           yield* writeReservations({ sizes: [reservation(userId, 10)], ended: [first] })
-          // The first call is repeated, so that the careful function writes the second
+          // The first call is a repeat, so the careful function writes the second
           const batch = [first, ended(again!, "req_again")]
           yield* writeReservations({ sizes: [reservation(userId, 0)], ended: batch })
           const rows = yield* sql<{
@@ -239,7 +239,7 @@ describeStores("the reservation store", (database) => {
         assert.deepStrictEqual(found[4]?.expiresAt, DateTime.add(later, { minutes: 1 }))
         const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
         assert.deepStrictEqual(key?.lastUsedAt, later)
-        // Another user's key does not spend this wallet
+        // Another user's key does not spend from this wallet
         const otherWallet = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }
         const { grants: foreign } = yield* writeReservations({
           sizes: [otherWallet],
@@ -262,7 +262,7 @@ describeStores("the reservation store", (database) => {
         yield* limitTo(160)
         assert.deepInclude(yield* grantOf(userId, 0, 10), { alive: true, granted: credits(10) })
         yield* limitTo(9)
-        // Calls may have been drawn meanwhile: it stays, and takes no others
+        // Calls may have been drawn meanwhile, so it stays and takes no others
         assert.deepInclude(yield* grantOf(userId, 4, 6), { alive: false, granted: credits(10) })
         assert.deepInclude(yield* grantOf(userId, 4), { alive: true, granted: credits(4) })
         yield* limitTo(3)

@@ -8,14 +8,14 @@ import type { MockVendor, Script, Seen } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { until } from "../../support/until.ts"
 
-/** What the vendor does with a call: its `user` says it. */
+/** What the vendor does with a call, named by its `user`. */
 type Part = "silent" | "often" | "slices" | "ending"
 
-/** A user of the gateway whose calls the vendor answers in one way. */
+/** A user of the gateway, whose calls all get the same kind of response. */
 interface Caller {
   readonly part: Part
   readonly key: string
-  /** Before its calls. */
+  /** The wallet before its calls. */
   readonly before: Wallet
 }
 
@@ -29,16 +29,16 @@ interface Killed {
   readonly often: Caller
   readonly slices: Caller
   readonly ending: Caller
-  /** Credits of a call. */
+  /** The cost of a call in credits. */
   readonly cost: number
-  /** Calls of `often` that the vendor received. */
+  /** The calls of `often` that the vendor received. */
   readonly calls: number
 }
 
 const partOf = ({ body }: Seen): Part | undefined =>
   body === "" ? undefined : JSON.parse(body).user
 
-/** Three slices, and no end. */
+/** Three slices without an end. */
 const words = Array.from({ length: 11 }, () => "x".repeat(1000))
 
 const script: Script = (request, response) => {
@@ -52,7 +52,7 @@ const script: Script = (request, response) => {
 
 const tooLong = 300_000
 
-/** On Postgres calls are released when the heartbeat of their process is 30 seconds old: one kill is enough. */
+/** On Postgres calls are released when their process's heartbeat is 30 seconds old, so one kill is enough. */
 const stores = [
   { store: "embedded", kills: killRounds },
   { store: "postgres", kills: 1 }
@@ -83,7 +83,7 @@ describe.each(stores)("kill -9 in passthrough calls ($store)", ({ kills, store }
     return (await answer.json()) as Wallet
   }
 
-  /** The wallet when nothing is held any more. */
+  /** The wallet once nothing is held. */
   const settled = (key: string) =>
     until(
       async () => {
@@ -100,7 +100,7 @@ describe.each(stores)("kill -9 in passthrough calls ($store)", ({ kills, store }
 
   const received = (part: Part) => upstream.seen.filter((it) => partOf(it) === part).length
 
-  /** Calls in every phase, and the death of their process at the response to one. */
+  /** Calls in every phase, and the death of their process at the response to one of them. */
   const kill = async (): Promise<Killed> => {
     const silent = await callerOf("silent")
     const slices = await callerOf("slices")

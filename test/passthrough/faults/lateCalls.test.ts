@@ -8,7 +8,7 @@ import { processDatabaseUrl } from "../../support/stores.ts"
 import { pause, until } from "../../support/until.ts"
 
 const each = 4
-/** Its tokens cost more than a cent. */
+/** Long enough that its tokens cost more than a cent. */
 const messages = [{ role: "user", content: "a turtle ".repeat(500) }]
 
 interface Receipt {
@@ -23,7 +23,7 @@ interface Answer {
   readonly text: string
 }
 
-/** Two gateways on one store, and a vendor that stops in the middle of answers until it is told to continue. */
+/** Two gateways on one store, and a vendor that pauses in the middle of responses until it is told to continue. */
 const start = async (databaseUrl: string) => {
   const upstream = await mockOpenAi()
   const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
@@ -48,7 +48,7 @@ const start = async (databaseUrl: string) => {
       response.end(events.slice(2).join(""))
     }
   }
-  /** The text of a stream grows as it comes. */
+  /** The text of a stream grows as it arrives. */
   const chat = (key: string, stream: boolean) => {
     const answer = { status: 0, text: "" }
     const trace = randomBytes(16).toString("hex")
@@ -96,7 +96,7 @@ const start = async (databaseUrl: string) => {
 
 type Bench = Awaited<ReturnType<typeof start>>
 
-/** Whole answers and streams that have begun; most of those of one key are drawn on its reservation. */
+/** Whole responses and streams that have begun. Most of those with the same key are drawn on its reservation. */
 const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => {
   const own = (await second.makeUser("1000.00")).key
   const often = (await second.makeUser("1000.00")).key
@@ -142,8 +142,8 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
 }
 
 /**
- * A wallet that holds nothing and was charged for so many of the calls that the vendor held back, after an audit that
- * found no drift.
+ * The wallet once it holds nothing and was charged for this many of the calls that the vendor held back, after an audit
+ * that found no drift.
  */
 const settled = async (
   { get, second }: Bench,
@@ -198,7 +198,7 @@ const released = async (bench: Bench) => {
     return { isStream, key, status, text }
   })
   for (const { isStream, key, status, text } of ended) {
-    // What was drawn on a reservation may have been reserved for again meanwhile
+    // What was drawn on a reservation may have been reserved again in the meantime
     if (key === often && (isStream ? text.endsWith("[DONE]\n\n") : status === 200)) continue
     if (isStream) {
       assert.strictEqual(status, 200)
@@ -215,7 +215,7 @@ const released = async (bench: Bench) => {
     const { balance, charged, late, receipts } = await settled(bench, key, calls, answered.length)
     assert.strictEqual(charged.length, answered.length)
     assert.isTrue(charged.every(({ outcome }) => outcome === "settled"))
-    // Also calls that had ended, and were not settled when their process was stopped
+    // Including calls that had ended but were not settled when their process was stopped
     assert.strictEqual(receipts.filter((it) => it.charged_late).length, late.length)
     if (!isOwn) continue
     assert.strictEqual(late.length, each)

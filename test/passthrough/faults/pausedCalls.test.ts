@@ -5,7 +5,7 @@ import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { pause, until } from "../../support/until.ts"
 
-/** Longer than a process without a heartbeat owns tasks, shorter than the lease of its calls. */
+/** Longer than a process without a heartbeat owns tasks, and shorter than the lease of its calls. */
 const pauseMillis = 14_000
 /** The cost of a call with the mock's usage. */
 const cost = 0.7
@@ -25,7 +25,7 @@ const paused = async (databaseUrl: string) => {
       body: JSON.stringify({ model: "gpt-4o", max_tokens: 1000, messages: [] })
     }).then(async (answer) => (await answer.arrayBuffer(), answer.status))
 
-  // A key that calls often draws on a reservation
+  // A key with frequent calls draws on a reservation
   const key = await second.key()
   const state = { isBusy: true }
   const statuses: Array<number> = []
@@ -45,7 +45,7 @@ const paused = async (databaseUrl: string) => {
     await gate
     return openAiScript(request, response)
   }
-  // A call with its own hold
+  // A call with a separate hold
   const single = chat(own)
   await until(() => held === clients + 1, { what: "calls at the vendor" })
   state.isBusy = false

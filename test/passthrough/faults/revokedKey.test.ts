@@ -8,7 +8,7 @@ import type { Seen } from "../../support/mockVendors.ts"
 import { processDatabaseUrl } from "../../support/stores.ts"
 import { until } from "../../support/until.ts"
 
-/** The cost of a call with the mock's usage: nothing is rounded. */
+/** The cost of a call with the mock's usage; nothing is rounded. */
 const cost = 0.7
 const clients = 8
 
@@ -20,7 +20,7 @@ interface Call {
   readonly code: unknown
 }
 
-/** Calls through the process until `isEnough` returns true, several clients at a time. */
+/** Makes calls through the process until `isEnough` returns true, several clients at a time. */
 const busy = (gateway: GatewayProcess, key: string, state: { readonly isRevoked: boolean }) => {
   const calls: Array<Call> = []
   let begun = 0
@@ -45,7 +45,7 @@ const busy = (gateway: GatewayProcess, key: string, state: { readonly isRevoked:
   return { calls, done: Promise.all(Array.from({ length: clients }, client)) }
 }
 
-/** How the secret of a key is ended, with the status of that request. */
+/** How a key's secret is ended, with the status of that request. */
 type End = (second: GatewayProcess, at: string) => Promise<void>
 
 const revoke: End = async (second, at) => {
@@ -58,7 +58,7 @@ const rotate: End = async (second, at) => {
   assert.strictEqual(rotated.status, 200, rotated.text)
 }
 
-/** A new key, busy at the first process and ended at the second; returns the number of its charged calls. */
+/** A new key, busy in the first process and ended in the second. Returns the number of charged calls. */
 const endedWhileBusy = async (
   first: GatewayProcess,
   second: GatewayProcess,
@@ -94,7 +94,7 @@ const endedWhileBusy = async (
   return answered
 }
 
-/** The time until the first process reads its keys is random: so several keys, one after the other. */
+/** The first process reads its keys at a random time, so several keys are used in turn. */
 const ends = [revoke, rotate, revoke, rotate]
 
 const revokeKeys = async (databaseUrl: string, reservations: () => Promise<number>) => {
@@ -126,7 +126,7 @@ describe("a key that calls often at one process", () => {
     () =>
       Effect.gen(function* () {
         const database = yield* processDatabaseUrl
-        // One connection for all counts, because each is a process of the server
+        // One connection for all counts, because each connection is a server process
         const url = Redacted.make(database.href)
         yield* Effect.gen(function* () {
           const sql = yield* PgClient.PgClient

@@ -15,7 +15,7 @@ const streamsMax = 4
 it("a stream that is read on after its client has left keeps neither request nor response", async () => {
   const { body, events, path } = chat()
   const open: Array<ServerResponse> = []
-  // Unlike the recording mock it keeps no body either
+  // Unlike the recording mock, it does not keep bodies
   const upstream = createServer((request, response) => {
     request.resume()
     request.on("end", () => {

@@ -92,7 +92,7 @@ const readToEnd = async ({ body, events, path }: ReasoningStream) => {
   return newestOf(gateway)
 }
 
-/** Reads a stream until it shows `mark`, and leaves. The upstream has sent nothing beyond that event. */
+/** Reads a stream until it shows `mark`, then disconnects. The upstream has sent nothing beyond that event. */
 const leaveAt = async (
   { body, events, path }: ReasoningStream,
   mark: string,
@@ -116,7 +116,7 @@ const leaveAt = async (
   await until("the gateway knows that the client has left", () => from.open() <= others)
 }
 
-/** The client has left: what its call holds is not settled until `goOn`. */
+/** The client has left, and the hold of its call is not settled before `goOn`. */
 const walletOf = ({ userId }: TestGateway) => Effect.flatMap(Wallet, (wallet) => wallet.get(userId))
 
 const isClosed = () => upstream.seen.at(-1)!.aborted !== undefined
@@ -140,7 +140,7 @@ describe("a stream of a reasoning model that its client leaves is charged as one
     assert.deepInclude(whole.usage, { outputTokens: 20_010, counted: false })
     mayGoOn = new Promise((resolve) => (goOn = resolve))
     await leaveAt(stream, mark)
-    // Of a call that is read on the hold stays
+    // The hold of a call that is still read stays
     assert.notEqual((await gateway.run(walletOf(gateway))).held, 0n)
     goOn()
     const left = await newestOf(gateway)
@@ -200,7 +200,7 @@ describe("a stream of a model that does not reason", () => {
 describe("what ends the reading of a stream that was left", () => {
   const { body, events, path } = chat()
   const promptTokens = Math.ceil(JSON.stringify(body).length / 4)
-  /** Two pieces have passed, about a token each. */
+  /** Two pieces have passed, of about one token each. */
   const seen = { inputTokens: promptTokens, outputTokens: 2, counted: true }
 
   it("the end of its time: charged by what was seen", async () => {

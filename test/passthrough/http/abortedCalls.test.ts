@@ -8,17 +8,16 @@ import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
 /**
- * The requirement is 100 ms from the client's close to the upstream's. A clock would measure the
- * machine. This test shows instead that the gateway destroys the upstream's connection inside the
- * same call in which Node reports that the client has closed. No timer, no turn of the event loop and
- * no microtask lies between; the rest is the network.
+ * The requirement is 100 ms from the client's close to the upstream's. A clock would measure the machine. Instead this
+ * test shows that the gateway destroys the upstream's connection within the call in which Node reports that the client
+ * has closed: without a timer, a turn of the event loop or a microtask in between. The rest is the network.
  */
 let upstream: MockVendor
 let gateway: TestGateway
 
 /** Node is reporting to the gateway that a client has closed. */
 let isReporting = false
-/** One entry for each upstream connection that was destroyed: whether it was inside that call. */
+/** One entry per destroyed upstream connection: whether it was destroyed within that call. */
 const destroyed: Array<boolean> = []
 
 const onRequest = (message: unknown) => {

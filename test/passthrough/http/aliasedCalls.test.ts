@@ -10,7 +10,7 @@ import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
 const catalog = {
-  // Served by the simulator, as its provider has no key
+  // Served by the simulator, because its provider has no key
   ...triedOn("gemini"),
   aliases: [
     {
@@ -31,7 +31,7 @@ let anthropic: MockVendor
 let gateway: TestGateway
 const file = catalogFile(catalog)
 
-/** Answers a model with this; all others as usual. */
+/** Responds like this for one model, and as usual for all others. */
 const refusing =
   (model: string, usual: Script, refuse: Script): Script =>
   (request, response) =>
@@ -51,7 +51,7 @@ const reset = () => {
 const chat = { model: "chat", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }
 const messages = { ...chat, model: "claude" }
 
-/** 429 for a moment: the pause is over when the next test begins. */
+/** A brief 429: the pause is over when the next test begins. */
 const busy: Script = (_, response) =>
   json(response, 429, { error: { message: "slow down" } }, { "retry-after": "0" })
 
@@ -125,7 +125,7 @@ describe("a call that names an alias", () => {
           alias: body.model,
           skipped: [{ vendor: dialect, model: first, reason: "rate_limited" }]
         })
-        // The alias's name is shorter than the model's by some bytes
+        // The alias's name is a few bytes shorter than the model's
         assert.isTrue(call.held >= held - 10_000n, `${call.held} of ${held}`)
         assert.isTrue(call.captured > 0n && call.captured <= call.held)
       })
@@ -262,7 +262,7 @@ describe("a call that names an alias", () => {
     }
     const list = (await get("/v1/models")) as { data: Array<{ id: string }> }
     assert.deepEqual(
-      // Models of other vendors have a slash
+      // The names of other vendors' models contain a slash
       list.data.map(({ id }) => id).filter((id) => !id.includes("/")),
       ["gpt-4o", "mixed", "chat"]
     )

@@ -6,7 +6,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Spans and metrics under OpenTelemetry's names. docs/reference/configuration.md#telemetry */
+/** Spans and metrics with OpenTelemetry's names. docs/reference/configuration.md#telemetry */
 const spans: Array<Tracer.NativeSpan> = []
 let upstream: MockVendor
 let gateway: TestGateway
@@ -44,7 +44,7 @@ afterAll(async () => {
   await upstream.close()
 })
 
-/** Metrics belong to the process, in which other tests run as well. */
+/** Metrics belong to the process, in which other tests also run. */
 const figures = async () => {
   const text = await gateway.metrics()
   const valueOf = (series: RegExp) => Number(series.exec(text)?.[1] ?? 0)
@@ -61,7 +61,7 @@ const figures = async () => {
 const secret = "a prompt that nobody else may read"
 const chat = { model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: secret }] }
 
-/** The span of the newest call, when it has ended. */
+/** The span of the newest call, once it has ended. */
 const spanOf = async (body: object, path = "/v1/chat/completions") => {
   await (await gateway.post(path, body)).text()
   await gateway.settled()

@@ -155,7 +155,7 @@ describe("a list of models", options, () => {
     for (const path of ["/v1/models", "/vendors/openai/v1/models"]) {
       const list = await bodyOf(get(path))
       assert.equal(list.object, "list")
-      // Models of other vendors have a slash, and stand at /v1 alone
+      // The names of other vendors' models contain a slash and exist only at /v1
       const [own, others] = [false, true].map((isOther) =>
         list.data.map(({ id }) => id).filter((id) => id.includes("/") === isOther)
       )

@@ -5,7 +5,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Figures that cannot be true are not used. docs/reference/passthrough.md#usage, ADR 0072. */
+/** Impossible figures are not used. docs/reference/passthrough.md#usage, ADR 0072. */
 let upstream: MockVendor
 let gateway: TestGateway
 

@@ -41,7 +41,7 @@ describe("the @google/genai package, unchanged", () => {
     mock = await mockGemini()
     gateway = await startGateway({
       GEMINI_API_KEY: "AIza-vendor-gemini",
-      // With the version in the base URL, as some clients write it: the path's version is used
+      // The base URL contains the version, as some operators write it; the path's version is used
       GEMINI_BASE_URL: `${mock.origin}/v1beta`
     })
     client = clientOf(gateway)
@@ -152,7 +152,7 @@ describe("the @google/genai package, unchanged", () => {
         index < 2 ? Promise.resolve() : new Promise(() => {})
       )
     const controller = new AbortController()
-    // A model that thinks is read on: test/passthrough/http/abandonedStreams.test.ts
+    // A thinking model's stream is read to the end: test/passthrough/http/abandonedStreams.test.ts
     const config = { abortSignal: controller.signal, thinkingConfig: { thinkingBudget: 0 } }
     const stream = await client.models.generateContentStream({ ...ask, config })
     await fails(
@@ -168,7 +168,7 @@ describe("the @google/genai package, unchanged", () => {
 
   it("times out on its own", async () => {
     mock.script = () => {}
-    // Long enough for the call to be upstream by then
+    // Long enough for the call to have reached the upstream
     const config = { httpOptions: { timeout: 2000 } }
     const error = await fails(client.models.generateContent({ ...ask, config }))
     assert.match(`${error.name} ${error.message}`, /abort|timeout/iu)
@@ -176,7 +176,7 @@ describe("the @google/genai package, unchanged", () => {
     assert.equal(mock.seen.length, 1)
     const call = await newest()
     assert.equal(call.outcome, "settled")
-    // The prompt, a token for four bytes
+    // The prompt, one token per four bytes
     const inputTokens = Math.ceil(mock.seen[0]!.body.length / 4)
     assert.deepEqual(call.usage, { inputTokens, outputTokens: 0, counted: true })
   })

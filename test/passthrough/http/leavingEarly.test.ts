@@ -9,7 +9,7 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /**
- * A client that leaves before the answer pays for the prompt, once the upstream has the request.
+ * A client that leaves before the response pays for the prompt once the upstream has the request.
  * docs/reference/passthrough.md#metering, ADR 0072.
  */
 let upstream: MockVendor
@@ -53,7 +53,7 @@ const until = async (what: string, is: () => boolean) => {
 const messages = [{ role: "user", content: "x".repeat(1500) }]
 const chat = { model: "gpt-4o", max_tokens: 600, messages }
 
-/** Leaves when `when` is true; returns the receipt. */
+/** Leaves when `when` is true. Returns the receipt. */
 const left = async (
   path: string,
   body: object,
@@ -144,7 +144,7 @@ describe("a client that leaves before the answer", () => {
   })
 
   it("after one account refused it and before the other has it all the same", async () => {
-    // The second account gets the call: it is charged; the refusal of the first alone would not be
+    // The second account gets the call, which is charged; the refusal of the first alone would not be
     upstream.script = (request, response) => {
       if (request.headers.authorization === "Bearer sk-vendor-1") {
         json(response, 429, { error: { message: "slow" } }, { "retry-after-ms": "1" })

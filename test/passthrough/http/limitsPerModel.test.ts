@@ -9,7 +9,7 @@ let vendor: MockVendor
 let gateway: TestGateway
 let other: string
 
-/** Each test has its own gateway, with one account. */
+/** Each test has a separate gateway with one account. */
 beforeEach(async () => {
   await gateway?.stop()
   gateway = await startGateway({ OPENAI_API_KEY: `sk-secret;name=only;base=${vendor.origin}/v1` })
@@ -36,7 +36,7 @@ const embed = () =>
 const models = (key = gateway.key) =>
   fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
 
-/** This reply to the calls of gpt-4o; the others are answered as usual. */
+/** This reply to calls of gpt-4o, and the usual one to others. */
 const onlyGpt4o =
   (reply: Script): Script =>
   (request, response) =>
@@ -165,11 +165,11 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     const metrics = await gateway.metrics()
     assert.match(metrics, /gateway_account_circuit\{account="openai:only"\} 0/)
     assert.match(metrics, /gateway_account_paused_seconds\{account="openai:only"\} 0/)
-    // Whoever has no token, or another one, reads no name: docs/reference/http.md#metrics
+    // Without the operator's token no names are shown: docs/reference/http.md#metrics
     for (const token of [null, gateway.key, "other"]) {
       const open = await gateway.metrics(token)
       assert.match(open, /^gateway_wallet_drift 0$/m)
-      // Other tests of this worker may have counted of the vendor, which is no name
+      // Other tests of this worker may have counted for the vendor, which is not a name of a model
       assert.notInclude(open, "openai:only")
       assert.notInclude(open, 'account="')
     }

@@ -82,7 +82,7 @@ describe("metering", () => {
     const call = await newest()
     assert.strictEqual(call.firstTokenMs, null)
     assert.isString(call.accountId)
-    // Every byte may be a token at 250, and 600 tokens at 1000 credits a million
+    // Every byte may be a token at 250, and 600 tokens at 1000 credits per million
     assert.equal(call.held, BigInt(bytes) * 250n + 600n * 1000n)
     assert.equal(call.captured, 700_000n)
     assert.equal(call.outcome, "settled")

@@ -27,7 +27,7 @@ const start = (env: Record<string, string> = {}) =>
 beforeAll(async () => {
   upstream = await mockOpenAi()
   gateway = await start()
-  // The first call looks its key up
+  // The first call looks up its key
   await gateway.post(path, chat)
 })
 afterAll(async () => {
@@ -108,13 +108,13 @@ const post = (
     sent.end(text)
   })
 
-/** A request as bytes of a connection. */
+/** A request as the bytes of a connection. */
 const piece = ({ key }: TestGateway, user: string) => {
   const body = JSON.stringify({ ...chat, user })
   return `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-/** Without the values that differ in each call. */
+/** Without the values that differ between calls. */
 const comparable = ({ headers, ...members }: FullResponse) => {
   const { "x-service-call-id": call, traceparent: trace, date, ...rest } = headers
   return {
@@ -202,7 +202,7 @@ describe("a call", () => {
     ].join("\r\n")
   const host = "host: a"
   const length = `content-length: ${text.length}`
-  /** Requests that are not ordinary, and their results. */
+  /** Unusual requests and their results. */
   const odd: Record<string, readonly [bytes: () => string, status: number]> = {
     "a body above 1 MiB": [
       () => {
@@ -329,7 +329,7 @@ describe("a call", () => {
         body: JSON.stringify({ input: "x" })
       })
     assert.equal((await moderate()).status, 200)
-    // Known from now on, because the statement that holds looks it up again
+    // From now on it is known, because the statement that holds looks it up again
     upstream.script = openAiScript
     assert.equal((await post(gateway, chat, false, own)).status, 200)
     await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
@@ -364,7 +364,7 @@ describe("a call", () => {
   })
 
   it("pipelined requests of a connection get their responses in order", async () => {
-    // They may reach the upstream in any order: the second is answered first
+    // They may reach the upstream in any order; the second is answered first
     const second = Promise.withResolvers<void>()
     upstream.script = async (seen, response) => {
       const { user } = JSON.parse(seen.body) as { user: string }

@@ -33,7 +33,7 @@ const chat = {
 }
 const last = () => upstream.seen.at(-1)!
 
-/** Waits (real time, bounded) until the condition is true. */
+/** Waits in real time, up to a limit, until the condition is true. */
 const until = async (what: string, is: () => boolean) => {
   for (let tries = 0; tries < 1000; tries += 1) {
     if (is()) return
@@ -71,7 +71,7 @@ describe("what is relayed", () => {
       const body = { model: "claude-haiku-4-5", max_tokens: 9, messages: [] }
       const answer = await gateway.post(path, body)
       assert.equal(answer.status, 200, path)
-      // The account of Anthropic is the sandbox here
+      // Anthropic's account is the sandbox here
       assert.equal(answer.headers.get("x-service-sandbox"), "true", path)
       assert.include(await answer.text(), "input_tokens")
     }
@@ -358,7 +358,7 @@ describe("faults of the upstream", () => {
     assert.equal(answer.status, 200)
     const reader = answer.body!.getReader()
     assert.isFalse((await reader.read()).done)
-    // The client sees that the response is not complete
+    // The client sees that the response is incomplete
     await reader.read().then(
       () => assert.fail("the stream has ended as if it were whole"),
       () => {}

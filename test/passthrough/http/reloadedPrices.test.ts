@@ -16,7 +16,7 @@ let gateway: TestGateway
 const file = join(temporaryFolder("catalog"), "catalog.json")
 const completions = "/vendors/openai/v1/completions"
 
-/** Credits for a million tokens and for a call. */
+/** The credits for a million tokens and for a call. */
 const write = (tokens: string, call: string | undefined, more: object = {}) => {
   const price = { per: "million_tokens", input: tokens, output: tokens }
   const limits = { outputTokensMax: 1000, inputTokensMax: 10_000 }
@@ -64,7 +64,7 @@ const chat = {
   messages: [{ role: "user", content: "x".repeat(1500) }]
 }
 
-/** A response that was read to its end. */
+/** A response, read to its end. */
 const ask = async (path: string, body: unknown) => {
   const response = await gateway.post(path, body)
   await response.arrayBuffer()

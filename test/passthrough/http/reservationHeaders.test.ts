@@ -10,7 +10,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Keys that call so often that their calls are drawn on a reservation (ADR 0116), over HTTP. */
+/** Keys with frequent calls, which draw on a reservation (ADR 0116), over HTTP. */
 
 let upstream: MockVendor
 let gateway: TestGateway
@@ -71,7 +71,7 @@ const call = async ({ key }: Caller, tokens = 20) => {
   return answer.status
 }
 
-/** Calls from several clients, each as soon as it has its response, while the condition is true. */
+/** Calls from several clients, each sent as soon as the previous one has its response, while the condition is true. */
 const callOften = async (caller: Caller, goesOn: (calls: number) => boolean, tokens?: number) => {
   const statuses = new Map<number, number>()
   let calls = 0

@@ -60,7 +60,7 @@ const body = (model: string) => ({
   messages: [{ role: "user", content: "x".repeat(1000) }]
 })
 
-/** What a call costs, with the model whose price it had: 1500 tokens in each of the mock's responses. */
+/** The charge of a call and the model whose price applied; each of the mock's responses has 1500 tokens. */
 const charged = async (
   path: string,
   request: unknown,

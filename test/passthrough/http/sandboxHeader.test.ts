@@ -12,7 +12,7 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
 const name = "x-service-sandbox"
 
 describe("the sandbox header after a reload of the catalog", () => {
-  /** All that the vendor with a key sells. */
+  /** Everything sold from the vendor with a key. */
   const remove = [
     "text-to-video-spark",
     "keyframe-to-video-plus",
@@ -39,7 +39,10 @@ describe("the sandbox header after a reload of the catalog", () => {
     assert.equal(response.status, 200, await response.text())
   }
 
-  /** What the service says of itself, and the header of that response, of a live vendor's and of another's. */
+  /**
+   * The mode that the service reports, and the header of that response, of a live vendor's response and of another
+   * vendor's.
+   */
   const modes = async () => {
     const ask = (path: string) => fetch(gateway.origin + path)
     const service = await ask("/manage/v1/service")

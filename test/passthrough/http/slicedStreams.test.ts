@@ -173,7 +173,7 @@ const post = ({ key }: Caller, path: string, body: object, headers: Record<strin
     body: JSON.stringify(body)
   })
 
-/** The upstream sends pieces of a thousand bytes, each when it is told to. */
+/** The upstream sends pieces of a thousand bytes, each when the test tells it to. */
 const scripted = (name: string, pieces: number, tokens: number) => {
   const { end, piece } = dialects[name]!
   const gates = Array.from({ length: pieces }, () => Promise.withResolvers<void>())
@@ -186,7 +186,7 @@ const scripted = (name: string, pieces: number, tokens: number) => {
   return { next: (upTo: number) => gates.slice(0, upTo + 1).forEach(({ resolve }) => resolve()) }
 }
 
-/** Reads a stream while it comes. */
+/** Reads a stream as it arrives. */
 const reading = (response: Response) => {
   const read = { text: "" }
   const decoder = new TextDecoder()
@@ -213,7 +213,7 @@ describe("a stream whose output is visible", () => {
       next(10)
       await done
       const { kinds, receipt, wallet } = await settled(caller)
-      // Two more slices came while nine thousand bytes passed
+      // Two more slices were held while nine thousand bytes passed
       assert.deepEqual(kinds, ["hold", "hold", "hold", "capture", "release"])
       assert.isTrue(later < first * 4n, `${later} of ${first}`)
       assert.deepInclude(receipt, { outcome: "settled", chargedLate: false, held: later })
@@ -228,7 +228,7 @@ describe("a stream whose output is visible", () => {
     async (name) => {
       const { body, path, refusal } = dialects[name]!
       const caller = await newCaller(1000)
-      // What the first slice costs
+      // The cost of the first slice
       scripted(name, 1, 10)
       await (await post(caller, path, body)).text()
       const { receipt } = await settled(caller)

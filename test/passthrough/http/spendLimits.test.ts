@@ -10,7 +10,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Limits of a key that is cached, and whose calls are drawn on a reservation (ADR 0116, 0160). */
+/** Limits of a cached key whose calls are drawn on a reservation (ADR 0116, 0160). */
 
 let upstream: MockVendor
 let gateway: TestGateway
@@ -80,7 +80,7 @@ const call = async ({ key }: Caller, over: object = {}, headers: Record<string, 
 }
 type Answer = Awaited<ReturnType<typeof call>>
 
-/** Calls from ten clients, each as soon as it has its response. */
+/** Calls from ten clients, each sent as soon as the previous one has its response. */
 const callOften = async (caller: Caller, calls: number, over?: (n: number) => object) => {
   const answers: Array<Answer> = []
   let begun = 0

@@ -14,7 +14,7 @@ const chunk = { choices: [{ index: 0, delta: { content: "a" } }] }
 let upstream: Server
 let gateway: TestGateway
 
-/** Throws the body away, and begins a stream that does not end. */
+/** Discards the body and begins an endless stream. */
 const startUpstream = () =>
   new Promise<Server>((resolve) => {
     const server = createServer((received, response) => {
@@ -39,7 +39,7 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-// One buffer for all: what a client sends, it keeps until the response
+// A single buffer, because a client keeps what it sends until the response
 const chatOf = (bytes: number) =>
   Buffer.from(
     JSON.stringify({

@@ -4,7 +4,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Tools that the vendor runs and charges. docs/reference/wallet.md#tools-that-the-vendor-runs */
+/** Tools that the vendor runs and charges for. docs/reference/wallet.md#tools-that-the-vendor-runs */
 let upstream: MockVendor
 let gateway: TestGateway
 

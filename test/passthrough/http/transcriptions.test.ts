@@ -7,7 +7,7 @@ import { wavOf } from "../../../src/sandbox/media/WavFile.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Forms with a file go to the vendor as they arrive. docs/reference/wallet.md#speech-transcription-and-reranking */
+/** Forms with a file are forwarded as they arrive. docs/reference/wallet.md#speech-transcription-and-reranking */
 
 interface Seen {
   readonly url: string
@@ -70,7 +70,7 @@ beforeEach(() => {
 const wav = wavOf(samplesOf("a".repeat(45)), hertz)
 const path = "/v1/audio/transcriptions"
 
-/** The parts in this order; a Buffer is the file. */
+/** A form with its parts in this order; a Buffer is the file. */
 const formOf = (...parts: ReadonlyArray<readonly [string, string | Buffer]>) => {
   const boundary = "----of-this-test"
   const bytes = Buffer.concat([
@@ -124,7 +124,7 @@ const until = async (isSo: () => boolean) => {
   assert.fail("it did not happen")
 }
 
-/** A request whose bytes are written one after the other. */
+/** A request whose bytes are written one by one. */
 const slowly = (form: ReturnType<typeof formOf>) => {
   const request = httpRequest(`${gateway.origin}${path}`, {
     method: "POST",
@@ -154,7 +154,7 @@ describe("a form with a file", () => {
     assert.equal(call.captured, 30_000n)
     assert.deepInclude(call.usage, { seconds: 3, counted: false })
     assert.equal(call.model, "whisper-1")
-    // The header of the WAV says that a second has 48,000 bytes
+    // According to the WAV header a second has 48,000 bytes
     assert.isBelow(Number(call.held), 31_000)
   })
 

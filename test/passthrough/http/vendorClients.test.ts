@@ -69,7 +69,7 @@ const chat = {
   messages: [{ role: "user" as const, content: "Hi ".repeat(1000) }]
 }
 const message = { ...chat, model: "claude-sonnet-4-5" }
-/** The time-out of a client: long enough for its call to be upstream by then. */
+/** A client's timeout: long enough for its call to have reached the upstream. */
 const timeout = 2000
 const tool = { name: "f", input_schema: { type: "object" as const } }
 
@@ -144,7 +144,7 @@ describe("the openai package, unchanged", () => {
   })
 })
 
-/** The newest call was charged for its prompt, a token for four bytes. */
+/** The newest call was charged for its prompt, one token per four bytes. */
 const assertPromptCharged = async () => {
   const call = (await gateway.calls())[0]!
   assert.equal(call.outcome, "settled")

@@ -5,7 +5,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** No text of a vendor reaches a client raw. docs/reference/passthrough.md#errors, ADR 0074. */
+/** No vendor's text reaches a client unfiltered. docs/reference/passthrough.md#errors, ADR 0074. */
 const key = "sk-proj-AAAA1111vendorsecretopenaiA"
 let upstream: MockVendor
 let gateway: TestGateway

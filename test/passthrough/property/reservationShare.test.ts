@@ -11,7 +11,7 @@ import { callEnd, callStart, credits } from "../../support/wallets.ts"
 const roundMillis = 10
 const user = UserId.make(randomUUID())
 
-/** A process: rounds of 10 ms against a store that grants everything. */
+/** A process with rounds of 10 ms, over a store that grants everything. */
 class Caller {
   readonly #book = new ReservationBook()
   readonly #running: Array<{
@@ -21,7 +21,7 @@ class Caller {
   }> = []
   readonly #endedAt = new Map<string, number>()
   #now = 0
-  /** Calls that were covered, and that were not. */
+  /** The numbers of covered and uncovered calls. */
   drawn = 0
   uncovered = 0
   writes = 0
@@ -75,7 +75,7 @@ class Caller {
   }
 }
 
-/** So many calls a second for two seconds, evenly over some processes; after a first second. */
+/** This many calls per second for two seconds, spread evenly over several processes, after a first second. */
 const spread = (processes: number, perSecond: number) => {
   const callers = Array.from({ length: processes }, () => new Caller())
   let due = 0
@@ -130,7 +130,7 @@ describe("the reservation of a key adapts to the process's share of its calls", 
           caller.round()
         }
         assert.isAtMost(caller.latest, 30)
-        // A call begins and ends; one without cover is a reason to write at once
+        // Begins and ends of calls; an uncovered call is a reason to write at once
         const most = (2 * caller.drawn) / 32 + rounds.length / 3 + caller.uncovered + 2
         assert.isAtMost(caller.writes, most)
       })

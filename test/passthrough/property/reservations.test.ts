@@ -31,15 +31,15 @@ interface Ledger {
   readonly wallet: Effect.Effect<{ readonly settled: bigint; readonly held: bigint }>
   /** The reservation of the process. */
   readonly reservation: Effect.Effect<bigint>
-  /** The catalog that the reservation names; `undefined`: there is none. */
+  /** The catalog named by the reservation; `undefined`: there is none. */
   readonly catalog: Effect.Effect<number | null | undefined>
   readonly revoke: Effect.Effect<void>
-  /** Gives the key another secret. */
+  /** Gives the key a new secret. */
   readonly rotate: Effect.Effect<void>
   readonly breaches: Effect.Effect<number>
 }
 
-/** What `reservations_renew` promises, in memory. */
+/** An in-memory version of what `reservations_renew` guarantees. */
 const memoryLedger = (balance: number): Ledger => {
   const captured = new Set<string>()
   let settled: bigint = credits(balance)
@@ -177,8 +177,8 @@ interface Running {
 }
 
 /**
- * Runs the steps, and compares the book with the store after each. Returns the number of drawn calls; `outcomes`: what
- * raises came to.
+ * Runs the steps and compares the book with the store after each. Returns the number of drawn calls; `outcomes`
+ * collects the outcomes of raises.
  */
 const play = Effect.fnUntraced(function* (
   ledger: Ledger,
@@ -188,11 +188,11 @@ const play = Effect.fnUntraced(function* (
   const book = new ReservationBook()
   const running: Array<Running> = []
   const spent = new Map<string, bigint>()
-  /** What calls have cost or can cost that the store has not charged yet. */
+  /** The most that uncharged calls have cost or can still cost. */
   let uncharged = 0n
   const before = (yield* ledger.wallet).settled
   let now = 1000
-  /** One clock was set back, or the machine has slept: the other clock is right. */
+  /** One clock was set back or the machine slept, and the other clock is right. */
   let late = { monotonic: 0, wall: 0 }
   const moment = () => ({ monotonic: now - late.monotonic, wall: now - late.wall })
   let revokedAt = Infinity
@@ -201,7 +201,7 @@ const play = Effect.fnUntraced(function* (
   let count = 0
   let catalogId = 1
 
-  /** `isOld`: by the secret before, which the process still has in its cache. */
+  /** `isOld`: uses the previous secret, which the process still has in its cache. */
   const draw = (amount: number, isOld = false) => {
     const known = Math.max(0, rotation - (isOld ? 1 : 0))
     const start = { ...callStart(ledger.user, amount), rotation: known, catalogId }
@@ -223,7 +223,7 @@ const play = Effect.fnUntraced(function* (
     spent.set(start.id, end.captured)
     uncharged += end.captured - amount
   }
-  /** Raises the amount of a call that raises nothing yet. */
+  /** Raises the amount of a call that is not being raised. */
   const raise = (which: number, more: number) => {
     const call = running[which % Math.max(1, running.length)]
     if (call === undefined || call.isRaising) return
@@ -245,14 +245,14 @@ const play = Effect.fnUntraced(function* (
       if (n % 4 === 1) raise(n, 30)
     }
   }
-  /** The calls whose charge was written, whether the process saw the result or not. */
+  /** The calls whose charge was written, whether or not the process saw the result. */
   const charged = new Set<string>()
   const covered = Effect.fnUntraced(function* () {
     assert.isTrue((yield* ledger.reservation) >= uncharged, "what was drawn is not covered")
     assert.strictEqual(yield* ledger.breaches, 0)
     const named = yield* ledger.catalog
     for (const { start } of named === undefined ? [] : running) {
-      // What costs nothing needs no hold
+      // A free call needs no hold
       if (start.amount === 0n) continue
       assert.strictEqual(start.catalogId, named, "the hold names another catalog")
     }
@@ -272,7 +272,7 @@ const play = Effect.fnUntraced(function* (
   ) {
     const taken = book.take(moment(), () => randomUUID(), isEnd)
     if (taken === undefined) return false
-    // Calls start and end while the statement is under way, before and after it takes effect
+    // Calls start and end while the statement runs, before and after it takes effect
     if (!isEnd) callBusily(between, 4)
     const grants = outcome === "undone" ? [] : yield* write(taken)
     yield* covered()
@@ -282,7 +282,7 @@ const play = Effect.fnUntraced(function* (
     return true
   })
 
-  // Makes the key one that calls often
+  // Makes the key one with frequent calls
   for (let n = 0; n < 20; n += 1) draw(1)
   for (const step of steps) {
     if (step.do === "draw") draw(step.amount, step.isOld)

@@ -24,7 +24,7 @@ interface Key {
   readonly id: string
 }
 
-/** Two wallets, the first with three keys, in an order that mixes them. */
+/** Two wallets, the first with three keys, interleaved. */
 const newKeys = Effect.fnUntraced(function* (balances: readonly [number, number]) {
   const users = yield* UserStore
   const now = yield* DateTime.now
@@ -49,7 +49,7 @@ const newKeys = Effect.fnUntraced(function* (balances: readonly [number, number]
 
 const amount = fc.integer({ min: 0, max: 5 })
 
-/** For each key: whether its reservation is sized, and its ended calls: the hold of each, and its cost. */
+/** For each key: whether its reservation is sized, and its ended calls with the hold and the cost of each. */
 const batches = fc.array(
   fc.array(
     fc.record({
@@ -66,7 +66,7 @@ const batches = fc.array(
 const call = (key: Key, held: number, cost: number): DrawnCall =>
   drawnCall({ ...callStart(key.user, held), key: ApiKeyId.make(key.id) }, cost)
 
-/** The same batches in a separate wallet; with a call that was settled before in each, if `repeats`. */
+/** Plays the same batches in a separate wallet. With `repeats`, each also contains a call that was settled before. */
 const play = Effect.fnUntraced(function* (
   balances: readonly [number, number],
   steps: typeof batches extends fc.Arbitrary<infer A> ? A : never,
@@ -90,7 +90,7 @@ const play = Effect.fnUntraced(function* (
         ...reservation(key.user, needs, extra),
         key: key.id
       })),
-      // The calls of several keys alternately
+      // Alternating between the keys
       ended: [
         ...(repeats ? [settled] : []),
         ...[0, 1, 2, 3].flatMap((n) =>

@@ -27,7 +27,7 @@ import {
   walletStores
 } from "../../support/wallets.ts"
 
-/** A token costs a thousand micro-credits, so that a slice is about four credits. */
+/** A token costs a thousand micro-credits, so a slice is about four credits. */
 const microPerToken = 1000n
 const price: TokenPrice = {
   per: "million_tokens",
@@ -40,14 +40,14 @@ const slices = new OutputSlices([
 /** No more output than the model's limit can come. */
 const costOf = (tokens: number) => Credits.make(BigInt(Math.min(tokens, 20_000)) * microPerToken)
 
-/** `lost`: another process releases its hold, and it never wakes; `late`: it wakes and ends then. */
+/** `lost`: another process releases its hold and it never wakes; `late`: it wakes and ends afterwards. */
 type Fate = "ends" | "lost" | "late"
 
 const stream = fc.record({
   process: fc.nat(1),
-  /** Tokens of the events. */
+  /** The tokens of each event. */
   events: fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 8 }),
-  /** What the vendor reports, in tenths of what was counted. */
+  /** The vendor's figure, in tenths of what was counted. */
   tenths: fc.integer({ min: 0, max: 13 }),
   fate: fc.constantFrom<Fate>("ends", "ends", "ends", "ends", "lost", "late", "late")
 })
@@ -57,7 +57,7 @@ const race = fc.record({
   balance: fc.constantFrom(6, 40, 5000),
   limit: fc.constantFrom(10, 60, 10_000),
   streams: fc.array(stream, { minLength: 40, maxLength: 40 }),
-  /** What comes of the writes: `unseen`, committed without a response. */
+  /** The outcome of each write; `unseen`: committed, but without a response. */
   writes: fc.infiniteStream(
     fc.nat(15).map((n) => (n === 0 ? "undone" : n === 1 ? "unseen" : "seen"))
   )
@@ -70,14 +70,14 @@ const heldOf = (left: ReadonlyMap<string, Credits>): ReadonlyMap<string, Held> =
 const outcomeOf = (raised: Raised): RaiseOutcome =>
   typeof raised === "object" ? "budget" : raised === "key" ? "held" : raised
 
-/** What is charged for a stream: one of these. */
+/** The possible charges of a stream. */
 interface Played {
   readonly id: string
   readonly charges: ReadonlyArray<bigint>
   readonly end: "refused" | "cut" | "complete" | Fate
 }
 
-/** One stream, from its first hold to its end. Every event passes only when it is covered. */
+/** Plays one stream from its first hold to its end. Every event passes only when it is covered. */
 const played = async (
   user: UserId,
   { events, fate, process, tenths }: Stream,
@@ -127,7 +127,7 @@ const played = async (
   const beyond = cost - captured
   const end: CallEnd = { ...callEnd(start, 0), captured, outcome: "settled" }
   own!.closeUnsafe(beyond > 0n ? { ...end, beyond: Credits.make(beyond) } : end)
-  // One that was released before it began to cost has no receipt that could be charged
+  // One released before it cost anything has no receipt to charge
   const charges = fate === "late" ? [captured, cost] : [cost]
   return { id: start.id, charges, end: cut ? "cut" : fate === "late" ? fate : "complete" }
 }
@@ -140,7 +140,7 @@ const limitedCaller = Effect.fnUntraced(function* (balance: number, limit: numbe
   return user
 })
 
-/** Two processes that write to one store, which fails now and then. */
+/** Two processes that write to one store, which sometimes fails. */
 const process = Effect.fnUntraced(function* (id: string, writes: Race["writes"]) {
   const calls = yield* CallStore
   const write: WriteBatch = (batch) =>

@@ -40,7 +40,7 @@ describe("receipts of calls", () => {
     Layer.provideMerge(startedDatabase)
   )
 
-  // The store's clock is real: only the times in its statements are the test's
+  // The store's clock is real; only the times in its statements come from the test
   layer(Live, { timeout: "60 seconds", excludeTestServices: true })((it) => {
     it.effect("are kept for 30 days and dropped by the day; the ledger stays complete", () =>
       Effect.gen(function* () {
@@ -51,7 +51,7 @@ describe("receipts of calls", () => {
         const user = yield* newCaller(100)
         const page = { limit: 100 }
         const listed = Effect.map(calls.search(user, page), ({ rows }) => rows.map(({ id }) => id))
-        // Opened before any day had its partition, and one that runs past midnight
+        // Opened before any day had a partition, and one that runs past midnight
         const first = yield* open(user)
         yield* TestClock.adjust("1 second")
         const overMidnight = yield* open(user)
@@ -74,7 +74,7 @@ describe("receipts of calls", () => {
           held: credits(2)
         })
 
-        // 30 days after the first calls' day: that day is dropped as a whole
+        // 30 days after the day of the first calls, which is dropped as a whole
         yield* TestClock.adjust("1 day")
         yield* maintain
         assert.deepStrictEqual(yield* listed, made.slice(0, -2))
@@ -92,7 +92,7 @@ describe("receipts of calls", () => {
         const wallet = Option.getOrThrow(yield* (yield* WalletStore).find(user))
         assert.deepInclude(wallet, { settled: credits(100 - made.length), held: credits(0) })
         assert.strictEqual(yield* breaches, 0)
-        // A receipt that was dropped is not created again: its hold was closed once
+        // A dropped receipt is not created again: its hold was closed once
         yield* close(first)
         assert.deepStrictEqual(yield* listed, [])
       }).pipe(Effect.provide(TestClock.layer()))

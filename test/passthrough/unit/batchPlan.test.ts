@@ -32,7 +32,7 @@ const bodyOf = (more: object = {}) => ({
 const lineOf = (id: string, body: object = bodyOf()) =>
   JSON.stringify({ custom_id: id, method: "POST", url: "/v1/chat/completions", body })
 
-/** Plans a file in pieces of this length. */
+/** Plans a file read in pieces of this length. */
 const plan = (text: string, length = 1000) => {
   const bytes = Buffer.from(text)
   const pieces = Array.from({ length: Math.ceil(bytes.length / length) }, (_, n) =>

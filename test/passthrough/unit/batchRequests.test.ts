@@ -67,7 +67,7 @@ describe("the requests of an accepted batch", () => {
             id
           )
         }
-        // One that would be refused now is known too
+        // A request that would be refused now is known too
         assert.deepInclude(requests.get(digestOf("e")), { model: "gone-since", hold: undefined })
       }
     })

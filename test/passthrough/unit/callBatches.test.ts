@@ -14,7 +14,7 @@ const noGrace = () => -Infinity
 
 type Result = Exit.Exit<Held, StoreUnavailable>
 
-/** Batches on a store that waits for a gate, and then does what the test says. */
+/** Batches over a store that waits for a gate and then does what the test says. */
 const make = Effect.fnUntraced(function* (
   behave: WriteBatch = () => Effect.succeed(new Map<string, Held>())
 ) {
@@ -32,7 +32,7 @@ const make = Effect.fnUntraced(function* (
   return { ...batches, results, gate, open, stop: Scope.close(scope, Exit.void), written }
 })
 
-/** Waits until the condition is true: bounded, for what happens within milliseconds. */
+/** Waits until the condition is true, for a limited time. */
 const until = (is: () => boolean) =>
   Effect.promise(async () => {
     const end = performance.now() + 5000
@@ -161,7 +161,7 @@ describe("calls that are written together", () => {
         isAway = false
         const before = written.length
         yield* until(() => written.length > before)
-        // It may have been held: then the hold is released
+        // It may have been held, so the hold is released
         assert.deepStrictEqual(idsOf(...written.at(-1)!.ends), idsOf(end, first))
         yield* stop
       })
@@ -172,7 +172,7 @@ describe("the last tries of a service that stops while its store is away", () =>
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }))
   afterEach(() => void vi.useRealTimers())
 
-  /** Seconds until it gives up. */
+  /** The number of seconds until it gives up. */
   const lasts = async (graceEnd: (began: number) => number) => {
     const began = performance.now()
     const tryAgain = await Effect.runPromise(makeLastTries(() => graceEnd(began)))

@@ -25,7 +25,7 @@ const model = (vendor: string, reasoning?: bigint): TokenModel => ({
   inputTokensMax: 100_000
 })
 
-/** Both prices are a micro-credit a token: the hold is a count of tokens. */
+/** Both prices are one micro-credit per token, so the hold equals the number of tokens. */
 const catalog = makeUpstreamCatalog(
   withBuiltIn({
     tokenModels: [model("openai"), model("anthropic"), model("google")]
@@ -51,7 +51,7 @@ const planOf = (
   return { text, plan }
 }
 
-/** The tokens held for the input, and for the output. */
+/** The tokens held for the input and for the output. */
 const heldOf = (to: keyof typeof routes, body: Readonly<Record<string, unknown>>) => {
   const { plan, text } = planOf(to, body)
   const { hold } = Result.getOrThrow(plan)
@@ -85,7 +85,7 @@ describe("the hold of a call is the most that it can cost", () => {
       Result.isFailure(plan) && plan.failure.errors?.map(({ pointer }) => pointer),
       ["#/input/1/tools/0/tools/1"]
     )
-    // The results of a server are input of any length
+    // A server's results are input of any length
     const server = heldOf("responses", bodyWith({ type: "mcp", server_label: "x" }))
     assert.strictEqual(server.tokens, 100_010)
   })
@@ -258,7 +258,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("responses", { prompt: null }).output, 1000)
   })
 
-  /** Names that mean something in a request, as properties of a tool, in its examples and in its calls. */
+  /** Names with a meaning in requests, used as properties of a tool, in its examples and in its calls. */
   const named = {
     prompt: { type: "string" },
     image: { type: "string", enum: ["1h", "24h"] },
@@ -521,7 +521,7 @@ describe("a plain body needs no decoder", () => {
             onSuccess: ({ hidesUsage, hold, model }) => ({ hidesUsage, hold, model })
           })
         }
-        // A member of the decoder's, even an empty one, is left to the decoder
+        // A member that only the decoder knows is left to it, even if it is empty
         assert.deepStrictEqual(planned("generation_konfig"), planned("generation_config"))
       }),
       { numRuns: 2000 }

@@ -35,7 +35,7 @@ const request: CallRequest = {
   withBody: (_route, _principal, use) => use({ bytes: body })
 }
 
-/** The store's side of a call: it is closed once, whoever closes it. */
+/** The store's side of a call, which is closed exactly once. */
 const heldInto = (closed: Array<CallEnd>): HeldCall => ({
   hold: { isHeld: () => true, retake: (done) => done(true), drawn: false },
   raise: (_amount, onRaised) => onRaised("held"),
@@ -45,7 +45,7 @@ const heldInto = (closed: Array<CallEnd>): HeldCall => ({
   left: undefined
 })
 
-/** A call that has begun: its ends in the store, its exit if it has one, and what ends it. */
+/** A call that has begun: its ends in the store, its exit if there is one, and a way to end it. */
 const begun = (
   hold: (held: HeldCall) => Effect.Effect<HeldCall>,
   reach: (request: UpstreamRequest) => Effect.Effect<Reached>

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream"
 import { assert, describe, it } from "vitest"
 import { StreamRelay } from "../../../src/vendors/upstream/StreamRelay.ts"
 
-/** A watch that relays everything, and records how the stream ended. */
+/** A watch that relays everything and records how the stream ended. */
 const watching = (readsOn = false) => {
   const ends: Array<string> = []
   const hold = { isHeld: true, retakes: [] as Array<(isHeld: boolean) => void> }
@@ -22,7 +22,7 @@ const watching = (readsOn = false) => {
   })
   const stream = relay.open()
   const closed = new Promise<void>((resolve) => stream.once("close", resolve))
-  /** The store has answered the first that asked. */
+  /** Lets the store respond to the first waiting request. */
   const answer = (isHeld: boolean) => {
     hold.isHeld = isHeld
     hold.retakes.shift()?.(isHeld)
@@ -76,7 +76,7 @@ describe("a relayed stream", () => {
     hold.isHeld = false
     relay.receive(Buffer.from("b"))
     answer(false)
-    // The upstream, aborted, reports that
+    // The upstream reports that it was aborted
     relay.breakOff(new Error("aborted"))
     assert.strictEqual(await textOf(stream), "a[lost]")
     assert.deepEqual(ends, ["lost"])

@@ -11,7 +11,7 @@ import type { WriteReservations } from "../../../src/passthrough/reservations/Re
 import type { ReservationGrant } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { callEnd, callStart, credits } from "../../support/wallets.ts"
 
-/** The reservations of a process for keys that call often, with the test's clock. ADR 0116. */
+/** A process's reservations for keys with frequent calls, with the test's clock. ADR 0116. */
 
 const user = UserId.make(randomUUID())
 type Batch = Parameters<WriteReservations>[0]
@@ -49,7 +49,7 @@ const make = Effect.fnUntraced(function* (
     return drawn !== undefined
   }
   const close = (end: CallEnd) => closes.get(end.id)?.(end)
-  /** Calls so often that the key has a reservation afterwards. */
+  /** Makes so many calls that the key has a reservation afterwards. */
   const callOften = Effect.suspend(() => {
     for (let n = 0; n < 20; n += 1) draw(callStart(user, 1))
     return TestClock.adjust("10 millis")
@@ -95,7 +95,7 @@ describe("the reservation of a key that calls often", () => {
         yield* TestClock.adjust("10 millis")
         assert.deepStrictEqual(endsOf(written.slice(1)), [[one.id, two.id]])
         yield* TestClock.adjust("1 second")
-        // Only the call that still runs is held
+        // Only the running call is held
         assert.deepStrictEqual(sizesOf(written.slice(2)), [[[credits(1), credits(0)]]])
         close(callEnd(long, 1))
         yield* TestClock.adjust("1 second")
@@ -207,7 +207,7 @@ describe("the reservation of a key that calls often", () => {
         yield* callOften
         const long = callStart(user, 1)
         assert.isTrue(draw(long))
-        // The period ends before the key is looked at again
+        // The period ends before the key is scanned again
         yield* TestClock.adjust("5 millis")
         assert.isFalse(draw(callStart(user, 1)))
         isPast = true

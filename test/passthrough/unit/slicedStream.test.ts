@@ -17,7 +17,7 @@ import { StreamRelay } from "../../../src/vendors/upstream/StreamRelay.ts"
 
 const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
 
-/** An event of each protocol with a piece of text, with the names that its vendor adds. */
+/** An event of each protocol with a piece of text and the names that its vendor adds. */
 const piece: { readonly [protocol in UsageProtocol]?: (text: string) => string } = {
   "openai-chat": (content) =>
     event({
@@ -143,7 +143,7 @@ describe("the meter of a stream that the hold follows", () => {
           let whole = 0
           const push = (chunk: Buffer) => {
             relayed += meter.push(chunk, covered).toString("latin1")
-            // Events that have been relayed as a whole
+            // Events that have been relayed completely
             for (; whole < events.length; whole += 1) {
               const size = Buffer.byteLength(events[whole]!)
               if (relayed.length < end + size) break
@@ -198,7 +198,7 @@ const price: TokenPrice = {
 }
 const bound = { price, inputTokens: 1000, outputTokens: 20_000, keepsLong: false, tools: undefined }
 
-/** A sliced hold whose store answers when it is told to. */
+/** A sliced hold whose store responds when the test tells it to. */
 const sliced = (outputTokens = 20_000) => {
   const slices = new OutputSlices([{ ...bound, outputTokens }])
   const asked: Array<{ amount: Credits; answer: (outcome: RaiseOutcome) => void }> = []
@@ -220,7 +220,7 @@ describe("a hold that follows a stream", () => {
       price: { ...price, output: Credits.make(50_000_000n) },
       outputTokens: 2000
     }
-    // The dearer of two models, each up to its own limit
+    // The more expensive of two models, each up to its own limit
     assert.strictEqual(slicesOf([bound, dear])?.first, Credits.make(101_000n))
   })
 

@@ -16,10 +16,10 @@ const through = (meter: StreamMeter, text: string, size = 16_384): string => {
   return Buffer.concat([...relayed, meter.flush()]).toString()
 }
 
-/** Three MiB of a response, with text inside that looks like an event. */
+/** Three MiB of a response that contains text like an event's. */
 const long = 'said \\"usage\\": {"input_tokens": 1} \n\u{1f600} [{'.repeat(70_000)
 
-/** The last event of each vendor, as large as its response: docs/reference/passthrough.md#usage. */
+/** Each vendor's last event, which is as large as its response: docs/reference/passthrough.md#usage. */
 const lastEvents: { readonly [protocol in UsageProtocol]: unknown } = {
   "openai-chat": {
     choices: [{ delta: { content: long } }],

@@ -38,7 +38,7 @@ const request: UpstreamRequest = {
   watch: undefined
 }
 
-/** The response to the last request that the limit allows; the next is allowed after 20 s. */
+/** The response to the last request within the limit; the next is allowed after 20 s. */
 const answer: UpstreamResponse = {
   status: 200,
   headers: { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s" },

@@ -41,7 +41,7 @@ describeMigratedStores("months of the audit log", (database) => {
     Layer.provideMerge(PartitionStore.layer),
     Layer.provideMerge(database)
   )
-  // The store's clock is real: only the times in its statements are the test's
+  // The store's clock is real; only the times in its statements come from the test
   layer(Live, { timeout: "60 seconds", excludeTestServices: true })((it) => {
     it.effect("entries are kept for a year and dropped by the month, append-only meanwhile", () =>
       Effect.gen(function* () {
@@ -49,7 +49,7 @@ describeMigratedStores("months of the audit log", (database) => {
         const { maintainAudit } = yield* LogRetention
         const start = DateTime.makeUnsafe("2026-01-31T23:00:00Z")
         yield* TestClock.setTime(DateTime.toEpochMillis(start))
-        // Before the month has its partition, and behind the last one
+        // In a month without a partition, and after the last one
         yield* write("first")
         yield* maintainAudit
         yield* TestClock.adjust("30 days")

@@ -60,7 +60,7 @@ describeStores("a start with a catalog that was replaced", (database) => {
   ] as const) {
     it.effect(`finds the others alive although its own clock is an hour ${name}`, () =>
       Effect.gen(function* () {
-        // Its own clock stands at the epoch
+        // The process's own clock stands at the epoch
         const noon = DateTime.makeUnsafe(hours * 3_600_000)
         const store = yield* CatalogStore
         const processes = yield* ProcessStore

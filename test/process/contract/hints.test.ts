@@ -15,7 +15,7 @@ import { ownClock } from "../../support/ownClock.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
 
-/** At most 10 seconds of this process; returns the milliseconds. */
+/** Waits at most 10 seconds and returns the milliseconds. */
 const until = (is: () => boolean) =>
   Effect.gen(function* () {
     const now = ownClock()
@@ -27,7 +27,7 @@ const until = (is: () => boolean) =>
     return now() - began
   })
 
-/** One process: a pool, a direct connection, hints, a heartbeat. */
+/** A process: a pool, a direct connection, hints, and a heartbeat. */
 const startProcess = Effect.fnUntraced(function* (url: URL, id: string, isAlive = true) {
   const services = Hints.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(walletStores, UserStore.layer, AdmissionStore.layer)),
@@ -99,8 +99,8 @@ describe("hints between processes", () => {
       yield* first.sql`
         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`
-      // Heartbeats go through the pool meanwhile. One on a connection whose end is not yet known fails, and
-      // is written again, as by a process; a pool has two connections
+      // Meanwhile heartbeats go through the pool. One on a connection whose end is not yet known fails and
+      // is repeated, as by a process; the pool has two connections
       yield* first.heartbeat.pipe(Effect.retry({ times: 2 }))
       yield* second.heartbeat.pipe(Effect.retry({ times: 2 }))
       yield* until(() => {
@@ -131,7 +131,7 @@ describe("hints between processes", () => {
     Effect.gen(function* () {
       const url = yield* migratedDatabaseUrl
       const first = yield* startProcess(url, "proc_first")
-      // Nobody is there: then it does not ask for a second
+      // Nobody is listening, so it does not send a second one
       first.hints.publishUnsafe("task", "alone")
       yield* Effect.sleep("100 millis")
       const second = yield* startProcess(url, "proc_second")

@@ -35,7 +35,7 @@ const receiver = "https://receiver.example/hook"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const endpoints = "/manage/v1/webhook-endpoints"
 
-/** What is not under the master key: hashes, digests of requests, bodies of events, public keys. */
+/** Data that do not depend on the master key: hashes, digests of requests, bodies of events, public keys. */
 const otherBytes = [
   "api_keys.key_hash",
   "api_keys.previous_key_hash",
@@ -52,7 +52,7 @@ const otherBytes = [
   "vendor_callbacks.digest"
 ]
 
-/** Everything of the service that is encrypted or signed under the master key. */
+/** Everything in the service that is encrypted or signed under the master key. */
 const makeData = Effect.gen(function* () {
   const { call, key } = yield* makeUser()
   const made = yield* call("POST", endpoints, {
@@ -87,7 +87,7 @@ type Data = Effect.Success<typeof makeData>
 
 const pathOf = (link: string) => link.slice(new URL(link).origin.length)
 
-/** All of it can be read and used, save links that were signed with a key that is gone. */
+/** Everything can be read and used, except links signed with a removed key. */
 const assertUsable = Effect.fnUntraced(function* (data: Data, isLinkValid: boolean) {
   const call = callWith(data.key)
   const replay = yield* call("POST", "/manage/v1/api-keys", data.keyBody, data.replayed)
@@ -112,14 +112,14 @@ const assertUsable = Effect.fnUntraced(function* (data: Data, isLinkValid: boole
   assert.strictEqual(after.at(-1)?.request.secret, data.secret)
 })
 
-/** A process that starts waits by the clock: a second in which it asks the store is none that it has waited. */
+/** A starting process waits by the clock. A second in which it queries the store does not count as waiting. */
 const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   eventually(
     Effect.map(advance("1 second"), () => fiber.pollUnsafe()),
     (exit) => exit !== undefined
   )
 
-/** Starts another process beside those that run, and ends it. */
+/** Starts another process beside the running ones, and ends it. */
 const start = (store: Context.Context<Database>, MASTER_KEY: string) =>
   Effect.scoped(startProcess(store, MASTER_KEY))
 
@@ -166,7 +166,7 @@ describeStores("the rotation of the master key", (database) => {
     Effect.gen(function* () {
       const built = yield* Layer.build(database)
       const media = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-      /** Gateways one after the other on one store: restarts. */
+      /** Gateways on one store, one after the other: restarts. */
       const run = <A, E, R>(env: Readonly<Record<string, string>>, work: Effect.Effect<A, E, R>) =>
         Effect.provide(
           work,
@@ -200,7 +200,7 @@ describeStores("the rotation of the master key", (database) => {
         makeData
       )
       const keys = `${second},${first}`
-      // Every process reads both before one writes under the new key
+      // Every process must read both before one writes under the new key
       yield* run(
         { MASTER_KEY: `${first},${second}` },
         Effect.gen(function* () {
@@ -234,7 +234,7 @@ describeStores("the rotation of the master key", (database) => {
           assert.isTrue(Exit.isFailure(crashed))
           yield* assertUsable(data, true)
           const left = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
-          // The secrets of both endpoints were done before the crash
+          // The secrets of both endpoints were rewritten before the crash
           assert.deepStrictEqual(left, { rewritten: 4, unreadable: [] })
           const again = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
           assert.strictEqual(again.rewritten, 0)

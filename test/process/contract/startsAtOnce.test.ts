@@ -12,7 +12,7 @@ import { stores } from "../../support/stores.ts"
 
 const newKey = () => randomBytes(32).toString("base64")
 
-/** Starts these at once: none has written its row before each waits for a lock. Returns what they came to. */
+/** Starts several processes at once: each waits for a lock before any has written its row. Returns the outcomes. */
 const startAtOnce = Effect.fnUntraced(function* (keys: ReadonlyArray<string>) {
   const store = yield* Layer.build(stores.postgres)
   const sql = Context.get(store, SqlClient.SqlClient)

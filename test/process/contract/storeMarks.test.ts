@@ -22,7 +22,7 @@ const mark = (id: string, seen: number, since: number, second: number) =>
     store.markRestored({ id, seen, since: at(since) }, at(second))
   )
 
-/** The state of a process as the copy of the store has it. */
+/** Sets the state of a process to that in the copy of the store. */
 const goBackTo = (id: string, advance: number, second: number) =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -30,7 +30,7 @@ const goBackTo = (id: string, advance: number, second: number) =>
       UPDATE processes SET advance = ${advance}, heartbeat_at = ${DateTime.toDateUtc(at(second))} WHERE id = ${id}`
   )
 
-/** Unfinished tasks 1 to 4: without a submit, refused, submitted, and without an answer. */
+/** Unfinished tasks 1 to 4: without a submit, refused, submitted, and without a response. */
 const insertTasks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
@@ -94,7 +94,7 @@ describeStores("a store that went back in time", (database) => {
       assert.isTrue(Option.isNone(yield* mark("proc_b", 2, 4, 23)))
       assert.strictEqual((yield* beat("proc_a", 24, 2)).advance, 3)
       assert.strictEqual((yield* beat("proc_b", 24, 2)).advance, 3)
-      // Another time
+      // The second time
       yield* goBackTo("proc_b", 1, 22)
       assert.isTrue(Option.isSome(yield* mark("proc_b", 3, 24, 30)))
     }).pipe(Effect.provide(store))
@@ -124,7 +124,7 @@ describeStores("a store that went back in time", (database) => {
       const progress = { processId: "proc_a", seen: 1 }
       assert.isTrue(yield* begin(progress, 1))
       assert.strictEqual(progress.seen, 2)
-      // The heartbeats are there, the submit is not
+      // The heartbeats are in the store, but the submit is not
       yield* goBackTo("proc_a", 1, 0)
       assert.isFalse(yield* begin(progress, 2, 2))
       assert.strictEqual((yield* beat("proc_a", 2, progress.seen)).advance, 1)

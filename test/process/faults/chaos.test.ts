@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { reportOf } from "../../faults/chaos/report.ts"
 import { runChaos } from "../../faults/chaos/run.ts"
 
-/** The hours are another form of the same program: test/faults/chaos/README.md. */
+/** Runs of hours are another form of the same program: test/faults/chaos/README.md. */
 describe("three processes over one Postgres, hit by faults for a while", () => {
   it("break no invariant, and nothing is left when all is well again", async () => {
     const result = await runChaos({

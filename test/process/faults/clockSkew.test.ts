@@ -32,7 +32,7 @@ const catalog = {
   ]
 }
 
-/** A vendor that takes its time: pictures, calls and streams of 14 seconds. */
+/** A slow vendor: pictures, calls and streams take 14 seconds. */
 const slow: Script = async (request, response) => {
   const body = request.body === "" ? {} : JSON.parse(request.body)
   if (body.stream === true) {
@@ -48,7 +48,7 @@ const slow: Script = async (request, response) => {
 const tasksEach = 4
 const callsEach = 4
 
-/** Tasks with a blocking submit, calls and streams at all processes, for longer than a heartbeat counts. */
+/** Tasks with a blocking submit, calls and streams in all processes, for longer than a heartbeat counts. */
 const work = async (processes: ReadonlyArray<GatewayProcess>) => {
   const create = async (gateway: GatewayProcess, n: number) => {
     const made = await gateway.call("POST", path, { prompt: `${n}`, n: 1 })
@@ -85,10 +85,10 @@ const ended = async (gateway: GatewayProcess, ids: ReadonlyArray<string>) => {
   return infos
 }
 
-/** Longer than the others take to look for lost attempts. */
+/** Longer than the other processes take to search for lost attempts. */
 const answerMillis = 4000
 
-/** All deliveries with their attempts, when all have succeeded. */
+/** All deliveries with their attempts, once all have succeeded. */
 const deliveries = async (gateway: GatewayProcess, count: number) => {
   const path = "/manage/v1/webhook-deliveries"
   const ended = await until(
@@ -103,7 +103,7 @@ const deliveries = async (gateway: GatewayProcess, count: number) => {
   )
 }
 
-/** Beside a process whose clock is right. */
+/** Beside a process with a correct clock. */
 const offsets = [11_000, -11_000, -300_000]
 
 const skewed = async (databaseUrl: string) => {
@@ -179,7 +179,7 @@ const skewed = async (databaseUrl: string) => {
     Number(
       /^gateway_clock_skew_seconds (\S+)$/mu.exec((await gateway.call("GET", "/metrics")).text)?.[1]
     )
-  // A heartbeat that took long on a busy machine measures it less exactly
+  // A heartbeat that is slow on a busy machine measures the clock less exactly
   const isNear = (gateway: GatewayProcess, seconds: number) =>
     until(async () => Math.abs((await skew(gateway)) - seconds) <= 0.5, {
       what: `a skew of ${seconds} s`
@@ -198,7 +198,7 @@ const skewed = async (databaseUrl: string) => {
   await rm(folder, { recursive: true })
 }
 
-/** Keeps every connection of the process's pool in a statement that waits for a lock. */
+/** Blocks every connection of the process's pool with a statement that waits for a lock. */
 const picture =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 

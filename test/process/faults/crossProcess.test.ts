@@ -17,7 +17,7 @@ const median = (values: ReadonlyArray<number>) =>
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** How much later a request at the other process ends than one at the process that runs the task. */
+/** How much later a request in the other process ends than one in the process that runs the task. */
 const waiting = async () => {
   const now = ownClock(first.pid, second.pid)
   const later: Array<number> = []
@@ -65,7 +65,7 @@ let second: GatewayProcess
 /** Two processes with a vendor of jobs and one whose calls all fail; the third vendor is in the sandbox. */
 beforeAll(async () => {
   queue = await Upstream.start(fal)
-  // Else the second poll ends a job, before the last cancel of a slow machine
+  // Otherwise the second poll would end a job before the last cancel on a slow machine
   queue.runningPolls = Infinity
   broken = await mockVendor((_request, response) =>
     json(response, 500, { error: { message: "broken" } })
@@ -94,7 +94,7 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
-/** Cancels at the other process than the one that polls. */
+/** Cancels in a different process from the one that polls. */
 const cancelling = async () => {
   const count = 12
   const create = async (n: number) => {
@@ -112,10 +112,10 @@ const cancelling = async () => {
   }
   const cancelled = () => queue.seen.filter(({ path }) => path.endsWith("/cancel"))
   await until(() => cancelled().length >= count)
-  // A poll that was under way when its run stopped
+  // A poll that was running when its run stopped
   await pause(200)
   const polls = queue.requests
-  // Longer than the process that ran them would need to look by itself
+  // Longer than the process that ran the tasks would need to find out by itself
   await pause(7000)
   const cancels = cancelled()
   assert.strictEqual(cancels.length, count, "the vendor is told once of each")
@@ -123,7 +123,7 @@ const cancelling = async () => {
   assert.strictEqual(queue.requests, polls, "the other process has stopped polling")
 }
 
-/** Failures at one process open the circuit of the other, a success at one closes both. */
+/** Failures in one process open the circuit in the other; a success in one closes both. */
 const circuits = async () => {
   const other = (await first.makeUser()).key
   const call = async (gateway: GatewayProcess, n: number) => {
@@ -138,7 +138,7 @@ const circuits = async () => {
     await answer.arrayBuffer()
     return answer.status
   }
-  // Five failures of two callers, at both processes
+  // Five failures of two callers, in both processes
   for (let n = 0; n < 5; n += 1) {
     assert.strictEqual(await call(n < 3 ? first : second, n), 500)
   }

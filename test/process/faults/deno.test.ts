@@ -13,7 +13,7 @@ describe("Deno", () => {
     const port = await freePort()
     const service = run(deno, ["task", "start"], {
       DATA_DIR: temporaryFolder("deno"),
-      // Compiles the embedded store once, as `shortLived` for Node
+      // Compiles the embedded store only once, like `shortLived` for Node
       DENO_V8_FLAGS: "--liftoff-only,--no-maglev",
       EMBEDDED_DURABLE: "false",
       PORT: `${port}`,

@@ -21,7 +21,7 @@ interface Response {
   readonly text: string
 }
 
-/** With Node's own client, which shows `Connection` and keeps the connection of its agent. */
+/** Uses Node's own client, which shows `Connection` and keeps its agent's connection. */
 const call = (
   url: string,
   options: { readonly key: string; readonly body?: unknown; readonly agent?: Agent }
@@ -102,7 +102,7 @@ const attemptsOf = async (id: string) => {
   return rows.map(({ state }) => state)
 }
 
-/** A blocking and a polled task, and a stream, of which each is at the vendor. */
+/** A blocking task, a polled task and a stream, each of which has reached the vendor. */
 const beginWork = async (gateway: GatewayProcess, millis: number) => {
   const key = await gateway.key()
   const { calls, jobs, submits } = vendor.seen
@@ -118,7 +118,7 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
     vendor.seen.submits > submits && vendor.seen.jobs > jobs && vendor.seen.calls > calls
   await until(isThere, {
     what: "the vendor's work",
-    // The vendor takes two blocking submits a minute
+    // The vendor accepts two blocking submits per minute
     millis: 60_000
   })
   await until(async () => (await attemptsOf(waiting))[0] === "submitted")

@@ -15,7 +15,7 @@ import { until } from "../../support/until.ts"
 
 const dockerfile = readFileSync(join(projectFolder, "Dockerfile"), "utf8").replaceAll("\\\n", " ")
 
-/** The arguments of every such instruction, in order. */
+/** The arguments of all instructions with this name, in order. */
 const instructions = (name: string): ReadonlyArray<string> =>
   dockerfile
     .split("\n")
@@ -26,7 +26,7 @@ const lock: { readonly packages: Record<string, { readonly version?: string }> }
   readFileSync(join(projectFolder, "package-lock.json"), "utf8")
 )
 
-/** Where this version of a package is installed: there may be two versions. */
+/** Where this version of a package is installed, because there may be two versions. */
 const placeOf = (name: string, version: string): string => {
   const places = Object.keys(lock.packages).filter((place) =>
     place.endsWith(`node_modules/${name}`)
@@ -81,7 +81,7 @@ describe("the image", () => {
     const [install = "", node = ""] = instructions("RUN")
       .find((line) => line.startsWith("npm ci"))!
       .split(" && ")
-    // Names what it would install. The packages themselves are here already; `npm run test:image` downloads them
+    // Lists what it would install. The packages themselves are already here; `npm run test:image` downloads them
     const npm = run(
       "sh",
       ["-c", `${install} --dry-run --offline`],
@@ -97,11 +97,11 @@ describe("the image", () => {
         readFileSync(join(projectFolder, place, "package.json"), "utf8")
       )
       assert.strictEqual(installed, version, name)
-      // A package within another is linked with it
+      // A package inside another package is linked with it
       if (place !== `node_modules/${name}`) continue
       linkPackage(place, folder)
     }
-    // Its Node is the pinned one, which runs this test
+    // The image's Node is the pinned version, which runs this test
     assert.match(
       node,
       /^npm install --prefix \/node .*node-linux-.*packages\['node_modules\/node'\]/
@@ -119,12 +119,12 @@ describe("the image", () => {
           .split(/\s+/)
           .map((pair) => pair.split("=") as [string, string])
       ),
-      // The stop of a new store is mostly fsync, of each of its files: 0.8 of 0.94 s measured
+      // Stopping a new store mostly consists of syncing each of its files: 0.8 of the measured 0.94 s
       DATA_DIR: join(temporaryFolder("image-data", inMemory), "data"),
       PORT: `${port}`,
-      // A linked package finds only packages that are linked beside it
+      // A linked package finds only packages that are linked next to it
       NODE_OPTIONS: "--preserve-symlinks",
-      // No load balancer has to notice
+      // No load balancer needs time to notice
       SHUTDOWN_DELAY: "0 seconds"
     }
     const service = run(inFolder(entry), words, env, folder)

@@ -45,7 +45,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-/** One request on a separate connection. Returns the status line, or what went wrong. */
+/** One request on a separate connection. Returns the status line or the failure. */
 const requestOnce = (url: string): Promise<string> =>
   new Promise((resolve) => {
     const { hostname, port } = new URL(url)
@@ -63,7 +63,7 @@ const requestOnce = (url: string): Promise<string> =>
     })
   })
 
-/** Requests until it is stopped: on new connections, on kept ones, and streams of three seconds. */
+/** Sends requests until it is stopped: on new connections, on kept connections, and streams of three seconds. */
 const startLoad = (gateway: GatewayProcess, key: string) => {
   const load = { isOn: true, requests: 0, faults: [] as Array<string> }
   const repeat = async (work: () => Promise<string | undefined>) => {
@@ -112,7 +112,7 @@ const startLoad = (gateway: GatewayProcess, key: string) => {
   return { stop, requests: () => load.requests }
 }
 
-/** Runs before the program: the first process of the group never exits. */
+/** Loaded before the program, so that the first process of the group never exits. */
 const hangsAtExit = `data:text/javascript,${encodeURIComponent(`
   if (process.env.${roleVariable} === "first") {
     process.exit = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
@@ -125,7 +125,7 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
   let gateway: GatewayProcess
   let key: string
 
-  /** One group, which the tests use one after the other; the last one ends it. */
+  /** The tests use one group, one after the other; the last test ends it. */
   beforeAll(async () => {
     writeFileSync(catalog, "{}")
     gateway = await start(databaseUrl, {
@@ -143,7 +143,7 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
     assert.strictEqual(pids.length, 2)
     assert.strictEqual(gateway.output.match(/Live vendors/gu)?.length, 1)
 
-    // Connections spread over both
+    // Connections are spread over both processes
     for (let n = 0; n < 60; n += 1)
       assert.strictEqual(await requestOnce(gateway.url), "HTTP/1.1 200 OK")
     const before = valueOf(await metricsOf(gateway), service)

@@ -36,7 +36,7 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
-/** Clients of a balancer: creates, GETs that wait, streams and small calls, one after the other. */
+/** Clients behind a balancer: creates, waiting GETs, streams and small calls, one after the other. */
 const startLoad = (url: string, key: string) => {
   const load = { isOn: true, created: [] as Array<string>, faults: [] as Array<string>, ended: 0 }
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
@@ -91,10 +91,10 @@ const countOf = async (sql: string): Promise<number> => {
   return Number(rows[0]?.count)
 }
 
-/** Tasks that are created through this balancer run in all processes. */
+/** Tasks created through this balancer run in all processes. */
 const assertSpread = async (url: string, key: string) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  // In hand, and so with an owner, while their submits block
+  // In hand, so they have an owner while their submits block
   const body = JSON.stringify({ prompt: "slow=60000", images: [picture] })
   const ids = await Promise.all(
     Array.from({ length: 30 }, async () => {

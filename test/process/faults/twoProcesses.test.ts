@@ -42,7 +42,7 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
-/** Ends the first process by the signal while both have tasks at the vendor. */
+/** Ends the first process with the signal while both have tasks at the vendor. */
 const scenario = async (signal: NodeJS.Signals, withinMillis: number) => {
   const settledBefore = Number((await second.call("GET", "/manage/v1/wallet")).json.settled_balance)
   const submittedBefore = await submitted()
@@ -54,7 +54,7 @@ const scenario = async (signal: NodeJS.Signals, withinMillis: number) => {
       return String(created.json.task_info.id)
     })
   )
-  // A kill before would leave it open whether a job was bought
+  // An earlier kill would leave it open whether a job was bought
   await until(async () => (await submitted()) === submittedBefore + ids.length)
   const tookToEnd = await first.kill(signal)
   if (signal === "SIGTERM") {

@@ -12,7 +12,7 @@ import { pause, until } from "../../support/until.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** This program as its next release: with one more migration, and a function that uses it. */
+/** This program as its next release: with one more migration and a function that uses it. */
 const nextRelease = async (): Promise<string> => {
   const folder = temporaryFolder("next-release")
   for (const name of ["src", "schema", "package.json"]) {
@@ -42,7 +42,7 @@ const upgrade = async (databaseUrl: string) => {
   await using old = await GatewayProcess.start({ databaseUrl })
   const key = await old.key()
   const ids: Array<string> = []
-  // As a client does: a 503, which the moment of the change may cause, is repeated under its Idempotency-Key
+  // Like a client, repeats a 503 from the moment of the change under the same Idempotency-Key
   const create = (gateway: GatewayProcess) => {
     const key = { "idempotency-key": randomUUID() }
     return until(async () => {
@@ -59,7 +59,7 @@ const upgrade = async (databaseUrl: string) => {
     command: [process.execPath, ...shortLived]
   })
   const started = starting.then(() => true)
-  // Creates continue while the migration waits for their transactions and they for its locks. A slow start must not
+  // Creates continue while the migration and their transactions wait for each other's locks. A slow start must not
   // spend all credits
   const createSome = async () => {
     if (ids.length < 100) await create(old)

@@ -25,7 +25,7 @@ import { contents } from "../../support/tableContents.ts"
 const manage = "/manage/v1"
 const imagePath = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Each request has its own time, so that entries have an order. */
+/** Each request has a different time, so that entries are ordered. */
 const at =
   (key: string) =>
   (method: string, path: string, body?: unknown, headers = {}) =>
@@ -44,7 +44,7 @@ const env = { OPENAI_API_KEY: `sk-secret-aaaa;name=a;base=${vendor.origin}/v1` }
 const accountId = "openai:a"
 const account = (suffix: string) => () => `/accounts/${accountId}${suffix}`
 
-/** A user with an endpoint and a delivery that has ended. */
+/** A user with an endpoint and an ended delivery. */
 const makeWorld = Effect.gen(function* () {
   const owner = yield* makeUser()
   const call = at(owner.key)
@@ -57,12 +57,12 @@ const makeWorld = Effect.gen(function* () {
     call("GET", `/webhook-deliveries/${delivery}`),
     ({ json }) => json.status === "succeeded"
   )
-  // What `recover` sends again
+  // The deliveries that `recover` resends
   const sql = yield* SqlClient
   yield* sql`UPDATE deliveries SET status = 'failed' WHERE id = ${delivery}`
   const other = yield* call("POST", "/api-keys", { name: "to revoke" })
   const otherKey: string = other.json.id
-  // Attempts to sign in are limited
+  // Sign-in attempts are limited
   yield* sql`DELETE FROM request_buckets`
   yield* TestClock.adjust("10 millis")
   const { json: made } = yield* operator("POST", `/users/${owner.id}/sign-in-links`)
@@ -83,10 +83,10 @@ interface Write {
   readonly as: "operator" | "user" | "page"
   readonly path: (world: World) => string
   readonly body?: (world: World) => unknown
-  /** The fields as the log shows them. */
+  /** The changed fields as the log shows them. */
   readonly changes?: (world: World) => Readonly<Record<string, unknown>>
   readonly resource?: (world: World, answer: HttpResult) => string | null
-  /** It is about no single user. */
+  /** It does not concern a single user. */
   readonly ofNoUser?: true
 }
 
@@ -98,7 +98,7 @@ const ofUser = (suffix: string) => (world: World) => `/users/${world.owner.id}${
 const made = (_: World, answer: HttpResult) => answer.json.id
 const owner = (world: World) => world.owner.id
 
-/** One request of each operation that writes. A route that is added needs one here. */
+/** One request per operation that writes. A new route needs one here. */
 const writes: Readonly<Record<string, Write>> = {
   createUser: {
     as: "operator",
@@ -327,7 +327,7 @@ const writes: Readonly<Record<string, Write>> = {
   }
 }
 
-/** Every operation of the management API that reads, or that has a method that writes, and its method. */
+/** Every operation of the management API that reads or writes, with its method. */
 const operations = (kind: "GET" | "write" = "write") => {
   const found = new Map<string, string>()
   HttpApi.reflect(Api, {
@@ -355,7 +355,7 @@ const send = (name: string, world: World) => {
 const logOf = (query = "") =>
   Effect.map(operator("GET", `/audit-log?limit=100${query}`), ({ json }) => json.data)
 
-/** Tables that change by themselves, or that hold nothing that was asked for. */
+/** Tables that change by themselves or contain nothing that was requested. */
 const ambient = [
   "duties",
   "passkey_challenges",
@@ -383,7 +383,7 @@ describe("the audit log", () => {
     it.effect("no operation changes anything without its entry", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
-        // One world is enough, because it stays as it is
+        // One world is enough, because reads do not change it
         const world = yield* makeWorld
         yield* sql`ALTER TABLE audit_entries ADD CONSTRAINT refused CHECK (false) NOT VALID`
         const before = yield* state
@@ -523,13 +523,13 @@ describe("the audit log", () => {
           listAllCalls: "/operator/calls?limit=1",
           search: `/operator/search?q=${image.json.task_info.id}`
         }
-        // A route that is added needs a request here
+        // A new route needs a request here
         const reads = [...operations("GET").keys()].sort()
         assert.deepStrictEqual(Object.keys({ ...named, ...ofAll, ...ofNobody }).sort(), reads)
         for (const [type, path] of Object.entries(ofAll)) {
           yield* TestClock.adjust("10 millis")
           assert.strictEqual((yield* operator("GET", path)).status, 200, path)
-          // One thing is its user's; a list is of many
+          // An object belongs to a user, and a list to many
           const user_id = type === "search" ? owner.id : null
           assert.deepInclude((yield* logOf())[0], { type, user_id, resource_id: null }, path)
         }
@@ -547,7 +547,7 @@ describe("the audit log", () => {
           const { body, status } = yield* http.fetch(`${manage}${path}`, {
             headers: { authorization: `Bearer ${adminToken}` }
           })
-          // A stream has no end
+          // A stream does not end by itself
           yield* Effect.promise(() => body!.cancel())
           assert.strictEqual(status, 200, path)
           const [entry] = yield* logOf()
@@ -611,7 +611,7 @@ describe("the audit log", () => {
         assert.lengthOf(yield* logOf(`&actor_id=${actor.id}`), 3)
         assert.lengthOf(yield* logOf(`${query}&until=${created_at}`), 2)
 
-        // What the operator has looked at stands there too
+        // The operator's views are logged there too
         const all = (yield* world.call("GET", "/audit-log")).json.data
         assert.deepInclude(all[0], { type: "listAuditLog", user_id: world.owner.id })
         const first = yield* world.call("GET", "/audit-log?limit=5")

@@ -7,7 +7,7 @@ import * as Migrations from "../../../src/db/Migrations.ts"
 import { eventually, layerGateway, operator } from "../../support/gateway.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 
-/** Heartbeats fail as they do when the server says so. */
+/** Makes heartbeats fail as they do when the server reports this state. */
 const failWith = (state: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -19,7 +19,7 @@ const failWith = (state: string) =>
       FOR EACH ROW EXECUTE FUNCTION refuse()`.unprepared
   })
 
-/** New rows are refused, and heartbeats are not: they take no new space. */
+/** Refuses new rows but not heartbeats, which need no new space. */
 const refuseRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const raise = `BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END`
@@ -47,7 +47,7 @@ const repaired = Effect.flatMap(
 const readiness = Effect.andThen(TestClock.adjust("1 second"), operator("GET", "/readyz"))
 const becomes = (status: number) => eventually(readiness, (answer) => answer.status === status)
 
-/** Readiness may return before the line is written. */
+/** The process may become ready before the line is written. */
 const isLogged = (lines: ReadonlyArray<string>, line: string) =>
   eventually(
     Effect.sync(() => lines.includes(line)),

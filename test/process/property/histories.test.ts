@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { historyArbitrary } from "../../faults/chaos/histories/history.ts"
 import { runHistory } from "../../faults/chaos/histories/runHistory.ts"
 
-/** More of it: `HISTORIES_MINUTES=10 HISTORIES_SEED=7 npx vitest run` this file. */
+/** For a longer run: `HISTORIES_MINUTES=10 HISTORIES_SEED=7 npx vitest run` with this file. */
 const minutes = Number(process.env["HISTORIES_MINUTES"] ?? 0)
 const seed = Number(process.env["HISTORIES_SEED"] ?? 1)
 const limits =

@@ -3,7 +3,7 @@ import { Effect, Layer, Tracer } from "effect"
 import { advance, layerGateway } from "../../support/gateway.ts"
 import { startedDatabase } from "../../support/stores.ts"
 
-/** Counts the statements of all that runs in its context. */
+/** Counts the statements of everything that runs in its context. */
 const counting = () => {
   const statements: Array<string> = []
   const tracer = Tracer.make({
@@ -18,14 +18,14 @@ const counting = () => {
   return { statements, tracer }
 }
 
-/** Statements of a minute in which so many processes have nothing to do, by their text. */
+/** The statements, by text, of a minute in which this many processes have nothing to do. */
 const idleMinute = Effect.fnUntraced(function* (processes: number) {
   const { statements, tracer } = counting()
   const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
   // The variable says that the store is shared, so that none forgets the others
   const env = { DATABASE_URL: "postgres://localhost/shared", DASHSCOPE_API_KEY: "sk-idle" }
   const minute = Effect.gen(function* () {
-    // The duties of a start, and what hourly ones find
+    // The duties of a start, and what the hourly ones find
     yield* advance("30 seconds", "1 second")
     const before = statements.length
     yield* advance("60 seconds", "1 second")
@@ -48,7 +48,7 @@ describe("processes without work", () => {
         const three = yield* idleMinute(3)
         const heartbeats = (all: ReadonlyArray<string>) =>
           all.filter((text) => text.includes("process_heartbeat")).length
-        // `advance` looks at the store six times a second
+        // `advance` queries the store six times a second
         const others = (all: ReadonlyArray<string>) =>
           all.filter((text) => !text.includes("process_heartbeat") && text !== "SELECT 1").length
         assert.strictEqual(heartbeats(one), 30)

@@ -7,8 +7,8 @@ import { delayMillisMax, limiterOf } from "../../support/admission.ts"
 const bounds = { least: 16, usual: 64, most: 256 }
 
 /**
- * A store that ends so many operations a second, one after the other, behind an event loop that turns
- * every 5 ms.
+ * A store that completes this many operations per second, one after the other, behind an event loop that turns every 5
+ * ms.
  */
 const processOf = (perSecond: number) => {
   const limiter = limiterOf(bounds)
@@ -92,7 +92,7 @@ describe("AdmissionLimiter", () => {
     for (let moment = 0; moment < 200; moment += 5) {
       const { limiter, run } = processOf(1000)
       run(5000 + moment, 10_000)
-      // More than the least is never in hand for longer
+      // No longer are more than the minimum in hand
       run(bounds.least, 300)
       assert.strictEqual(run(5000, 300).refused, 0)
       assert.strictEqual(limiter.limit, bounds.most)
@@ -128,7 +128,7 @@ describe("AdmissionLimiter", () => {
     const limiter = limiterOf(bounds)
     for (let n = 0; n < 2000; n += 1) {
       assert.isTrue(limiter.admit("user"))
-      // Its hold is written, and then it is the vendor that delays it
+      // Its hold is written; from then on only the vendor delays it
       limiter.begin("user")
       limiter.turn(n, 1)
       limiter.end("user", n, 2)

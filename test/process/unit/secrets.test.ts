@@ -4,7 +4,7 @@ import { Effect, FileSystem, Layer, Option, PlatformError, Redacted } from "effe
 import { AppConfig } from "../../../src/config/Config.ts"
 import { Secrets } from "../../../src/process/secrets/Secrets.ts"
 
-/** The secrets as a start finds or makes them in this folder. */
+/** The secrets that a start finds or creates in this folder. */
 const startIn = (folder: string) =>
   Effect.scoped(Layer.build(Secrets.layer)).pipe(
     Effect.flatMap((context) => Effect.provide(Secrets, context)),

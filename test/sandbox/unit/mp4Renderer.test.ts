@@ -14,7 +14,7 @@ const render = Effect.fnUntraced(function* (changes: Parameters<typeof scene>[0]
   return yield* renderMp4(scene(changes), film, yield* Unifont.load)
 })
 
-/** What mp4box, which shares no code with the renderer, reads in the file. */
+/** The file as mp4box reads it, which shares no code with the renderer. */
 const read = (bytes: Uint8Array) => {
   const file = createFile()
   const ready = Promise.withResolvers<NonNullable<Parameters<typeof file.onReady & {}>[0]>>()

@@ -6,7 +6,7 @@ import { paint } from "../../../src/sandbox/media/Scene.ts"
 import * as Unifont from "../../../src/sandbox/media/Unifont.ts"
 import { scene } from "./support.ts"
 
-/** The palette's place of the prompt's color, and of the caption's. */
+/** The palette indexes of the prompt's color and of the caption's. */
 const textColor = 12
 const captionColor = 13
 

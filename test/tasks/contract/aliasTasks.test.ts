@@ -19,7 +19,7 @@ const candidates: ReadonlyArray<Candidate> = ["one", "two"].map((model) => ({
   skipped: null
 }))
 
-/** The task of an alias of two models, at the first one, with a slot. */
+/** The task of an alias with two models, at the first one, with a slot. */
 const insert = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const stored = candidates.map((it) => ({ ...it, price: "1000" }))

@@ -12,7 +12,7 @@ const line = "dashscope:1/wan2.5-t2i-preview"
 const queue = "alibaba/text-to-image-max/submits"
 const now = DateTime.makeUnsafe(0)
 
-/** Ids sort by number, as those of tasks by time. */
+/** Ids sort by number, like those of tasks by time. */
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const numberOf = (id: string) => Number(id.slice(-12))
 
@@ -32,7 +32,7 @@ const inHand = (from: number, to: number, owner = "a") =>
       SELECT id, 1, ${owner}, '2100-01-01', ${queue} FROM made`
   )
 
-/** As `task_finish_many` does, for any process that ends the task. */
+/** Like `task_finish_many`, for any process that ends the task. */
 const end = (...tasks: ReadonlyArray<number>) =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -46,7 +46,7 @@ const holders = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   )
 )
 
-/** Tasks in hand ask for a slot; returns those that have one. */
+/** Tasks in hand request a slot; returns those that got one. */
 const take = (tasks: ReadonlyArray<number>, max: number, epoch = 1) =>
   Effect.flatMap(ConcurrencySlotStore, (slots) =>
     Effect.map(

@@ -66,7 +66,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
     afterAll(() => upstream.close())
 
     const connect = Effect.suspend(() => accountAt(adapter, `${upstream.url}${base}`, upstream.key))
-    /** Submits, and sets the time of the submit at the vendor; returns the job's id. */
+    /** Submits and sets the time of the submit at the vendor. Returns the job's id. */
     const submitAt = Effect.fnUntraced(function* (prompt: string, at: number) {
       yield* (yield* connect).submit(order(prompt))
       const job = [...upstream.jobs.values()].at(-1)!
@@ -97,7 +97,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
     it.effect("shows all jobs that match", () =>
       Effect.gen(function* () {
         const now = Date.now()
-        // Shown as it was sent
+        // Shown unchanged
         const mine = "mine:\nin two lines"
         const jobs = [
           yield* submitAt(mine, now),

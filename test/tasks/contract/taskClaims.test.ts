@@ -117,18 +117,21 @@ describeStores("claims of due tasks", (database) => {
         sql<{ progress: number | null }>`SELECT progress FROM runs ORDER BY task_id`,
         (rows) => rows.map(({ progress }) => progress)
       )
-      for (const { epoch, task } of yield* claim("q", 1)) {
-        yield* tasks.beginAttempt({
+      const begin = ({ epoch, task }: Owned, n: number, showsProgress: boolean) =>
+        tasks.beginAttempt({
           taskId: task.id,
           epoch,
-          n: 1,
+          n,
           vendor: "v",
           accountId: "a",
           bodyHash: new Uint8Array([1]),
           queue: { name: "q" },
-          now: at(1),
-          showsProgress: task.id === idOf(1)
+          now: at(n),
+          showsProgress
         })
+      for (const owned of yield* claim("q", 1)) {
+        const { epoch, task } = owned
+        yield* begin(owned, 1, task.id === idOf(1))
         const next = { dueAt: at(2), queue: { name: "polls" } }
         yield* tasks.endStep({ taskId: task.id, epoch, now: at(1), next })
       }
@@ -147,6 +150,9 @@ describeStores("claims of due tasks", (database) => {
         }
         assert.deepStrictEqual(yield* shown, [expected, null])
       }
+      // A vendor that reports nothing takes over
+      for (const owned of yield* claim("polls", 9)) yield* begin(owned, 2, false)
+      assert.deepStrictEqual(yield* shown, [null, null])
     }).pipe(Effect.provide(store))
   )
 
@@ -246,7 +252,7 @@ describeStores("claims of due tasks", (database) => {
           yield* beat("proc_dead", 80)
           isShared(yield* looksFirst("proc_a", at(90)), yield* looksFirst("proc_b", at(90)))
 
-          // One that stops hands over, task by task, and its heart beats on
+          // A stopping process hands over task by task, and its heartbeat continues
           yield* beat("proc_c", 100)
           for (const { epoch, taskId } of yield* tasks.ownedBy("proc_a")) {
             yield* tasks.handOver(taskId, epoch)
@@ -256,7 +262,7 @@ describeStores("claims of due tasks", (database) => {
           assert.deepStrictEqual(yield* tasks.share(at(90), "proc_a", 5000), [])
           const left = yield* takeShare("proc_c", at(90))
           assert.deepStrictEqual(yield* tasks.ownedBy("proc_a"), [])
-          // Its other heir is dead before it looks: the rescue frees what it did not take
+          // Its other heir dies before it scans, and the rescue frees what it did not take
           const [row] = yield* sql<{ n: number }>`
             SELECT count(*)::int AS n FROM runs WHERE owner LIKE 'left %'`
           assert.isAbove(row?.n ?? 0, 0)
@@ -267,7 +273,7 @@ describeStores("claims of due tasks", (database) => {
           const rest = yield* Effect.forEach(queues, (queue) => claim(queue, 100, 500, "proc_c"))
           assert.strictEqual(rest.flat().length, row?.n)
 
-          // Processes that leave with tasks in hand, whose submits were cut off
+          // Processes that left with tasks in hand whose submits were cut off
           for (const id of ["proc_d", "proc_e"]) yield* beat(id, 110)
           for (const id of ["proc_b", "proc_c"]) yield* processes.leave(id, at(105))
           assert.strictEqual(yield* tasks.releaseOrphans(at(108), 5000), 0, "shares come first")
@@ -315,7 +321,7 @@ describeStores("claims of due tasks", (database) => {
       const sql = yield* SqlClient.SqlClient
       yield* insert([1, 3], { queue: "q" })
       yield* sql`UPDATE runs SET attempt = 1 WHERE task_id = ${idOf(1)}`
-      // As a newer release may write it
+      // As a newer release might write it
       yield* sql`INSERT INTO vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at, handle)
         VALUES (${idOf(1)}, 1, 'v', 'a', '', 'submitted', to_timestamp(0), '["a handle of another form"]')`
       assert.deepStrictEqual((yield* claim("q", 1)).map(numberOf), [2, 3])
@@ -341,7 +347,7 @@ const rate = { name: "account/polls", spacingMillis: 50 }
 describeStores("claims under a rate limit", (database) => {
   const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
 
-  /** Tasks of a rated queue: its rate is known from the first step that ended there. */
+  /** Tasks of a rated queue, whose rate is known from the first step that ended there. */
   const rated = Effect.fnUntraced(function* (tasks: number, queue = rate, deadline = 1e6) {
     yield* insert([1, tasks], { queue: queue.name, deadline })
     yield* insert([tasks + 1, tasks + 1], { queue: "first" })

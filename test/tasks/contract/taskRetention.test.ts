@@ -10,7 +10,7 @@ import { describeStores } from "../../support/stores.ts"
 
 const user = makeUserId(1)
 
-/** A task made now, with an attempt; an unfinished one has a run. */
+/** A task created now, with an attempt; an unfinished one has a run. */
 const makeTask = Effect.fnUntraced(function* (isRunning = false) {
   const sql = yield* SqlClient
   const now = yield* DateTime.now
@@ -46,7 +46,7 @@ const maintain = (env: Readonly<Record<string, string>>) =>
   )
 
 describeStores("tasks and their bodies", (database) => {
-  // The store's clock is real: only the times in its statements are the test's
+  // The store's clock is real; only the times in its statements come from the test
   layer(database, { timeout: "60 seconds", excludeTestServices: true })((it) => {
     it.effect("stay for ever by default, and go by age; nothing unfinished goes", () =>
       Effect.gen(function* () {
@@ -68,7 +68,7 @@ describeStores("tasks and their bodies", (database) => {
           [second, null],
           [third, "p"]
         ])
-        // Tasks behind an unfinished one wait for it
+        // Tasks after an unfinished one wait for it
         const running = yield* makeTask(true)
         yield* TestClock.adjust("1 day")
         const last = yield* makeTask()

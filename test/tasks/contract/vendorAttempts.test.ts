@@ -21,7 +21,7 @@ const numbers = (all: ReadonlyArray<{ readonly taskId: TaskId }>) =>
 const lists = { name: "account/lists" }
 const account = "account"
 
-/** Tasks 1 to `count` with an attempt each, begun at the second of their number; in hand. */
+/** Tasks 1 to `count` in hand, each with an attempt that began at the second of its number. */
 const begun = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
   const tasks = yield* TaskStore
@@ -134,7 +134,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
         yield* ended(owned[1]!, { n: 1, state: "refused", handle: null, failure: "x" }, "q")
       )
       assert.isFalse(yield* missed(owned[2]!))
-      // The run of another owner: what an earlier one says changes nothing
+      // Another owner has the run, so the report of the earlier one changes nothing
       assert.isFalse(yield* ended({ ...owned[3]!, epoch: 0 }, one, "polls"))
       const rows = yield* sql`SELECT state, handle, extract(epoch FROM answered_at)::int AS answered
         FROM vendor_attempts ORDER BY task_id`
@@ -147,7 +147,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
           ["submitting", null, null]
         ]
       )
-      // A late second answer changes nothing
+      // A late second response changes nothing
       yield* ended(owned[0]!, { n: 1, state: "refused", handle: null, failure: "x" }, "q")
       const around = yield* attempts.around({
         accountId: account,
@@ -178,7 +178,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
       const own: Settled = { taskId: idOf(1), n: 1, queue: lists.name, dueAt: at(57) }
       const failed = { state: "ambiguous", handle: null, failure: "AMBIGUOUS: y" } as const
       const given: Settled = { taskId: idOf(3), n: 1, outcome: failed, queue: "q", dueAt: at(52) }
-      // 4 is in hand of its process
+      // Task 4 is in hand of its process
       const settled = [own, found(2, "job 2"), given, found(4, "job 4")]
       assert.isTrue(yield* attempts.settle({ ...look, settled }))
       const again = [own, found(2, "another"), { ...found(3, "late") }]

@@ -19,7 +19,7 @@ describe("kill -9 between a tool call with an access token and its result", () =
   let othersKey: string
   const tasks: Array<string> = []
 
-  /** A new token of a person, who is found by address at first, and by subject from then on. */
+  /** A new token of a person, who is found by address at first and by subject from then on. */
   const tokenOf = (name: string, claims: Record<string, unknown> = {}) =>
     Effect.runPromise(
       issueToken({
@@ -68,7 +68,7 @@ describe("kill -9 between a tool call with an access token and its result", () =
       { what: `the result of ${taskId}` }
     )
 
-  /** Waits until the vendor has the job, or its submit is in doubt: then it is never repeated. */
+  /** Waits until the vendor has the job or its submit is in doubt, so that it is never repeated. */
   const submitOf = (id: string) =>
     until(
       async () => {
@@ -93,7 +93,7 @@ describe("kill -9 between a tool call with an access token and its result", () =
     othersKey = await makePerson("other")
     for (let round = 0; round < killRounds; round += 1) {
       const call = callSurely(await tokenOf("owner"), `A quay ${round}`)
-      // While it is accepted or submitted, except the last one, whose submit is never in doubt
+      // While it is accepted or submitted; except for the last one, whose submit is never in doubt
       if (round < killRounds - 1) {
         await pause(killAfter(round, 500))
         await gateway.restart()

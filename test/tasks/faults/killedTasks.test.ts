@@ -44,7 +44,7 @@ interface ToolResult {
   }
 }
 
-/** Sends the same create until it gets a response, however often the service is killed. */
+/** Repeats the same create until it gets a response, however often the service is killed. */
 const surely = async (gateway: GatewayProcess, at: string, body: object, key: string) => {
   const answer = await until<HttpResult>(
     () => gateway.call("POST", at, body, { "idempotency-key": key }).catch(() => undefined),
@@ -79,7 +79,7 @@ const send = (
   return gateway.call("POST", "/mcp", body, headers)
 }
 
-/** The handle of a call of an MCP tool, which is repeated until it gets one. */
+/** The handle of an MCP tool call, which is repeated until it gets one. */
 const callSurely = (gateway: GatewayProcess, prompt: string) =>
   until<string>(
     async () => {
@@ -144,7 +144,7 @@ describe("one service that is stopped, killed and started again", () => {
   let receiver: Awaited<ReturnType<typeof startReceiver>>
   let gateway: GatewayProcess
   beforeAll(async () => {
-    // One of nine deliveries is refused first, so that kills also happen during retries
+    // One of nine deliveries is refused at first, so that kills also happen during retries
     receiver = await startReceiver((one, before) =>
       Number(`0x${one.deliveryId.slice(-4)}`) % 9 === 0 &&
       !before.some((it) => it.deliveryId === one.deliveryId)
@@ -156,7 +156,7 @@ describe("one service that is stopped, killed and started again", () => {
       env: {
         ...receiver.env,
         CATALOG_FILE: catalogFile(aliasCatalog),
-        // A kill of the process loses nothing without fsync either
+        // Killing the process loses nothing even without fsync
         EMBEDDED_DURABLE: "false"
       }
     })
@@ -193,7 +193,7 @@ describe("one service that is stopped, killed and started again", () => {
         const { headers, status } = await answer
         return { status, applied: headers.get("preference-applied"), at: now() }
       })
-      // The task of the later request is there: both wait
+      // The task of the later request exists, so both are waiting
       const [waiting] = await until(async () => {
         const { json } = await gateway.call("GET", "/manage/v1/tasks?limit=100")
         return json.data.length === ids.length + 2 && json.data
@@ -230,7 +230,7 @@ describe("one service that is stopped, killed and started again", () => {
     const alias = { prompt: "x [[sim:503=1]] [[sim:crash=after-submit]]", key: "alias", id: "" }
     let before = 0
 
-    /** Creates tasks in every way while `kill` ends the process, which is started again. */
+    /** Creates tasks in every way while `kill` ends the process, which is then restarted. */
     const killed = async (
       name: string,
       kill: () => Promise<unknown>,

@@ -5,11 +5,11 @@ import { killAfter, killRounds } from "../../support/killRounds.ts"
 import { pause, until } from "../../support/until.ts"
 import { capturesIn, receiptsOf, taskIdOf } from "../../support/vendorBatches.ts"
 
-/** Receipts are written 500 at a time: a kill while results are read leaves a part of them. */
+/** Receipts are written 500 at a time, so a kill while results are read leaves some of them. */
 const linesMax = 1200
 const failing = linesMax / 100
 const responsesAtOnce = 3
-/** Other than that of the batches, so that its usage is that of the responses. */
+/** A different model from that of the batches, so that its usage is only that of the responses. */
 const responseModel = "gpt-4o"
 const tooLong = 300_000 + killRounds * 120_000
 
@@ -29,7 +29,7 @@ const linesOf = (round: number) =>
     })
   ).join("\n")
 
-/** The requests of a batch of messages name these in turn. */
+/** The requests of a batch of messages alternate between these. */
 const messageModels = ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-5"]
 
 const messagesOf = (round: number) =>
@@ -46,7 +46,7 @@ interface Submitted {
   readonly requests: ReadonlyArray<{ readonly custom_id: string }>
 }
 
-/** Uploads the file until it has an id, however often the service is killed. */
+/** Repeats the upload until it has an id, however often the service is killed. */
 const uploadSurely = (gateway: GatewayProcess, key: string, text: string) =>
   until<string>(
     async () => {
@@ -63,7 +63,7 @@ const uploadSurely = (gateway: GatewayProcess, key: string, text: string) =>
     { what: "an uploaded file", millis: 180_000 }
   )
 
-/** Sends the same create until its response contains an id, however often the service is killed. */
+/** Repeats the same create until its response contains an id, however often the service is killed. */
 const createSurely = (
   gateway: GatewayProcess,
   path: string,
@@ -103,7 +103,7 @@ const createResponse = (gateway: GatewayProcess, input: string, stream: boolean)
   return createSurely(gateway, "/v1/responses", sent, input, /resp_[0-9a-f]{32}/u)
 }
 
-/** How the task of a job ended, once it has. */
+/** The outcome of a job's task, once it has ended. */
 const endOf = async (gateway: GatewayProcess, id: string): Promise<string> => {
   const path = `/manage/v1/tasks/${taskIdOf(id)}`
   const task = await until(
@@ -118,7 +118,7 @@ const endOf = async (gateway: GatewayProcess, id: string): Promise<string> => {
   return task.status
 }
 
-/** The same of several, not all of which have failed. */
+/** The same for several, not all of which may have failed. */
 const endsOf = async (gateway: GatewayProcess, ids: ReadonlyArray<string>) => {
   const ends: Array<string> = []
   for (const id of ids) ends.push(await endOf(gateway, id))
@@ -134,7 +134,7 @@ type Vendor = Awaited<ReturnType<typeof startVendorServer>>
 const asked = ({ requests }: Vendor, method: string, path: RegExp) =>
   requests.filter((it) => it.method === method && path.test(it.path))
 
-/** Waits until it holds, and no longer: a kill comes right after. */
+/** Waits until the condition holds and no longer, because a kill follows immediately. */
 const soon = async (is: () => boolean | Promise<boolean>) => {
   while (!(await is())) await pause(2)
 }
@@ -149,7 +149,7 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
   const responses: Array<string> = []
   const receipts = new Map<string, { readonly count: number; readonly sum: bigint }>()
 
-  /** The first kill of a round: while its jobs are accepted, or submitted. */
+  /** The first kill of a round: while its jobs are accepted or submitted. */
   const firstKill = async (round: number) => {
     const submits = () => asked(openai, "POST", /^\/v1\/batches$/u).length
     const before = submits()
@@ -158,7 +158,7 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
     await gateway.kill()
   }
 
-  /** The second one: while they run, or while their results are read. */
+  /** The second kill: while the jobs run or their results are read. */
   const secondKill = async (round: number, batch: string) => {
     const polls = () => asked(openai, "GET", /^\/v1\/batches\/./u).length
     const before = polls()
@@ -172,7 +172,9 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
     return (await gateway.call("GET", path)).json.data.length > 0
   }
 
-  /** The third one: while the results of requests to several models are read, before the first receipt and after it. */
+  /**
+   * The third kill: while the results of requests to several models are read, before the first receipt and after it.
+   */
   const thirdKill = async (round: number, batch: string) => {
     const results = () => asked(anthropic, "GET", /\/results$/u).length
     const before = results()
@@ -283,7 +285,7 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
       const files = (await gateway.call("GET", "/v1/files?purpose=batch_output&limit=100")).json
       const done = completedOf(await endsOf(gateway, batches))
       const messagesDone = completedOf(await endsOf(gateway, messageBatches))
-      // Those of OpenAI's form have one of results and one of errors
+      // Batches in OpenAI's form have a file of results and a file of errors
       assert.strictEqual(files.data.length, 2 * done + messagesDone)
     },
     tooLong

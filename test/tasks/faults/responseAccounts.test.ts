@@ -9,7 +9,7 @@ import { taskIdOf } from "../../support/vendorBatches.ts"
 type Name = "a" | "b"
 type Responses = OpenAI["responses"]
 
-/** Ends after a minute; others end soon. */
+/** Takes a minute; other models end soon. */
 const slowModel = "gpt-4o"
 const model = "gpt-4o-mini"
 const seconds = 120_000
@@ -27,7 +27,7 @@ describe("background responses with two accounts at the vendor", () => {
   let accounts: Readonly<Record<Name, VendorServer>>
   let gateway: GatewayProcess
   let userId: string
-  /** The clients of one user, by the account that keeps the responses of their key. */
+  /** The clients of one user, by the account that stores the responses of their key. */
   let at: Readonly<Record<Name, Responses>>
 
   const settingOf = (name: Name) => {
@@ -35,7 +35,7 @@ describe("background responses with two accounts at the vendor", () => {
     return `${key};name=${name};base=${url}/v1`
   }
 
-  /** The account that has it at the vendor. */
+  /** The account at the vendor that has the response. */
   const holderOf = (id: string) =>
     until(async () => {
       const { json } = await gateway.call("GET", `/manage/v1/tasks/${taskIdOf(id)}`)
@@ -65,7 +65,7 @@ describe("background responses with two accounts at the vendor", () => {
     return id
   }
 
-  /** A client with a new key, whose responses are kept by one account. */
+  /** A client with a new key whose responses are stored by one account. */
   const clientWithNewKey = async (): Promise<readonly [Name, Responses]> => {
     const named = { name: "test", scopes: ["inference", "manage"] }
     const { json } = await gateway.manage("POST", `/users/${userId}/api-keys`, named)
@@ -95,7 +95,7 @@ describe("background responses with two accounts at the vendor", () => {
       }
     )
 
-  /** How many such requests are sent to each account meanwhile. */
+  /** How many requests of this kind are sent to each account meanwhile. */
   const during = async (kind: RegExp, work: () => Promise<unknown>) => {
     const count = (name: Name) =>
       accounts[name].requests.filter(({ method, path, query }) =>
@@ -108,7 +108,7 @@ describe("background responses with two accounts at the vendor", () => {
 
   const only = (name: Name, times = 1) => ({ a: 0, b: 0, [name]: times })
 
-  /** Reads, continues and cancels what this account has, with a key of the other one. */
+  /** Reads, continues and cancels the responses of this account with a key bound to the other one. */
   const useAll = async (name: Name, done: string, slow: string) => {
     const responses = at[name === "a" ? "b" : "a"]
     const read = await responses.retrieve(done)
@@ -201,7 +201,7 @@ describe("background responses with two accounts at the vendor", () => {
       const [otherDone, otherSlow] = [await doneAt("b"), await slowAt("b")]
       await accounts.a.stop()
       assert.strictEqual((await at.b.retrieve(done)).status, "completed")
-      // The vendor does not stream it any more: the last event is made of the stored response
+      // The vendor no longer streams it, so the last event is made from the stored response
       assert.deepStrictEqual((await eventsOf(at.b, done)).at(-1), {
         type: "response.completed",
         id: done

@@ -43,7 +43,7 @@ describe("a background response of two processes", () => {
       const atFirst = await responsesAt(first)
       const atSecond = await responsesAt(second)
       const ids: Array<string> = []
-      // Long enough that its cost is many cents
+      // Long enough to cost many cents
       const input = "Where to? ".repeat(60_000)
       for (const stream of [false, true]) {
         const asked = { model, input, background: true, max_output_tokens: 100 }
@@ -60,7 +60,7 @@ describe("a background response of two processes", () => {
       assert.lengthOf(ids, 2)
       const taskOf = async (id: string) =>
         (await second.call("GET", `/manage/v1/tasks/${taskIdOf(id)}`)).json
-      // A kill before would leave it open whether they were bought
+      // An earlier kill would leave it open whether they were bought
       for (const id of ids) {
         await until(async () => (await taskOf(id)).attempts[0]?.state === "submitted")
       }

@@ -33,7 +33,7 @@ describe("an alias", () => {
             { vendor: "fal", model: "pro", amount: "12.00", skipped: null }
           ]
         })
-        // `size` is no field of the dearest model
+        // The most expensive model has no field `size`
         const sized = yield* quote(aliasPath, { prompt: "x", size: "1328*1328" })
         assert.strictEqual(sized.amount, "7.50")
         assert.deepStrictEqual(sized.candidates[2], {
@@ -54,7 +54,7 @@ describe("an alias", () => {
           ),
           ["#/seed flux does not support this field", "#/size pro does not support this field"]
         )
-        // The task does without the model, whose price is not held
+        // The task skips this model, whose price is not held
         const created = yield* user.call("POST", aliasPath, { prompt: "x", size: "1328*1328" })
         assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
         const { id } = created.json.task_info
@@ -113,7 +113,7 @@ describe("an alias", () => {
       assert.strictEqual(created.status, 202, created.text)
       const { id } = created.json.task_info
       yield* advance("8 seconds")
-      // The picture is painted in real time
+      // The picture is rendered in real time
       const get = yield* eventually(
         user.call("GET", `${aliasPath}/${id}`),
         ({ json }) => json.task_info.status === "completed"

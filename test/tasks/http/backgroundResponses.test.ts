@@ -64,7 +64,7 @@ describe("responses in the background, in the sandbox", () => {
           const responses = yield* client
           const asked = {
             model: "gpt-4o-mini",
-            // Long enough that its cost is many cents
+            // Long enough to cost many cents
             input: "Hello ".repeat(60_000),
             background: true,
             max_output_tokens: 100,
@@ -175,7 +175,7 @@ describe("responses in the background, in the sandbox", () => {
           assert.deepStrictEqual(yield* after(id, number), [])
           assert.deepStrictEqual(yield* after(id, number + 1000), [])
         }
-        // While it runs, it waits for later events
+        // Waits for later events while the response runs
         const { id } = yield* promised(() =>
           responses.create({
             model: "gpt-4o-mini",
@@ -262,7 +262,7 @@ describe("responses in the background, in the sandbox", () => {
 
 const vendors = new Map<string, VendorServer>()
 
-/** A gateway in front of OpenAI as its test server plays it. */
+/** A gateway in front of OpenAI's test server. */
 const before = (name: string, script: Parameters<typeof startVendorServer>[1]) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -19,7 +19,7 @@ const created = Effect.fnUntraced(function* (user: User, prompt = "a") {
 const processing = (user: User, id: string) =>
   eventually(user.call("GET", `${path}/${id}`), (it) => it.json.task_info.status === "processing")
 
-/** A vendor whose jobs never end, and that records its requests. */
+/** A vendor whose jobs never end and that records its requests. */
 const makeVendor = (submit: Effect.Effect<void> = Effect.void) => {
   const cancelled: Array<Handle> = []
   const polls: Array<Handle> = []
@@ -250,7 +250,7 @@ describe("cancel against completion", () => {
               (it) => it.json.task_info.status === "completed"
             )
           }
-          // The cancel starts 0 to 18 statements earlier; it needs some itself
+          // The cancel starts 0 to 18 statements earlier, and needs some itself
           const cancelling = yield* Effect.forkChild(cancel)
           yield* statements(2 * (round % 10))
           if (round % 10 === 9) yield* Fiber.await(cancelling)

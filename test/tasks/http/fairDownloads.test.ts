@@ -10,7 +10,7 @@ const edit = "/vendors/alibaba/v1/image-edit/generation"
 
 let slowDownloads = 0
 
-/** `/slow` never ends, `/quick` is a picture. */
+/** `/slow` never ends; `/quick` is a picture. */
 const mediaHost = localServer(({ url }, response) => {
   if (url === "/quick") return response.end(Buffer.from(png()))
   slowDownloads += 1
@@ -43,7 +43,7 @@ describe("a user whose media never arrive", () => {
         const url = yield* mediaHost
         const key = yield* keyOfNewUser
         const slow = { prompt: "a", n: 1, images: [`${url}/slow`] }
-        // More than a process takes in hand of one queue
+        // More than a process takes in hand from one queue
         yield* Effect.forEach(
           Array.from({ length: 600 }, () => slow),
           (body) =>
@@ -57,7 +57,7 @@ describe("a user whose media never arrive", () => {
           images: [`${url}/quick`]
         })
         assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-        // First come, first served, all 600 would begin before this user's
+        // In order of arrival, all 600 would begin before this user's
         assert.isBelow(slowDownloads - before, 100)
       })
     )

@@ -125,7 +125,7 @@ describe("Idempotency-Key", () => {
         const first = yield* user.call("POST", path, body, keyed("k"))
         assert.strictEqual(first.status, 202)
         const headers = { authorization: `Bearer ${user.key}`, ...keyed("k") }
-        // The second is refused before its acceptance, where repeats are looked for too
+        // The second is refused before its acceptance, where repeats are also searched for
         const late = [yield* beginPost(path, headers, body), yield* beginPost(path, headers, {})]
         const sql = yield* SqlClient.SqlClient
         yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${user.id}`

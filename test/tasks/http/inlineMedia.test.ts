@@ -18,7 +18,7 @@ const pro = "/vendors/google/v1/image-edit-pro/edit"
 const picture = pngOfBytes(40_000)
 const sound = wav(4)
 
-/** Pieces of the media in the forms of a row, a body or a log line: Base64, hex, hex of Base64. */
+/** Pieces of the media as they would appear in a row, a body or a log line: Base64, hex, hex of Base64. */
 const piecesOf = (bytes: Uint8Array): ReadonlyArray<string> => {
   const text = base64(bytes)
   const starts = [1000, 10_000, 20_000]
@@ -44,7 +44,7 @@ const bodies: ReadonlyArray<readonly [string, object]> = [
   [pro, { prompt: "a", images: [dataUri("image/png", picture)] }]
 ]
 
-/** Creates that are refused, each for a fault of or beside its medium. */
+/** Creates that are refused because of their medium or another field. */
 const faulty: ReadonlyArray<readonly [string, object]> = [
   [edit, { prompt: "a", images: [`${base64(picture)}*`] }],
   [edit, { prompt: "a", images: base64(picture) }],

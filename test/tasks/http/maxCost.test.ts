@@ -7,7 +7,7 @@ import { layerGateway, makeUser } from "../../support/gateway.ts"
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const chat = "/v1/chat/completions"
-/** Costs 7.50 credits, and does not end by itself. */
+/** Costs 7.50 credits and does not end by itself. */
 const body = { prompt: "[[sim:hang]]" }
 const hello = { model: "gpt-4o", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }
 
@@ -56,7 +56,7 @@ describe("X-Service-Max-Cost", () => {
         assert.isEmpty(
           yield* sql`SELECT FROM wallet_entries WHERE user_id = ${user.id} AND kind = 'hold'`
         )
-        // With all decimals: what the detail names is enough
+        // With all decimals, so that the amount in the detail is sufficient
         const tiny = { ...hello, model: "gpt-4o-mini", max_tokens: 1 }
         const named = yield* user.call("POST", chat, tiny, most("0"))
         const [, cost = ""] = /can cost up to (0\.0\d+) credits$/u.exec(named.json.detail) ?? []

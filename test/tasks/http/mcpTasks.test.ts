@@ -30,7 +30,7 @@ const created = (user: Caller, prompt: string) =>
     return json.result.taskId as string
   })
 
-/** What `tasks/get` says when the task has ended. */
+/** The response of `tasks/get` after the task has ended. */
 const ended = (user: Caller, taskId: string) =>
   eventually(
     Effect.map(
@@ -71,7 +71,7 @@ describe("the tasks extension of MCP", () => {
           result.content.map(({ type }: { type: string }) => type),
           ["text", "resource_link", "image"]
         )
-        // The same arguments are the same purchase, and its handle
+        // The same arguments are the same purchase and return its handle
         assert.strictEqual((yield* create(user, "a")).json.result.taskId, taskId)
         const tasks = yield* user.call("GET", "/manage/v1/tasks")
         assert.lengthOf(tasks.json.data, 1)
@@ -117,7 +117,7 @@ describe("the tasks extension of MCP", () => {
           const malformed = yield* send(user, method, { taskId: "x" })
           assert.strictEqual(malformed.json.error.code, -32602)
         }
-        // Clients of other versions have no such methods
+        // Clients of other versions do not have these methods
         const older = yield* user.call(
           "POST",
           "/mcp",

@@ -29,7 +29,7 @@ const endpoint = (user: Caller, url: string) =>
 
 const pictures = [pngOfBytes(2000), pngOfBytes(3 * 1024 * 1024 + 1)]
 
-/** Makes the first pictures of the list, or never ends; paints nothing, unlike the simulator. */
+/** Returns the first pictures of the list or never ends. Unlike the simulator it renders nothing. */
 const vendor: Partial<VendorAccount> = {
   submit: ({ body, taskId }) =>
     Effect.succeed({
@@ -54,7 +54,7 @@ const vendor: Partial<VendorAccount> = {
 
 const has = (body: unknown, text: string): boolean => JSON.stringify(body).includes(text)
 
-/** Moves the clock until the fiber has ended: results are written in real time. */
+/** Advances the clock until the fiber has ended, because results are written in real time. */
 const ended = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   Effect.andThen(
     eventually(
@@ -135,7 +135,7 @@ describe("the tools of MCP", () => {
         assert.isTrue(again.structuredContent.replayed)
         assert.strictEqual(again.structuredContent.cost, "7.50")
         assert.lengthOf(yield* tasksOf(user), 1)
-        // Another key, other metadata and other input are other purchases
+        // Another key, other metadata or other input is another purchase
         const idempotency_key = "second"
         const others = [
           { model, input, idempotency_key },
@@ -327,7 +327,7 @@ describe("the tools of MCP", () => {
       const refused = yield* rpc(user, "ping")
       assert.deepInclude(refused.json, { status: 429, code: 1201 })
       assert.isTrue(refused.headers.has("retry-after"))
-      // What is refused before it counts against the key's rate is counted too
+      // Requests refused before the rate check are counted too
       assert.strictEqual((yield* failTool(user, "quote", { model: 1 })).code, 1201)
       const manager = yield* makeUser({ scopes: ["manage"] })
       for (const code of [1004, 1004, 1004, 1201]) {

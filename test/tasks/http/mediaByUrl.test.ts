@@ -263,7 +263,7 @@ describe("inline media", () => {
             const body = JSON.stringify({ prompt: "a", images: [base64(bytes)] })
             const before = kept()
             for (let n = 0; n < 4; n += 1) yield* ask(body, status)
-            // Not one of the four images is kept
+            // None of the four images is kept
             yield* keepsLessThan(8 * megabyte, before)
           }
         }),
@@ -363,7 +363,7 @@ const fetched = (url: string, { bytesMax = 100, caller = "somebody" } = {}) =>
     Effect.result(web.fetch({ url, schemes: ["http"], bytesMax, caller }))
   )
 
-/** What a fetch failed with, as a client reads it. */
+/** The detail of a failed fetch, as a client reads it. */
 const detailOf = (result: Effect.Success<ReturnType<typeof fetched>>): string => {
   if (Result.isSuccess(result)) return "no failure"
   return result.failure._tag === "MediaFetchFailed" ? result.failure.detail : result.failure._tag
@@ -396,7 +396,7 @@ describe("MediaFetch", () => {
       const bytesMax = 10 * megabyte
       const fiber = yield* Effect.forkChild(fetched(url, { bytesMax }))
       yield* Effect.promise(() => until(() => trickling.length === 1))
-      // Its head has arrived when time has no effect any more before the download itself fails
+      // Its header has arrived once time no longer has an effect before the download itself fails
       for (let n = 0; n < 25 && fiber.pollUnsafe() === undefined; n += 1) {
         trickling[0]!.write("a")
         yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))

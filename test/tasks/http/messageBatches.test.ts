@@ -129,7 +129,7 @@ describe("batches of messages, in the sandbox", () => {
         assert.deepStrictEqual(deleted, { id: batch.id, type: "message_batch_deleted" })
         const gone = yield* refusal(() => anthropic.messages.batches.retrieve(batch.id))
         assert.deepInclude<object>(gone, { status: 404, code: 2005, type: "not_found_error" })
-        // With its files; the task and its charge stay
+        // Together with its files; the task and its charge stay
         assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, 2)
         assert.isAbove(Number(yield* capturedOf(batch.id)), 0)
       })
@@ -445,7 +445,7 @@ interface Sent {
 
 const mebibyte = 1024 * 1024
 
-/** Announces a body of this length, and sends none of it before the response. */
+/** Announces a body of this length and sends none of it before the response. */
 const announce = (bytes: number) =>
   Effect.flatMap(Running, ({ key, url }) =>
     promised(
@@ -583,7 +583,7 @@ describe("a batch of messages at the vendor", () => {
         }, 0n)
         assert.strictEqual(sum, expected)
 
-        // The requests went there once, each with the mark of the batch before its name
+        // The requests were sent once, each with the batch's mark before its name
         const sent = vendor.requests.filter(
           ({ method, path }) => method === "POST" && path === "/v1/messages/batches"
         )
@@ -654,7 +654,7 @@ describe("a batch of messages at the vendor", () => {
           1
         )
 
-        // Usage has what each model was charged; the task counts under the first one
+        // Usage shows the charge of each model; the task counts for the first one
         const sumOfModel = (model: string) =>
           sumOf(receipts.filter((receipt) => receipt.model === model))
         const after = yield* usage

@@ -117,7 +117,7 @@ describe("metadata that is refused", () => {
         for (const other of [null, [], "a"]) {
           assert.deepStrictEqual(yield* faultsOf(other), ["#/metadata"])
         }
-        // In code points, and the longest of all fits an event
+        // Measured in code points; the longest possible metadata fit an event
         const largest = Object.fromEntries(
           Array.from({ length: 16 }, (_, n) => [
             `${String.fromCodePoint(0x1f600 + n)}${"\u0001".repeat(63)}`,

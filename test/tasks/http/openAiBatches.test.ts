@@ -294,7 +294,7 @@ describe("files and batches, in the sandbox", () => {
         } as const
         const first = yield* promised(() => openai.batches.create(asked, { headers }))
         yield* ended(openai, first.id)
-        // Its file need not exist any more
+        // Its file may have been deleted
         yield* promised(() => openai.files.delete(file.id))
         const { data, response } = yield* promised(() =>
           openai.batches.create(asked, { headers }).withResponse()
@@ -396,7 +396,7 @@ describe("a batch whose vendor errs in its results", () => {
         return { receipts, lines: text.trim().split("\n") }
       })
 
-    /** The sum of a counter over the series with this label. Other files of this worker count, too. */
+    /** The sum of a counter over the series with this label. Other files in this worker also count. */
     const counterOf = (name: string, label: string) =>
       Effect.map(metricsText, (text) =>
         text
@@ -446,7 +446,7 @@ describe("a batch whose vendor errs in its results", () => {
               },
               claim
             )
-            // As a call, at most what is held for the request: 50 tokens of output
+            // As for a call, at most the hold of the request: 50 tokens of output
             const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
             assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
           }
@@ -514,7 +514,7 @@ describe("a batch at the vendor", () => {
         )
         assert.strictEqual(sum, expected)
 
-        // The file went there once, and the batch names our task
+        // The file was sent once, and the batch names our task
         const sent = vendor.requests.filter(({ method }) => method === "POST")
         assert.deepStrictEqual(
           sent.map(({ path }) => path),

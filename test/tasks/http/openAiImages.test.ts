@@ -10,7 +10,7 @@ const ownFields = { seed: 7, metadata: { order: "17" } }
 const picture = png({ width: 400, height: 400 })
 const file = () => toFile(picture, "a.png", { type: "image/png" })
 
-/** As its users have it: with its default retries. */
+/** As users have it: with its default retries. */
 const client = Effect.map(
   Running,
   ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}/v1` })

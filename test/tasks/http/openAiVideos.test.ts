@@ -8,7 +8,7 @@ import { call, json, Running, runningGateway } from "../../support/running.ts"
 const clientOf = (apiKey: string) =>
   Effect.map(Running, ({ url }) => new OpenAI({ apiKey, baseURL: `${url}/v1` }).videos)
 
-/** As its users have it: with its default retries. */
+/** As users have it: with its default retries. */
 const client = Effect.flatMap(Running, ({ key }) => clientOf(key))
 
 const refusal = (request: Promise<unknown>) =>
@@ -107,7 +107,7 @@ describe("the openai package makes videos", () => {
         assert.deepStrictEqual(yield* refusal(videos.delete(created.id)), notFound)
         assert.lengthOf((yield* Effect.promise(() => videos.list())).data, 1)
         assert.strictEqual((yield* call(link)).status, 404)
-        // The task and its money stay
+        // The task and its charge stay
         assert.deepEqual((yield* read(`/manage/v1/tasks/${created.id}`)).json.receipt, receipt)
       })
     )

@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hung = { prompt: "[[sim:hang]]" }
 
-/** Two for a user alone. */
+/** At most two for a single user. */
 const open = new OpenResponses(8)
 const gateway = layerGateway({ database: startedDatabase }).pipe(
   Layer.provide(Layer.succeed(CurrentOpenResponses, open))
@@ -43,7 +43,7 @@ describe("streams of tasks, and requests that wait", () => {
         const args = { task_id: created.id, wait_seconds: 45 }
         assert.strictEqual((yield* failTool(user, "get_task", args)).code, 1201)
         assert.strictEqual((yield* user.call("GET", task)).status, 200)
-        // The task is there, so that a create is no failure
+        // The task exists, so the create did not fail
         const late = yield* user.call("POST", path, hung, { prefer: "wait=60" })
         assert.strictEqual(late.status, 202)
 

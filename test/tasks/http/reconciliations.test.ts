@@ -170,7 +170,7 @@ for (const store of ["embedded", "postgres"] as const) {
           yield* called("req_other", 5_000_000, "2026-10-20", "anthropic:0123456789")
           yield* called("req_simulated", 5_000_000, "2026-10-20", "openai:0123456789", true)
           yield* called(null, 5_000_000, "2026-10-20")
-          // It began on the day before, and was billed on the first
+          // It began the day before and was billed on the first
           yield* called("req_night", 2_000_000, "2026-10-19")
           const bill = [
             "request_id,model,date,amount",
@@ -227,7 +227,7 @@ for (const store of ["embedded", "postgres"] as const) {
               difference: "-2.00"
             }
           ])
-          // A bill that names no call is not judged by calls
+          // A bill without call ids is not compared call by call
           const sums = yield* operator("POST", path, {
             vendor: "openai",
             bill: "id,model,date,amount\n,gpt-4o,2026-10-20,0.05"

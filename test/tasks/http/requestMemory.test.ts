@@ -40,7 +40,7 @@ describe("a waiting task", () => {
           const before = kept()
           const ids: Array<string> = []
           for (let n = 0; n < tasks; n += 1) ids.push(yield* create)
-          // The last requests of a connection stay with it until the next ones
+          // A connection keeps its last requests until the next ones
           for (let n = 0; n < 3; n += 1) yield* call(`${edit}/${ids[0]}`)
           yield* keepsLessThan(grownMax, before)
           const alive = requests.slice(0, tasks).filter((it) => it.deref() !== undefined)
@@ -56,7 +56,7 @@ describe("a waiting task", () => {
         Effect.gen(function* () {
           const { key, port } = yield* Running
           const changes = yield* TaskChanges
-          // One buffer for all: what fetch sends, it keeps until the response
+          // A single buffer, because fetch keeps what it sends until the response
           const body = Buffer.from(
             JSON.stringify({ prompt: "[[sim:slow=600s]]", images: [picture] })
           )
@@ -121,7 +121,7 @@ describe("a waiting task", () => {
                 }
               })
             )
-          // One buffer for all, with another id each time: what a client sends, it keeps until the response
+          // A single buffer with a different id each time, because a client keeps what it sends until the response
           const body = bodyOf(ids[0])
           const place = body.indexOf(ids[0] ?? "")
           const headers = {

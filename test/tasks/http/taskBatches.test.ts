@@ -38,7 +38,7 @@ const countOf = Effect.fnUntraced(function* (table: string, userId: string) {
   return (yield* sql.unsafe(`SELECT 1 FROM ${table} WHERE user_id = $1`, [userId])).length
 })
 
-/** Lets time pass until so many tasks of a batch have ended. */
+/** Advances the clock until this many tasks of a batch have ended. */
 const untilEnded = (user: Effect.Success<ReturnType<typeof makeUser>>, id: string, n: number) =>
   eventually(
     Effect.andThen(advance("1 second"), user.call("GET", `${path}/${id}`)),
@@ -99,7 +99,7 @@ describe("task batches", () => {
         assert.strictEqual(yield* breachesOf(user.id), 0)
         const timeline = yield* user.call("GET", `/manage/v1/tasks/${ids[0]}`)
         assert.strictEqual(timeline.json.batch_id, id)
-        // Each is a task like any other
+        // Each task is an ordinary task
         const own = yield* user.call(
           "GET",
           `/vendors/service/v1/text-to-video-spark/generation/${ids[1]}`

@@ -49,7 +49,7 @@ describe("a task in a list", () => {
           [200, "image/png"]
         )
 
-        // The link ends, and so does the preview
+        // The link expires, and so does the preview
         const left = Date.parse(picture.preview.expires_at) - Date.parse(picture.ended_at)
         assert.isAtMost(Math.abs(left - 24 * 3_600_000), 60_000)
         const sql = yield* SqlClient

@@ -90,7 +90,7 @@ describe("a search among tasks", () => {
           assert.strictEqual(refused.json.errors[0].pointer, "#/query/q")
         }
 
-        // As long as bodies are kept; ids are found at any age
+        // As long as bodies are stored; ids are found at any age
         const store = yield* TaskRetentionStore
         yield* advance("30 seconds")
         yield* eventually(user.call("GET", "/manage/v1/tasks"), ({ json }) =>

@@ -109,7 +109,7 @@ describe("GET /manage/v1/tasks", () => {
         const kept = yield* user.call("GET", pathname + search)
         assert.strictEqual(kept.status, 200)
         assert.strictEqual(kept.headers.get("content-length"), String(picture.length))
-        // A text that names somebody's medium shows nothing of it
+        // A text that names someone's medium reveals nothing about it
         const second = yield* user.call("POST", path, { prompt: reference })
         const other = yield* timeline(second.json.task_info.id)
         assert.deepStrictEqual([other.body.prompt, other.inputs], [reference, []])

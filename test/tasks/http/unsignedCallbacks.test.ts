@@ -56,7 +56,7 @@ describe("callbacks that only their address proves", () => {
     assert.strictEqual(created.status, 202, created.text)
     const { id } = created.json.task_info
     const get = user.call("GET", `${path}/${id}`)
-    // A callback before that finds a task without a job
+    // An earlier callback would find a task without a job
     yield* eventually(
       user.call("GET", `/manage/v1/tasks/${id}`),
       (it) => it.json.attempts[0]?.state === "submitted"
@@ -114,7 +114,7 @@ describe("callbacks that only their address proves", () => {
         const { address, get, polls } = yield* begin
         const token = address.split("=").at(-1)!
         const forged = [
-          // Not the last character, some of whose bits belong to no byte
+          // Not the last character, because some of its bits are unused
           address.replace(token, `${token.startsWith("A") ? "B" : "A"}${token.slice(1)}`),
           address.replace(token, token.slice(0, 30)),
           `${publicUrl}/callbacks?token=x`,

@@ -141,7 +141,7 @@ for (const vendor of vendors) {
         (rows) => rows.length === 0
       )
     }).pipe(Effect.orDie)
-    /** A whole gateway with the test's clock; at the end all tasks end. */
+    /** A whole gateway with the test's clock; all tasks end at the end of the test. */
     const test = <E>(
       name: string,
       scenario: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
@@ -156,7 +156,7 @@ for (const vendor of vendors) {
         120_000
       )
 
-    /** A task whose job runs at the vendor; no time has passed, so it was not polled yet. */
+    /** A task whose job runs at the vendor. No time has passed, so it has not been polled. */
     const begin = () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -180,7 +180,7 @@ for (const vendor of vendors) {
           cancel: user.call("DELETE", `${path}/${id}`),
           address,
           polls: () => job!.polls,
-          /** Lets the vendor finish, and the poll find the result: within a minute after a callback. */
+          /** Lets the vendor finish and a poll find the result, which takes up to a minute after a callback. */
           finish: Effect.suspend(() => {
             upstream.runningPolls = 0
             return eventually(
@@ -207,7 +207,7 @@ for (const vendor of vendors) {
 
     const content = JSON.stringify({ status: "OK", payload: {} })
 
-    /** As the vendor does; `sign` overrides what is signed. */
+    /** Calls back like the vendor; `sign` overrides what is signed. */
     const callBack = Effect.fnUntraced(function* (
       address: string,
       sign: Partial<SignOptions> & { readonly later?: number } = {},
@@ -311,7 +311,7 @@ for (const vendor of vendors) {
         assert.strictEqual((yield* callBack(address, { later: -1 })).status, 403)
         yield* advance("1 second")
         assert.strictEqual(polls(), 1)
-        // Same id, signed again
+        // The same id, signed again
         assert.strictEqual((yield* callBack(address)).status, 204)
         yield* eventually(Effect.sync(polls), (count) => count === 2)
         yield* finish
@@ -394,7 +394,7 @@ for (const vendor of vendors) {
           yield* advance("10 seconds", "2 seconds")
           assert.isAtLeast(polls(), 2)
           yield* callBack(address)
-          // Read again each ten seconds
+          // Read again every ten seconds
           yield* advance("20 seconds", "2 seconds")
           const before = polls()
           assert.strictEqual(yield* pollsWithin(user, 30), 0)
@@ -417,7 +417,7 @@ for (const vendor of vendors) {
           assert.strictEqual((yield* callBack(address, {}, lies)).status, 204)
           yield* eventually(Effect.sync(polls), (count) => count === 1)
           assert.strictEqual((yield* callBack(address, {}, "\u0000 no JSON")).status, 204)
-          // The next permit of the account
+          // The account's next permit
           yield* advance("50 millis", "50 millis")
           yield* eventually(Effect.sync(polls), (count) => count === 2)
           assert.strictEqual(yield* status, "processing")
@@ -492,7 +492,7 @@ for (const vendor of vendors) {
                   env: {
                     CATALOG_FILE: join(folder, "catalog.json"),
                     PUBLIC_URL: publicUrl,
-                    // More than one process uses its store
+                    // Its store is used by more than one process
                     DATABASE_URL: "postgres://shared.example/gateway",
                     ...vendor.env(upstream)
                   }

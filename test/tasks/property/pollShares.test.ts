@@ -13,7 +13,7 @@ const sharesOf = (jobs: ReadonlyArray<number>) => {
   return shares
 }
 
-/** Polls a second of all jobs of a user, when each is polled at its interval. */
+/** The polls per second of all jobs of a user, if each is polled at its interval. */
 const polls = (shares: PollShares, jobs: ReadonlyArray<number>, perSecond: number) =>
   jobs.map((count, n) => {
     const seconds = Math.max(2.5, shares.intervalMillis(idOf(n), perSecond, 0) / 1000)

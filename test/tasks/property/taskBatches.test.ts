@@ -20,7 +20,7 @@ import {
 
 const noon = DateTime.makeUnsafe("2026-11-20T12:00:00Z")
 
-/** A create of one of the people: `again` sends an earlier create's task once more. */
+/** A create by one of the users; `again` repeats the task of an earlier create. */
 interface Create {
   readonly by: number
   readonly price: number
@@ -32,11 +32,11 @@ interface Create {
   readonly runningMax: number
   readonly userRunningMax: number
   readonly metadata: object | null
-  /** So many tasks more, created together with it. */
+  /** The number of further tasks created together with it. */
   readonly others: number
 }
 
-/** An end of the n-th task: `share` in quarters of its price; undefined: it failed. An owner names its epoch. */
+/** The end of the n-th task: `share` in quarters of its price; `undefined`: it failed. An owner passes its epoch. */
 interface End {
   readonly n: number
   readonly share: number | undefined
@@ -56,7 +56,7 @@ const create: fc.Arbitrary<Create> = fc.record({
   model: fc.constantFrom("a", "a", "a", "b"),
   key: fc.constantFrom(undefined, undefined, "x", "y"),
   again: fc.option(fc.nat({ max: 8 }), { freq: 6, nil: undefined }),
-  // A period of the budget begins, and a record of an idempotency key expires, within a batch
+  // Within a batch a period of the budget begins and a record of an idempotency key expires
   minute: fc.constantFrom(0, 0, 0, 1, 1440, 1500),
   runningMax: fc.constantFrom(0, 0, 3),
   userRunningMax: fc.constantFrom(0, 0, 0, 4),
@@ -74,7 +74,7 @@ const round: fc.Arbitrary<Round> = fc.record({
   ends: fc.array(end, { maxLength: 12 })
 })
 
-/** Two people with an endpoint each; the key of the first has a limit of each kind. */
+/** Two users with an endpoint each; the key of the first has a limit of each kind. */
 const people = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const [limited, free] = [yield* newCaller(100), yield* newCaller(60)]
@@ -101,7 +101,7 @@ const rowsOf = Effect.fnUntraced(function* (users: ReadonlyArray<UserId>) {
   const mine = sql`user_id = ANY(${users}::uuid[])`
   const of = (rows: Effect.Effect<ReadonlyArray<object>, unknown>) => rows
   return yield* Effect.all({
-    // Where an entry lies differs; that it lies there does not
+    // The position of an entry differs, but not that it exists
     wallets: of(sql`
       SELECT w.*, EXISTS (SELECT FROM wallet_entries e
         WHERE e.ctid = w.last_entry::tid AND e.user_id = w.user_id AND e.seq = w.entry_count) AS last_entry
@@ -131,7 +131,7 @@ interface Made {
   readonly more: ReadonlyArray<TaskId>
 }
 
-/** The same people, twice: the calls of a round are a batch of one side, and come one after another at the other. */
+/** The same users on both sides: the calls of a round are one batch on one side, and sequential on the other. */
 class Side {
   readonly users: ReadonlyArray<UserId>
   readonly concurrency: 1 | "unbounded"
@@ -212,7 +212,7 @@ class Side {
     return outcomes.map((it) => (it._tag === "Finished" ? it.endpoints.length : it._tag))
   })
 
-  /** The rows, with names in place of ids, and in an order that ids do not decide. */
+  /** The rows, with names instead of ids, in an order that does not depend on ids. */
   readonly rows = Effect.suspend(() =>
     Effect.map(rowsOf(this.users), (tables) =>
       Object.fromEntries(

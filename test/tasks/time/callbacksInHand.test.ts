@@ -18,7 +18,7 @@ const images: Progress = {
   }
 }
 
-/** A vendor that calls back, and whose polls take a second; records when they begin. */
+/** A vendor that calls back and whose polls take a second. Records when they begin. */
 const vendor = () => {
   const polls: Array<number> = []
   const account: Partial<VendorAccount> = {
@@ -46,7 +46,7 @@ const vendor = () => {
   return { account, polls }
 }
 
-/** The vendor calls now. */
+/** The vendor calls back now. */
 const call = (id: string, account: Partial<VendorAccount>) =>
   Effect.flatMap(Callbacks, ({ accept }) =>
     accept(

@@ -26,7 +26,7 @@ const last: ReadonlyArray<Outcome> = [
   "TIMEOUT"
 ]
 
-/** Every history of three models up to the answer that decides it, and those in which all are busy. */
+/** Every history of three models up to the response that decides it, and those in which all are busy. */
 const histories: ReadonlyArray<ReadonlyArray<Outcome>> = [
   ...last.map((it) => [it]),
   ...transient.flatMap((a) => last.map((it) => [a, it])),
@@ -41,7 +41,7 @@ const promptOf = (history: ReadonlyArray<Outcome>) =>
 const create = (user: Effect.Success<ReturnType<typeof makeUser>>, prompt: string, more = {}) =>
   user.call("POST", aliasPath, { prompt, ...more })
 
-/** When it has ended: results are stored in real time. */
+/** The timeline after the end; results are stored in real time. */
 const timelineOf = (user: Effect.Success<ReturnType<typeof makeUser>>, id: string) =>
   Effect.map(
     eventually(user.call("GET", `/manage/v1/tasks/${id}`), ({ json }) => json.ended_at !== null),
@@ -72,7 +72,7 @@ describe("the task of an alias", () => {
           const what = promptOf(history)
           const winner = names[history.length - 1]!
           const isBought = history.at(-1) === "ok"
-          // In order, each model once, and only the last one again
+          // In order, each model once; only the last one again
           assert.deepStrictEqual(
             [...new Set(own.map(({ model }) => model))],
             names.slice(0, history.length),
@@ -126,7 +126,7 @@ describe("the task of an alias", () => {
             (SELECT count(*) FROM holds WHERE user_id = ${user.id})::text AS holds`
         assert.strictEqual(Number(sum!.total) / 1e6, Number(after.settled_balance))
         assert.deepStrictEqual([sum!.held, sum!.holds], ["12000000", "0"])
-        // Usage counts the winners
+        // Usage counts the models that made the results
         const usage = (yield* user.call("GET", "/manage/v1/usage?group_by=model")).json.data
         assert.deepStrictEqual(usage.map((it: { model: string }) => it.model).toSorted(), [
           "flux",
@@ -196,7 +196,7 @@ describe("the task of an alias", () => {
         events: ["task.created", "task.succeeded"]
       })
       const first = yield* create(user, "max=RATE_LIMITED")
-      // Before the task takes a step: another order, and a model that is gone
+      // Before the task's next step the alias has another order, and one model is gone
       const [alias] = aliasCatalog.aliases
       const aliases = [{ ...alias, to: [alias!.to[2], alias!.to[0]] }]
       writeFileSync(file, JSON.stringify({ ...aliasCatalog, add: [aliasCatalog.add[1]], aliases }))
@@ -255,7 +255,7 @@ describe("the task of an alias", () => {
         ),
         ["12.00", first.headers.get("x-service-balance"), "true"]
       )
-      // Also when no model takes the body any more; the key of another body is used, whatever its faults
+      // Also if no model accepts the body any more; a key used with another body is refused whatever the body's faults
       const aliases = [{ alias: "fast-image", vendor: "alibaba", to: [{ model: "fal/flux" }] }]
       writeFileSync(file, JSON.stringify({ ...aliasCatalog, aliases }))
       yield* operator("POST", "/manage/v1/catalog/reload")

@@ -14,7 +14,7 @@ const images: Progress = {
   }
 }
 
-/** A vendor whose jobs run until the test ends them; records the submitted prompts, in order. */
+/** A vendor whose jobs run until the test ends them. Records the submitted prompts in order. */
 const vendor = (limits: {
   readonly rate?: Rate
   readonly slots?: SlotLimit
@@ -57,7 +57,7 @@ const makeCreate = Effect.map(makeUser(), (user) => ({
     })
 }))
 
-/** Its result is stored in real time, while the test's clock moves. */
+/** Waits for the result, which is stored in real time while the test's clock advances. */
 const completed = <E, R>({ status }: { readonly status: Effect.Effect<string, E, R> }) =>
   eventually(Effect.andThen(advance("1 second"), status), (it) => it === "completed")
 
@@ -102,7 +102,7 @@ for (const { limits, what } of waits) {
         const { create, wallet } = yield* makeCreate
         const first = yield* create("first")
         yield* eventually(first.status, (status) => status === "processing")
-        // A job that outlives both tasks: another process's
+        // A job of another process that outlives both tasks
         const sql = yield* SqlClient.SqlClient
         yield* sql`INSERT INTO runs (task_id, owner, deadline_at, slot_key, slot_held)
           VALUES (gen_random_uuid(), NULL, '2100-01-01', 'account', true)`
@@ -169,7 +169,7 @@ describe("slots of an account", () => {
       yield* advance("5 seconds")
       assert.deepEqual(refused.submits, ["first", "second"])
       yield* advance("90 seconds")
-      // Its wait is over, and the second's job still runs
+      // Its wait is over while the second's job still runs
       assert.deepEqual(refused.submits, ["first", "second"])
       refused.done.add("second")
       yield* completed(second)

@@ -12,7 +12,7 @@ const path = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const gone = new VendorError({ class: "LOST", message: "HTTP 404", httpStatus: 404 })
 const disturbed = new VendorError({ class: "RETRYABLE", message: "HTTP 503", httpStatus: 503 })
 
-/** A task of three pictures, 9 credits, at a vendor with this failure of a download. */
+/** A task with three pictures for 9 credits, at a vendor with this download failure. */
 const threePictures = (
   failureOf: (name: string) => VendorError | undefined,
   deadline = "1 hour"
@@ -49,7 +49,7 @@ const threePictures = (
       json.settled_balance as string,
       json.held_balance as string
     ])
-    // What is stored takes real time, as many seconds as it may be
+    // Storing takes real time, at most this many seconds
     const ended = eventually(Effect.andThen(advance("1 second"), get), ({ json }) =>
       /completed|failed/u.test(json.task_info.status)
     )

@@ -23,12 +23,12 @@ interface Job {
 
 const promptOf = ({ body }: SubmitRequest) => (body as { prompt: string }).prompt
 
-/** A vendor that loses the response of each submit; `free` are never bought. */
+/** A vendor that loses the response to each submit; `free` submits buy nothing. */
 const losingVendor = (options: {
   readonly isBought?: (prompt: string) => boolean
-  /** What the n-th list shows of the jobs. */
+  /** Which jobs the n-th list shows. */
   readonly shown?: (list: number) => "all" | "none" | VendorError
-  /** The list has no prompts; a job's record has, from this list on. */
+  /** The list has no prompts; from this list on a job's record has one. */
   readonly readableFrom?: number
 }) => {
   const jobs: Array<Job> = []
@@ -103,8 +103,8 @@ const areOver = (ends: ReadonlyArray<number | string>) =>
   ends.every((it) => it !== "processing" && it !== "pending")
 
 /**
- * The scheduler gathers in real time, for 25 ms at most: what is due and free is taken before the clock moves on, also
- * on a busy machine. Some may stay due, because they wait for a place.
+ * The scheduler collects tasks in real time, for at most 25 ms. Waits until all due and free tasks are claimed before
+ * the clock advances, even on a busy machine. Some may stay due, because they wait for a slot.
  */
 const taken = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -117,7 +117,7 @@ const taken = Effect.gen(function* () {
   })
 })
 
-/** What became of the tasks, and after how many seconds all had ended. */
+/** The outcomes of the tasks, and the number of seconds until all had ended. */
 const outcome = Effect.fnUntraced(function* (
   prompts: ReadonlyArray<string>,
   within: Duration.Input = "30 seconds"

@@ -7,7 +7,7 @@ import { advance, eventually, layerGateway, makeUser } from "../../support/gatew
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Jobs that run on, with a rate of polls; when each was polled, by prompt. */
+/** Jobs that keep running, with a rate of polls, and the times of their polls by prompt. */
 const runningJobs = (perSecond: number) => {
   const polled: Array<readonly [at: number, prompt: string]> = []
   const submits: Array<string> = []
@@ -52,7 +52,7 @@ describe("many jobs at an account", () => {
 
         const times = polled.map(([at]) => at)
         for (const at of times) {
-          // Permits are 250 ms apart, the test's clock moves by 500
+          // Permits are 250 ms apart, and the test's clock advances by 500
           assert.isAtMost(times.filter((it) => it >= at && it < at + 10_000).length, 42)
         }
         const own = polled.filter(([, prompt]) => prompt === "other").map(([at]) => at - since)

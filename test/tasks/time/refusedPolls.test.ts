@@ -14,7 +14,7 @@ import {
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** As the adapters report it: the vendor has refused the poll itself. */
+/** As the adapters report it: the vendor refused the poll itself. */
 const refused = new VendorError({
   class: "OPERATOR",
   message: "Invalid API-key provided.",
@@ -22,7 +22,7 @@ const refused = new VendorError({
   vendorCode: "InvalidApiKey"
 })
 
-/** A vendor that accepts the job at once, then returns this on each poll; and a task of it. */
+/** A task at a vendor that accepts the job at once and then returns this for each poll. */
 const submittedJob = (answer: () => Progress | VendorError, env: Record<string, string> = {}) => {
   const { asked, vendor } = acceptingVendor(answer)
   const task = Effect.gen(function* () {
@@ -48,7 +48,7 @@ describe("a vendor that refuses the service's own account on polls of a submitte
       yield* advance("3 minutes", "2 seconds")
       assert.strictEqual((yield* info).status, "processing")
       assert.strictEqual(yield* held, "7.50")
-      // At most once a minute; the fault is reported, and no other task is submitted there meanwhile
+      // At most once a minute. The fault is reported, and no other task is submitted there meanwhile
       assert.isAtLeast(asked.polls, 2)
       assert.isAtMost(asked.polls, 4)
       const metrics = yield* (yield* GatewayHttp).fetch("/metrics", {

@@ -6,7 +6,7 @@ import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** A task whose process died directly after it had recorded that submit `n` was refused with this failure. */
+/** A task whose process died right after recording that submit `n` was refused with this failure. */
 const abandoned = Effect.fnUntraced(function* (n: number, failure: string) {
   const sql = yield* SqlClient.SqlClient
   const user = yield* makeUser()
@@ -48,7 +48,7 @@ const goesOn = Effect.fnUntraced(function* (n: number, failure: string) {
   return { submits: submits - before, status, error, held: wallet.json.held_balance }
 })
 
-// One gateway for all: a store that has a trigger more is not used again
+// One gateway for all tests, because a store with an extra trigger is not reused
 layer(layerGateway({ vendor }), { timeout: "60 seconds" })((it) => {
   describe("killed after a refusal was recorded, before it ended the task", () => {
     const final = [

@@ -11,7 +11,7 @@ import { advance, eventually, layerGateway, makeUser } from "../../support/gatew
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** A vendor whose job runs until `done`; records the seconds of its requests. */
+/** A vendor whose job runs until `done`. Records the seconds of its requests. */
 const vendor = (
   done: (second: number) => Progress | VendorError,
   submit: (n: number) => VendorError | undefined = () => undefined
@@ -57,7 +57,7 @@ const images: Progress = {
   }
 }
 
-/** A task that no process of the test has created. */
+/** A task that no process of the test created. */
 const left = "01000000-0000-7000-8000-000000000002"
 
 const create = Effect.gen(function* () {
@@ -140,7 +140,7 @@ describe("a running task over time", () => {
       const store = yield* TaskStore
       yield* eventually(get, () => elsewhere.submits.length === 1)
       yield* advance("4 seconds")
-      // As another process does: without a notification to this one
+      // Like another process: without notifying this one
       const now = yield* DateTime.now
       const finished = yield* store.finish({
         taskId: id,
@@ -189,7 +189,7 @@ describe("a running task over time", () => {
       const sql = yield* SqlClient.SqlClient
       const { id: self } = yield* Process
       yield* eventually(get, () => adopted.submits.length === 1)
-      // A claim whose response was lost: a task like this one, without an actor
+      // A claim whose response was lost leaves a task like this one, without an actor
       yield* advance("4 seconds")
       yield* eventually(get, (it) => it.json.task_info.status === "completed")
       const second = "01000000-0000-7000-8000-000000000001"
@@ -244,7 +244,7 @@ describe("a running task over time", () => {
       const sql = yield* SqlClient.SqlClient
       yield* eventually(get, () => outlived.submits.length === 1)
       yield* advance("20 seconds")
-      // No heartbeat is written for 20 seconds, and a rescue comes before the first that is
+      // No heartbeat is written for 20 seconds, and a rescue comes before the next one
       yield* sql`ALTER TABLE processes RENAME TO processes_away`
       const process = yield* Process
       assert.isTrue(process.isAlive())

@@ -4,10 +4,10 @@ import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.t
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Real time, in which the store makes progress. */
+/** Real time in which the store makes progress. */
 const moment = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
 
-/** Creates a task, and waits until the vendor has its job. */
+/** Creates a task and waits until the vendor has its job. */
 const running = Effect.gen(function* () {
   const { fetch, key } = yield* TestGateway
   const vendor = yield* MockVendor

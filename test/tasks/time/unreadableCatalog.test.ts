@@ -18,7 +18,7 @@ import {
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Changes the stored text of all catalogs that are not adopted now. */
+/** Changes the stored text of all catalogs that are not adopted. */
 const rewrite = (from: string, to: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -32,7 +32,7 @@ const rewrite = (from: string, to: string) =>
 const spoil = rewrite('"price"', '"prize"')
 const repair = rewrite('"prize"', '"price"')
 
-/** A gateway whose vendor has one slot; its tasks are accepted by a catalog that is then replaced. */
+/** A gateway whose vendor has one slot. Its tasks are accepted with a catalog that is then replaced. */
 const gateway = (env: Record<string, string> = {}) => {
   const { asked, vendor } = acceptingVendor(() => onePicture)
   const file = catalogFile({})

@@ -39,7 +39,7 @@ describe("a vendor's bill", () => {
       ["id,model,date\n", "The bill has no column amount"],
       ["model,date,amount\nm,2026-11-20,1e3\n", "Line 2: no amount in US dollars"],
       ["model,date,amount\nm,soon,1\n", "Line 2: no date"],
-      // Not lines that are read as others
+      // Lines that are refused rather than read as something else
       [
         'model,date,amount\na 7" screen,2026-11-20,1\nb 8" one,2026-11-20,2\n',
         "Line 2 is not valid CSV"
@@ -51,7 +51,7 @@ describe("a vendor's bill", () => {
     }
   })
 
-  // Headers and values as the exports have them: docs/reference/vendors.md#bills
+  // Headers and values as in the vendors' exports: docs/reference/vendors.md#bills
   const exports = {
     openai: {
       text: [
@@ -149,11 +149,11 @@ describe("a vendor's bill", () => {
     bill.add(job(6, "unbilled", 5_000_000), day, true)
     bill.add(job(7, "free", 0), day, true)
     bill.add(job(8, "earlier", 5_000_000), "2026-11-19", false)
-    // Two attempts of one task: the bill names one
+    // Two attempts of one task, of which the bill names one
     bill.add(job(2, "lost", 5_000_000), day, true)
     const report = bill.end()
     assert.strictEqual(report.matched, 5)
-    // Without the running one, whose charge is not known; the refund cost nothing
+    // Without the running task, whose charge is unknown; the refund cost nothing
     const sums = report.margins
       .models()
       .map(({ billed, charged, model }) => [model, billed, charged])

@@ -8,7 +8,7 @@ import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
 const url = "https://vendor.example/jwks.json"
 
-/** Signed with the key that its message names. */
+/** Signed with the key that the message names. */
 const by = (key: string): CallbackSignature => ({
   signedAtSeconds: 0,
   message: new TextEncoder().encode(key),

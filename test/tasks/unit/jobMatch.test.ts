@@ -10,7 +10,7 @@ import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const request = (prompt: string) => ({ body: { prompt } }) as unknown as SubmitRequest
 
-/** Task `n`, whose submit began then, in seconds, and lasted a second. */
+/** Task `n`, whose submit began at this second and lasted one second. */
 const claimant = (n: number, prompt: string, at = 100, isWaiting = true): Claimant => ({
   taskId: idOf(n),
   from: at * 1000,
@@ -20,7 +20,7 @@ const claimant = (n: number, prompt: string, at = 100, isWaiting = true): Claima
   isOfLostTime: false
 })
 
-/** A job that shows this prompt, or nothing of its request. */
+/** A job whose listing shows this prompt, or nothing of the request. */
 const job = (jobId: string, prompt?: string, at = 100, calls?: number): FreeJob => ({
   job: {
     jobId,

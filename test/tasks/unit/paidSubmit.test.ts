@@ -37,7 +37,7 @@ const accepted: Submitted = {
   pollAfter: Duration.seconds(1)
 }
 
-/** A store whose result of beginning an attempt is the test's; records what was done meanwhile. */
+/** A store in which the test decides how an attempt begins; records what happened meanwhile. */
 const bench = Effect.gen(function* () {
   const begins: Array<Deferred.Deferred<boolean, StoreUnavailable>> = []
   const ended: Array<AttemptOutcome["state"] | undefined> = []
@@ -80,7 +80,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
         const { begins, ended, fiber, submits } = yield* bench
         const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber))
         yield* TestClock.adjust(0)
-        // It was committed, and its response was under way
+        // It was committed, and its response was on its way
         yield* Deferred.succeed(begins[0]!, true)
         yield* Fiber.join(interrupted)
         assert.strictEqual(yield* submits, 1)
@@ -140,7 +140,7 @@ describe("the media of submits under way", () => {
           endStep: () => Effect.succeed(true)
         })
         const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
-        /** A task with the number of its attempt, with one medium of this many MiB. */
+        /** A task with its attempt number and one medium of this many MiB. */
         const buy = Effect.fnUntraced(function* (
           n: number,
           mebibytes: number,
@@ -187,7 +187,7 @@ describe("the media of submits under way", () => {
         assert.deepStrictEqual(begun, [1, 2, 4, 3, 5])
         yield* answer(5)
         assert.deepStrictEqual(begun, [1, 2, 4, 3, 5, 6])
-        // A submit under way cannot be interrupted
+        // A running submit cannot be interrupted
         yield* answer(6)
       })
   )

@@ -7,7 +7,7 @@ import { resultStream } from "../../../src/tasks/completion/ResultStream.ts"
 import { jpeg } from "../../support/media.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
 
-/** A download of some pieces; counts those that were read. */
+/** A download in pieces, with a count of those read. */
 const download = (mime: string, pieces: ReadonlyArray<Uint8Array>, announced?: number) => {
   const counted = { pieces: 0 }
   const stream = Stream.fromIterable(pieces).pipe(

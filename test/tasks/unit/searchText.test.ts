@@ -9,7 +9,7 @@ const user = UserId.make("019a0c5e-0000-7000-8000-000000000001")
 const task = TaskId.make("019a0c5e-7f3a-7a00-9e2b-000000000004")
 const batchId = TaskBatchId.make(`tb_${"0".repeat(32)}`)
 
-/** Knows one create by its idempotency key, and nothing else. */
+/** Knows one create by its idempotency key and nothing else. */
 const store = (answer?: unknown): TaskHistoryStore["Service"] => ({
   search: () => Effect.succeed({ rows: [], end: null }),
   some: () => Effect.succeed([]),

@@ -34,12 +34,12 @@ interface Bench {
   /** Queues with due tasks. */
   readonly queues: ReadonlyArray<string>
   readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<Owned>, StoreUnavailable>
-  /** Default: as in a process that drains, a step ends at once. */
+  /** By default a step ends at once, as in a draining process. */
   readonly step?: (owned: Owned) => Effect.Effect<void>
   readonly isAlive?: () => boolean
 }
 
-/** A scheduler on a store and a runner of the test; records the claims and the accepted tasks. */
+/** A scheduler with the test's store and runner. Records the claims and the accepted tasks. */
 const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues, step }: Bench) {
   const claims: Array<Claim> = []
   const begun: Array<Owned> = []
@@ -50,7 +50,7 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
         AppConfig.layerOf({ DATA_DIR: "unused" }),
         Drain.layer,
         TaskInbox.layer,
-        // The task has no webhook that a secret would be made for
+        // The task has no webhook that needs a secret
         Layer.succeed(Secrets, {} as never),
         Layer.mock(Process, {
           id: "proc_a",
@@ -125,10 +125,10 @@ const create = Effect.flatMap(makeAccept, (accept) =>
   ])
 )
 
-/** Real time, in which something would happen that must not. */
+/** Real time in which an unwanted effect would happen. */
 const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 100)))
 
-/** Real time, bounded: the scheduler gathers what falls due for some milliseconds. */
+/** Waits a limited real time, because the scheduler collects due tasks for some milliseconds. */
 const until = (is: () => boolean) => eventually(Effect.sync(is), Boolean)
 
 describe("the scheduler of due tasks", () => {
@@ -137,7 +137,7 @@ describe("the scheduler of due tasks", () => {
       const draining = yield* Deferred.make<void>()
       const { claims, context } = yield* start({
         queues: ["q"],
-        // Tasks that are given back are due again
+        // Released tasks are due again
         claim: (asked) => Effect.as(Deferred.await(draining), many(asked))
       })
       yield* until(() => claims.length > 0)
@@ -194,7 +194,7 @@ describe("the scheduler of due tasks", () => {
       yield* until(() => begun.length >= stepsPerQueueMax)
       yield* settle
       assert.deepStrictEqual([begun.length, waiting], [stepsPerQueueMax, 1])
-      // One has ended, and the store has not yet returned the task that waits longest
+      // One has ended, and the store has not yet returned the task that has waited longest
       isSlow = true
       yield* Deferred.succeed(ends[0]!, undefined)
       yield* until(() => Context.get(context, TaskInbox).capacity(queue) > 0)

@@ -28,7 +28,7 @@ import { ownedEntry as entry, ownedTask } from "../../support/owned.ts"
 
 const epoch = DateTime.makeUnsafe(0)
 
-/** It has waited for a slot of account `a`, and has been given one. */
+/** It waited for a slot of account `a` and got one. */
 const woken = { ...ownedTask, epoch: 3, accountId: "a", slotHeld: true }
 
 const accountOf = (accountId: string, isDraining: boolean): VendorAccount => ({
@@ -40,7 +40,7 @@ const accountOf = (accountId: string, isDraining: boolean): VendorAccount => ({
   isDraining: () => isDraining
 })
 
-/** Takes the next step of the task; returns what it did. `other` is chosen for new jobs. */
+/** Takes the task's next step and returns what it did. `other` is chosen for new jobs. */
 const stepOf = Effect.fnUntraced(function* (
   own: VendorAccount,
   other: VendorAccount,
@@ -117,7 +117,7 @@ describe("a task that has waited for a slot of an account", () => {
 const job = { accountId: "a", handle: { job: "j" } }
 const away = Effect.fail(new StoreUnavailable({ cause: "test" }))
 
-/** Work at account `a`, with a store and an inbox of the test. */
+/** Work at account `a`, with the test's store and inbox. */
 const workAt = (
   account: Partial<VendorAccount>,
   store: Partial<TaskStore["Service"]>,
@@ -184,7 +184,7 @@ describe("a poll of a running job", () => {
       const job = { accountId: "a", handle: { job: "j" } }
       yield* work.next({ task, epoch: 3, deadlineAt, queue, startsAt, job })
       wakes.length = 0
-      // A look before it saw a task in hand
+      // An earlier scan saw a task in hand
       yield* TestClock.adjust("1 second")
       written()
       assert.deepStrictEqual(wakes, [10])

@@ -10,7 +10,7 @@ import type { RunState } from "../../../src/tasks/TaskStore.ts"
 const id = TaskId.make("019a0000-0000-7000-8000-000000000001")
 const owned = { epoch: 3, task: { id } }
 
-/** A step that never ends, of a task in this state; `ends` says what became of it. */
+/** A step that never ends, for a task in this state; `ends` receives its outcome. */
 const stepOf = <A, E>(
   state: RunState,
   body: (context: {

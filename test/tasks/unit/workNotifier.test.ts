@@ -7,7 +7,7 @@ import { TaskInbox } from "../../../src/tasks/running/TaskInbox.ts"
 import * as WorkNotifierLive from "../../../src/tasks/running/WorkNotifierLive.ts"
 import { WebhookDispatcher } from "../../../src/webhooks/WebhookDispatcher.ts"
 
-/** A notifier that receives the hints of the test, and opens actors as it says. */
+/** A notifier that receives the test's hints and opens the actors it asks for. */
 const start = Effect.fnUntraced(function* (open: Effect.Effect<void>) {
   const handlers = new Map<HintTopic, (key: string) => void>()
   const actor = Effect.as(open, { deliver: Effect.void })
@@ -36,7 +36,7 @@ describe("a hint of another process", () => {
         return Number.POSITIVE_INFINITY
       })
       yield* Effect.forkScoped(inbox.run({ scan, failed: "The look failed", retryMillis: 1000 }))
-      // The clock of the test stands still
+      // The test's clock does not advance
       const turns = Effect.repeat(Effect.yieldNow, { times: 100 })
       yield* turns
       assert.strictEqual(looks, 1)

@@ -15,7 +15,7 @@ interface Subject {
   readonly vendor: VendorName
   readonly label: string
   readonly model: string
-  /** Classes that the vendor's wire format does not tell from another one. */
+  /** Classes that the vendor's wire format cannot distinguish from another one. */
   readonly reads?: { readonly [kind in VendorErrorClass]?: VendorErrorClass }
 }
 
@@ -120,10 +120,10 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
         const server = started.success
         yield* Effect.addFinalizer(() => Effect.promise(() => server.stop()))
         const isBlocking = name === "dashscope-sync" || name === "openai-image"
-        // What is lost was never polled; DashScope tolerates an unknown job for a while
+        // A lost job was never polled; DashScope tolerates an unknown job for a while
         if (kind === "LOST" && (isBlocking || name === "dashscope-async")) continue
         const error = yield* Effect.flip(run(name, server))
-        // A blocking call that fails has bought nothing
+        // A failed blocking call has bought nothing
         const isRepeated = isBlocking && (kind === "FAILED" || kind === "TIMEOUT")
         const expected = isRepeated ? "RETRYABLE" : kind
         assert.strictEqual(error.class, reads[expected as VendorErrorClass] ?? expected)

@@ -7,7 +7,7 @@ import { countSoFar } from "../../support/statistics.ts"
 import { singleStores } from "../../support/stores.ts"
 import { accept, callKeyOf, newCaller, walletStores } from "../../support/wallets.ts"
 
-/** Statements that this connection has committed, each a transaction. */
+/** The number of transactions that this connection has committed. */
 const committed = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar

@@ -5,7 +5,7 @@ import { makeIssuerKeys } from "../../../src/users/IssuerKeys.ts"
 import { eventually } from "../../support/gateway.ts"
 import { makeKey, TokenIssuer } from "../../support/tokenIssuer.ts"
 
-/** Keys of the issuer, over the loopback. docs/reference/mcp.md#oauth */
+/** Keys of the issuer, over loopback. docs/reference/mcp.md#oauth */
 
 const makeKeys = Effect.gen(function* () {
   const { issuer, state } = yield* TokenIssuer

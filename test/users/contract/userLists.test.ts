@@ -12,7 +12,7 @@ const begin = Date.parse("2026-11-01T00:00:00Z")
 const count = 12_000
 const page = 21
 
-/** User n of `count`, one a second; every 4000th is disabled. */
+/** User n of `count`, one per second; every 4000th is disabled. */
 const makeUsers = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const ids = Array.from({ length: count }, (_, n) => makeUserId(begin + n * 1000))
@@ -71,7 +71,7 @@ for (const [name, database] of Object.entries(singleStores)) {
           )
           assert.isAtMost(one.read, 10)
           assert.isAtMost((yield* list({ text: ids[3]! })).read, 10)
-          // A page and where it ends, each of users with their wallets
+          // A page and its end, each with users and their wallets
           const bound = 4 * listScanRowsMax + 2 * page
           const none = yield* list({ text: "nobody" })
           assert.deepStrictEqual([none.rows, none.end], [[], ids[count - listScanRowsMax]])

@@ -10,7 +10,7 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const limit = 100
 const clients = 8
 
-/** What the mock's usage costs, and what is held for it: nothing is rounded. */
+/** The cost of the mock's usage, and the hold for it; nothing is rounded. */
 const cost = 0.7
 
 interface Spent {
@@ -19,7 +19,7 @@ interface Spent {
   readonly refused: number
 }
 
-/** Calls without a pause, and a task now and then, until the limit has refused often. */
+/** Calls without a pause, with an occasional task, until the limit has refused often. */
 const spend = async (gateway: GatewayProcess, token: string): Promise<Spent> => {
   const counted = { calls: 0, tasks: 0, refused: 0 }
   const send = async (path: string, body: object) => {
@@ -63,7 +63,7 @@ const scenario = async (databaseUrl: string) => {
   second.useKey((await first.makeUser("10000.00")).key)
   const { json: made } = await second.call("POST", "/manage/v1/api-keys", { name: "limited" })
   const at = `/manage/v1/api-keys/${made.id}`
-  // Both processes know the key and have a reservation for it before it has a limit
+  // Both processes know the key and have a reservation for it before it gets a limit
   const before = await Promise.all([first, second].map((it) => callOften(it, made.key)))
   const sent = upstream.seen.length
   assert.strictEqual(

@@ -7,7 +7,7 @@ import { processDatabaseUrl } from "../../support/stores.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const limit = 5
 
-/** `count` creates at once, alternately to one and the other process. */
+/** `count` creates at once, alternating between the two processes. */
 const burst = (gateways: ReadonlyArray<GatewayProcess>, count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -30,7 +30,7 @@ const scenario = async (databaseUrl: string) => {
     if (status !== 202) assert.deepStrictEqual([status, json.code], [429, 1202])
   }
 
-  // Places are freed at both processes, and used once by parallel creates
+  // Slots are freed in both processes, and parallel creates use each only once
   const ended = taken(answers).slice(0, 2)
   for (const [n, { json }] of ended.entries()) {
     const cancelled = await gateways[n]!.call("DELETE", `${path}/${json.task_info.id}`)

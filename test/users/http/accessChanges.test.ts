@@ -6,7 +6,7 @@ import { callWith, layerGateway, makeUser } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { beginPost } from "../../support/slowBody.ts"
 
-/** Who may change keys, sessions and endpoints. docs/reference/keys-and-limits.md#who-changes-access */
+/** Authorization to change keys, sessions and endpoints. docs/reference/keys-and-limits.md#who-changes-access */
 
 const manage = "/manage/v1"
 const keys = `${manage}/api-keys`
@@ -26,7 +26,7 @@ const makeKey = Effect.fnUntraced(function* (owner: Effect.Success<ReturnType<ty
   return { id: row.id, secret: key, call: callWith(key) }
 })
 
-/** Something of each kind that a key with scope `manage` may change. */
+/** One object of each kind that a key with scope `manage` may change. */
 const makeObjects = Effect.fnUntraced(function* (
   owner: Effect.Success<ReturnType<typeof makeUser>>
 ) {
@@ -69,7 +69,7 @@ describe("changes of keys, sessions and endpoints", () => {
             assert.deepStrictEqual(codeOf(refused), [403, 1003], `${method} ${path}`)
             assert.strictEqual(refused.json.status, 403)
           }
-          // What the grace period is for continues
+          // The purpose of the grace period is still met
           assert.strictEqual((yield* ask("GET", keys, undefined, ownPage)).status, 200)
           const test = yield* ask("POST", `${objects.endpoint}/test`, undefined, ownPage)
           assert.strictEqual(test.status, 202, test.text)
@@ -114,7 +114,7 @@ describe("changes of keys, sessions and endpoints", () => {
           assert.notStrictEqual(other.json[secret], first.json[secret])
           assert.isFalse(other.headers.has("idempotency-replayed"))
         }
-        // What shows no secret is one request, whichever key sends it
+        // Without a secret in the response, the request is the same whichever key sends it
         const { id } = (yield* owner.call("POST", endpoints, newEndpoint)).json
         const once = { "idempotency-key": "test" }
         const first = yield* owner.call("POST", `${endpoints}/${id}/test`, undefined, once)

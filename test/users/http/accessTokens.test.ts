@@ -39,7 +39,7 @@ type World =
 
 let subjects = 0
 
-/** A user who has signed in by the provider before, as its next token says. */
+/** A user who has signed in with the provider before, as the next token says. */
 const makeSubject = Effect.fnUntraced(function* (options?: Parameters<typeof makeUser>[0]) {
   const user = yield* makeUser(options)
   const { issuer } = yield* TokenIssuer
@@ -92,7 +92,7 @@ describe("access tokens", () => {
         const missing = yield* nobody("POST", "/mcp", {})
         assertRefused(missing, 1001, `Bearer resource_metadata="${metadataUrl}", scope="inference"`)
         assertRefused(yield* ping("sk-unknown"), 1002)
-        // Only of this resource
+        // Valid only for this resource
         const other = yield* nobody("GET", "/manage/v1/wallet")
         assert.strictEqual(other.headers.get("www-authenticate"), "Bearer")
       })
@@ -108,7 +108,7 @@ describe("access tokens", () => {
         const { budget_remaining, cost, task_id } = bought.structuredContent
         assert.strictEqual(cost, "7.50")
         assert.strictEqual(budget_remaining, "992.50")
-        // Another token of the user repeats the purchase
+        // Another token of the same user repeats the purchase
         const next = callerOf(yield* user.tokenWith({ client_id: "cursor" }))
         const again = yield* useTool(next, "create_task", create)
         assert.deepInclude(again.structuredContent, { task_id, replayed: true })
@@ -125,7 +125,7 @@ describe("access tokens", () => {
         assert.strictEqual(key.spent, "7.50")
         const usage = yield* user.call("GET", `/manage/v1/usage?group_by=key`)
         assert.include(JSON.stringify(usage.json), key.id)
-        // Limits of the key hold for its tokens
+        // The limits of the key apply to its tokens
         yield* user.call("PATCH", `/manage/v1/api-keys/${key.id}`, {
           allowed_models: ["image-edit"]
         })
@@ -151,7 +151,7 @@ describe("access tokens", () => {
           assert.strictEqual((yield* ping(yield* issueToken({ claims }))).json.code, 1004)
           const verified = yield* issueToken({ claims: { ...claims, email_verified: true } })
           assert.strictEqual((yield* ping(verified)).status, 200)
-          // By subject from now on
+          // From now on identified by subject
           assert.strictEqual(
             (yield* ping(yield* issueToken({ claims: { sub: "binds" } }))).status,
             200
@@ -192,7 +192,7 @@ describe("access tokens", () => {
           "mcp-protocol-version": "2025-03-26"
         })
         assertRefused(both, 1004, insufficient("manage inference"))
-        // A key says so in the result
+        // For a key the result says so
         const key = yield* makeUser({ scopes: ["inference"] })
         assert.strictEqual((yield* failTool(key, "wallet")).code, 1004)
       })
@@ -245,9 +245,9 @@ describe("access tokens", () => {
         }
         const now = yield* secondsNow
         assertRefused(yield* ping(yield* user.tokenWith({ exp: now - 31 })), 1003)
-        // Clocks differ
+        // Clocks may differ
         assert.strictEqual((yield* ping(yield* user.tokenWith({ exp: now - 29 }))).status, 200)
-        // Only here
+        // Valid only here
         for (const path of ["/manage/v1/wallet", "/v1/models"]) {
           assert.strictEqual((yield* callWith(token)("GET", path)).json.code ?? 1002, 1002)
           assert.strictEqual((yield* callWith(token)("GET", path)).status, 401)
@@ -375,13 +375,13 @@ describe("access tokens", () => {
           yield* TestClock.adjust("10 seconds")
           yield* flood
           assert.strictEqual(state.reads, 2)
-          // The issuer rotates its keys, and with them the algorithm
+          // The issuer rotates its keys and changes the algorithm
           yield* TestClock.adjust("10 seconds")
           state.keys = [makeKey("second", "ES256"), ...state.keys]
           assert.strictEqual((yield* ping(yield* user.tokenWith())).status, 200)
           assert.strictEqual((yield* ping(old)).status, 200)
           assert.strictEqual(state.reads, 3)
-          // A withdrawn key is no longer used after five minutes
+          // A withdrawn key is not used for more than five minutes
           const kept = yield* issueToken({
             claims: { sub: user.sub, exp: (yield* secondsNow) + 3600 },
             by: state.keys[1]!

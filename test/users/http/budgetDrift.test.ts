@@ -17,7 +17,7 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hang = { prompt: "[[sim:hang]]" }
 const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
 
-/** The drift after the next audit of budgets. */
+/** The drift found by the next audit of budgets. */
 const drift = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE wallet_audit_rounds SET budgets_checked_at = NULL`
@@ -48,7 +48,7 @@ describe("the audit of spend limits", () => {
             expiresAt: Option.none()
           })
           const call = callWith(key)
-          // Spent before it has a limit: not counted
+          // Spent before the key had a limit, so not counted
           assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
           const limit = { spend_limit: "100", reset: "daily" }
           yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, limit)
@@ -76,7 +76,7 @@ describe("the audit of spend limits", () => {
             yield* mend
             assert.strictEqual(yield* drift, 0)
           }
-          // Had the period begun days ago, the first call would have to be counted
+          // If the period had begun days ago, the first call would have to be counted
           yield* sql`UPDATE key_budgets SET since = since - interval '4 days'`
           assert.strictEqual(yield* drift, 1)
           yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, {

@@ -27,7 +27,7 @@ const body = {
   messages: [{ role: "user", content: hostile }]
 }
 
-/** Each call has its own time, so that ids have an order. */
+/** Each call has a different time, so that ids are ordered. */
 const post = (user: ReturnType<typeof callWith>, sent: unknown = body) =>
   Effect.andThen(TestClock.adjust("10 millis"), user("POST", chat, sent))
 
@@ -147,7 +147,7 @@ describe("requests and responses of calls", () => {
         const log = yield* user.call("GET", `${manage}/audit-log?type=getCallContent`)
         assert.deepInclude(log.json.data[0], { resource_id: id, user_id: user.id })
         assert.strictEqual(log.json.data[0].actor.type, "operator")
-        // Only the user decides
+        // Only the user can change this
         const set = yield* operator("PATCH", `${manage}/settings`, { keep_calls: false })
         assert.deepStrictEqual([set.status, set.json.code], [403, 1004])
       })

@@ -57,7 +57,7 @@ describe("inference by session", () => {
           ({ json }) => json.data.length > 0
         )
         assert.strictEqual(calls.json.data[0].model, "gpt-4o")
-        // Revoked, it refuses nothing but what began with it: the next request has a new one
+        // Revoking it refuses only what it began; the next request creates a new one
         yield* call("DELETE", `${manage}/api-keys/${console[0].id}`)
         assert.strictEqual((yield* browser.call("POST", image, { prompt: "Again" })).status, 202)
       })
@@ -80,7 +80,7 @@ describe("inference by session", () => {
           remaining: "992.50",
           resets_at: "1970-02-01T00:00:00.000Z"
         })
-        // Created again after a revocation, by many requests at once, it has one too
+        // After a revocation many concurrent requests create a single new one
         yield* call("DELETE", `${manage}/api-keys/${console.id}`)
         yield* Effect.all(
           Array.from({ length: 5 }, () => browser.call("POST", image, { prompt: "[[sim:hang]]" })),

@@ -9,14 +9,14 @@ import { rpc } from "../../support/mcp.ts"
 import { startedDatabase } from "../../support/stores.ts"
 import { until } from "../../support/until.ts"
 
-/** Who waits for a task when a key, a session or a user ends. docs/reference/keys-and-limits.md#revocation */
+/** Clients that wait for a task when their key, session or user ends. docs/reference/keys-and-limits.md#revocation */
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const slow = { prompt: "[[sim:slow=60s]]" }
 type User = Effect.Success<ReturnType<typeof makeUser>>
 type Call = User["call"]
 
-/** A request that waits for the task, and what it answers when the access ends first. */
+/** A request that waits for the task, and its response if the access ends first. */
 const waits: Record<
   string,
   readonly [
@@ -73,7 +73,7 @@ const byMcp = {
   ]
 } as const
 
-/** By statements, as another process does it whose hint was lost. */
+/** With SQL statements, like another process whose hint was lost. */
 const change =
   (statement: (sql: SqlClient.SqlClient, user: User) => Effect.Effect<unknown, unknown>) =>
   (user: User) =>
@@ -116,13 +116,13 @@ const beginAll = Effect.fnUntraced(function* (
   return begun
 })
 
-/** All are over within a second, and none has the result. */
+/** All end within a second, and none has the result. */
 const assertOver = Effect.fnUntraced(function* (
   begun: Effect.Success<ReturnType<typeof beginAll>>
 ) {
   yield* advance("1 second", "500 millis")
   for (const { fiber, name, refused } of begun) {
-    // Without the clock: on a busy machine the statements take a while
+    // Without advancing the clock, because the statements take a while on a busy machine
     yield* Effect.promise(() =>
       until(() => fiber.pollUnsafe() !== undefined, { what: `the end of ${name}` })
     )

@@ -18,11 +18,11 @@ import { stores } from "../../support/stores.ts"
 const keys = "/manage/v1/api-keys"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const chat = "/v1/chat/completions"
-/** Costs 7.50 credits, and does not end by itself. */
+/** Costs 7.50 credits and does not end by itself. */
 const body = { prompt: "[[sim:hang]]" }
 const hello = { model: "gpt-4o", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }
 
-/** A user with a key of scope `manage`, and a key that is limited. */
+/** A user with a key of scope `manage`, and a key to limit. */
 const makeKeys = Effect.gen(function* () {
   const owner = yield* makeUser()
   const { key, row } = yield* (yield* ApiKeys).create({
@@ -41,7 +41,7 @@ const makeKeys = Effect.gen(function* () {
   }
 })
 
-/** As `Retry-After` has it. */
+/** As `Retry-After` states it. */
 const secondsUntil = (day: string) =>
   Effect.map(DateTime.now, (now) =>
     String(Math.ceil((Date.parse(day) - DateTime.toEpochMillis(now)) / 1000))
@@ -281,7 +281,7 @@ describe("a change of an API key", () => {
         const counted = { held: "7.50", remaining: "2.50" }
         assert.deepInclude(lower, { spend_limit: "10.00", reset: "never", ...counted })
         assert.deepInclude(yield* changed({ reset: "never" }), counted)
-        // Another period starts from zero
+        // Another period starts at zero
         const daily = yield* changed({ reset: "daily" })
         const reset = { reset: "daily", held: "0.00", resets_at: "1970-01-02T00:00:00.000Z" }
         assert.deepInclude(daily, { spend_limit: "10.00", ...reset })
@@ -379,7 +379,7 @@ describe("a change of an API key", () => {
         const again = yield* call("POST", image, body, key)
         assert.deepStrictEqual([again.status, again.text], [202, made.text])
         const sql = yield* SqlClient.SqlClient
-        // The settlement is written soon after the answer
+        // The settlement is written shortly after the response
         yield* TestClock.adjust("100 millis")
         for (let n = 0; n < 200; n += 1) {
           if ((yield* sql`SELECT FROM holds WHERE kind = 'call'`).length === 0) break
@@ -430,7 +430,7 @@ describe("a change of an API key", () => {
     it.effect("rate_limit_per_minute: 429 code 1201, for tasks and for calls together", () =>
       Effect.gen(function* () {
         const { call, change, owner } = yield* makeKeys
-        // In the cache, without a limit
+        // Cached, without a limit
         assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
         yield* change({ rate_limit_per_minute: 3 })
         const answers = [

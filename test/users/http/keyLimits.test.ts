@@ -219,7 +219,7 @@ describe("API keys", () => {
         const sql = yield* SqlClient.SqlClient
         const last = user.key.at(-1) === "a" ? "b" : "a"
         const typed = [`${user.key.slice(0, -1)}${last}`, user.key.slice(0, -1), "sk-1", "x"]
-        // Without its table any look-up would be a defect with status 500
+        // Without the table any lookup would be a defect with status 500
         yield* sql`ALTER TABLE api_keys RENAME TO api_keys_away`
         for (const key of typed) {
           for (const place of [nobody, "/manage/v1/wallet"]) {

@@ -22,7 +22,7 @@ const chat = "/v1/chat/completions"
 const hang = { prompt: "[[sim:hang]]" }
 const hello = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
 
-/** A user with a key of scope `manage`, and a key that is rotated. */
+/** A user with a key of scope `manage`, and a key to rotate. */
 const makeKeys = Effect.gen(function* () {
   const owner = yield* makeUser()
   const { key, row } = yield* (yield* ApiKeys).create({
@@ -50,7 +50,7 @@ const makeKeys = Effect.gen(function* () {
 
 type Call = Effect.Success<typeof makeKeys>["call"]
 
-/** On every path of a key: a call (twice, so that it would be cached), a task, and the management API. */
+/** On every path that accepts a key: a call (twice, so that it would be cached), a task, and the management API. */
 const outcomes = Effect.fnUntraced(function* (call: Call) {
   const answers = [
     yield* call("POST", chat, hello),
@@ -95,7 +95,7 @@ describe("the rotation of an API key", () => {
           assert.deepStrictEqual(yield* shown, expected)
           assert.strictEqual(details.id, id)
 
-          // One budget for both secrets
+          // Both secrets share one budget
           const second = yield* rotated.call("POST", image, hang)
           assert.strictEqual(second.headers.get("x-service-budget-remaining"), "5.00")
           const third = yield* call("POST", image, hang)
@@ -131,7 +131,7 @@ describe("the rotation of an API key", () => {
         const next = yield* rotate(0)
         assert.deepStrictEqual(yield* outcomes(call), [1003])
         assert.deepStrictEqual(yield* outcomes(next.call), works)
-        // Another process has rotated it, and its hint was lost: the cache still has the key
+        // Another process has rotated the key, and its hint was lost, so the cache still has the old one
         const sql = yield* SqlClient.SqlClient
         yield* sql`
           UPDATE api_keys SET previous_key_hash = key_hash, key_hash = 'x', rotations = rotations + 1
@@ -284,7 +284,7 @@ describe("a key that has limits", () => {
                 assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
               }
             }
-            // It may still look, and rotate itself
+            // It may still read, and rotate itself
             assert.strictEqual((yield* call("GET", keys)).status, 200)
             const own = yield* call("POST", `${at}/rotate`, { grace_seconds: 0 })
             assert.strictEqual(own.status, 200, own.text)

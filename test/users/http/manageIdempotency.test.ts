@@ -28,7 +28,7 @@ describe("Idempotency-Key of the management API", () => {
             { concurrency: "unbounded" }
           )
         )
-        // Repeats that arrived while the first was under way poll by the clock
+        // Repeats that arrived while the first request was running poll by the clock
         while (asking.pollUnsafe() === undefined) yield* advance("100 millis", "50 millis")
         const answers = yield* Fiber.join(asking)
         for (const answer of answers) {

@@ -9,7 +9,7 @@ import { baseUrl, callWith, layerGateway, makeUser, operator } from "../../suppo
 import { startOidcProvider } from "../../support/oidcProvider.ts"
 import type { Person } from "../../support/oidcProvider.ts"
 
-/** Against `oidc-provider`, over the loopback. docs/reference/sessions.md#openid-connect */
+/** Against `oidc-provider`, over loopback. docs/reference/sessions.md#openid-connect */
 
 const begin = "/manage/v1/session/oidc"
 const callback = `${begin}/callback`
@@ -45,7 +45,7 @@ const gateway = (
 
 const nobody = callWith(undefined)
 
-/** As a browser: to the provider, which knows the person, and back to the callback's address. */
+/** Acts as a browser: goes to the provider, which knows the person, and back to the callback URL. */
 const leave = Effect.fnUntraced(function* (person: Person) {
   const provider = yield* Provider
   provider.be(person)
@@ -90,14 +90,14 @@ for (const inIdToken of [true, false]) {
             email_verified: true
           })
           assert.strictEqual(response.status, 200, response.text)
-          // A page of ours leads on, because a redirect from another site would lose the cookie
+          // One of our pages redirects, because a redirect from another site would lose the cookie
           assert.include(response.text, '<meta http-equiv="refresh" content="0;url=/console">')
           assert.match(sessionOf(response)!, /; HttpOnly; SameSite=Strict$|SameSite=Strict/u)
           const cookie = sessionOf(response)!.split(";", 1)[0]!
           const shown = yield* browserWith(cookie).call("GET", "/manage/v1/session")
           assert.deepInclude(shown.json, { role: "user", method: "oidc" })
           assert.strictEqual(shown.json.user.id, user.id)
-          // The address is the subject's from now on
+          // From now on the address belongs to this subject
           assertRefused(yield* signInAs({ sub: "u2", email, email_verified: true }))
           const renamed = yield* signInAs({
             sub: "u1",
@@ -138,7 +138,7 @@ for (const inIdToken of [true, false]) {
           })
           assert.deepInclude(entry.actor, { type: "session", id: json.id, user_id: user.id })
           assert.notInclude(JSON.stringify(entry), email)
-          // Of the operator's session too
+          // Also ends the operator's session
           yield* TestClock.adjust("1 second")
           yield* signInAs({ sub: "c", email: "chief@example.com", email_verified: true })
           const [chief] = yield* entries

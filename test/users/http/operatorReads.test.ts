@@ -54,7 +54,7 @@ describe("the operator", () => {
             else if (path !== "/sessions") assert.strictEqual(unnamed.json.code, 1004, path)
             const other = yield* call("GET", `${named}${stranger.id}`)
             assert.notInclude(other.text, user.id)
-            // A resource of one user is not read as another's
+            // A user's resource cannot be read as another user's
             if (/\/[\w-]{20,}$/u.test(path)) assert.strictEqual(other.json.code, 2005, path)
           }
           const foreign = yield* stranger.call("GET", `${named}${user.id}`)

@@ -207,7 +207,7 @@ describe("the operator over all users", () => {
         assert.deepStrictEqual(idsOf(yield* list("&state=active")), [b, c])
         assert.deepStrictEqual(idsOf(yield* list("&state=alerted")), [])
         assert.deepStrictEqual(idsOf(yield* list("&state=negative")), [])
-        // As a late charge leaves it, without the entries that the trigger looks for
+        // The state that a late charge leaves, without the entries that the trigger checks
         yield* sql.withTransaction(
           Effect.andThen(
             sql`SET LOCAL session_replication_role = replica`,

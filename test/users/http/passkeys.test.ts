@@ -30,7 +30,7 @@ const makePerson = Effect.gen(function* () {
   const email = `passkey-${people}@example.com`
   yield* operator("PATCH", `${manage}/users/${user.id}`, { email, password })
   const sql = yield* SqlClient.SqlClient
-  // Attempts to sign in are limited
+  // Sign-in attempts are limited
   yield* sql`DELETE FROM request_buckets`
   return { ...user, email, browser: yield* signedIn({ email, password }) }
 })
@@ -58,7 +58,7 @@ const add = (browser: Person["browser"], credential: unknown, fields: object = {
     ...fields
   })
 
-/** A person with a passkey. */
+/** A user with a passkey. */
 const makeOwner = Effect.gen(function* () {
   const person = yield* makePerson
   const key = makeAuthenticator(place)
@@ -329,7 +329,7 @@ describe("passkeys", () => {
         const passkey = key.get({ challenge, isVerified: false }, id)
         const all = yield* Effect.forEach(Array.from({ length: 61 }), () => signIn({ passkey }))
         assert.deepStrictEqual(codes(all.at(-1)!), [429, 1201])
-        // What is kept of the challenges goes with them
+        // The stored challenges are deleted with them
         const sql = yield* SqlClient.SqlClient
         const kept = sql`SELECT 1 FROM passkey_challenges`
         const { deleteExpired } = yield* Sessions

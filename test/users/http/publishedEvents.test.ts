@@ -93,7 +93,7 @@ const create = (user: User, prompt = "A lighthouse") =>
 const createMany = (user: User, count: number) =>
   Effect.forEach(Array.from({ length: count }), () => create(user), { concurrency: 10 })
 
-/** Ends a task at once, which a vendor would do minutes later. */
+/** Ends a task at once, which would take a vendor minutes. */
 const cancel = (user: User, ids: ReadonlyArray<string>) =>
   Effect.forEach(
     ids,
@@ -114,7 +114,7 @@ const untilCompleted = (user: User, id: string) =>
     assert.fail(`${id} has not ended`)
   })
 
-/** Looks of the stream until it has sent so many, and two more, which bring nothing twice. */
+/** Scans until the stream has sent this many events, and two more scans, which repeat nothing. */
 const untilSent = (seen: () => number, count: number) =>
   Effect.gen(function* () {
     yield* secondsUntil(() => seen() >= count)
@@ -124,7 +124,7 @@ const untilSent = (seen: () => number, count: number) =>
 const expected = (ids: ReadonlyArray<string>) =>
   ids.flatMap((id) => [`task.created ${id}`, `task.failed ${id}`]).toSorted()
 
-// Tasks end when the test says so
+// Tasks end only when the test ends them
 const env = { SIMULATOR_DELAY: "10 hours" }
 
 describe("the stream of events", () => {
@@ -136,13 +136,13 @@ describe("the stream of events", () => {
         const own = yield* listen(user.key)
         const slow = yield* listen(user.key, all, {}, true)
         const foreign = yield* listen(stranger.key)
-        // The first end when all others are there
+        // The first end comes after all were created
         const ids = yield* createMany(user, 400)
         yield* cancel(user, ids.toReversed())
         yield* untilSent(() => own.events().length, 800)
         assert.deepStrictEqual(own.names().toSorted(), expected(ids))
         assert.deepStrictEqual(foreign.events(), [])
-        // A receiver that reads nothing meanwhile gets the same afterwards
+        // A receiver that read nothing in the meantime gets the same events afterwards
         assert.deepStrictEqual(slow.events(), [])
         yield* slow.goOn
         yield* untilSent(() => slow.events().length, 800)
@@ -165,7 +165,7 @@ describe("the stream of events", () => {
           const stream = yield* listen(user.key, all, { "last-event-id": last })
           yield* advance("1 second")
           const blocks = yield* eventually(Effect.sync(stream.blocks), isSome)
-          // Cut in the middle of what is there
+          // Cut in the middle of what exists
           const some = blocks.slice(0, Math.ceil(blocks.length / 2))
           seen.push(
             ...some.flatMap(({ event }) =>
@@ -210,7 +210,7 @@ describe("the stream of events", () => {
         const first = yield* listen(user.key)
         const [start] = yield* eventually(Effect.sync(first.blocks), isSome)
         yield* first.cut
-        // While nobody listens: an alert, a top-up that arms it again, and another
+        // While nobody listens: an alert, a top-up that rearms it, and another alert
         for (const operation of ["one", "two"]) {
           yield* untilCompleted(user, yield* create(user))
           const topUp = yield* operator(
@@ -231,7 +231,7 @@ describe("the stream of events", () => {
         const fresh = yield* listen(user.key)
         yield* advance("3 seconds")
         assert.deepStrictEqual([late.events(), fresh.events()], [[], []])
-        // Beyond the end: of another gateway, or of a store that was restored
+        // Beyond the end: an id from another gateway, or from before a restore
         const [end] = again.blocks().at(-1)!.id!.split(".")
         const beyond = `${Number(end) + 1}.0`
         for (const foreign of ["x", "1", "-1.2", "1.2.3", `${"9".repeat(30)}.1`, beyond]) {
@@ -239,7 +239,7 @@ describe("the stream of events", () => {
           const refused = yield* user.call("GET", `${path}${all}`, undefined, headers)
           assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], foreign)
         }
-        // The operator's of a user that is not there
+        // The operator asks for a user that does not exist
         const nobody = `${all}&user_id=${randomUUID()}`
         const blocks = (yield* listen(adminToken, nobody, { "last-event-id": "0.0" })).blocks
         const [begun] = yield* eventually(Effect.sync(blocks), isSome)

@@ -46,7 +46,7 @@ const soundModels: Readonly<Record<string, string>> = {
   "/v1/audio/translations": "whisper-1"
 }
 
-/** The body of a request; a sound is sent in a form. */
+/** The body of a request; audio is sent in a form. */
 const bodyOf = ({ body, path }: (typeof ways)[number]): RequestInit => {
   if (!/\/audio\/trans/u.test(path)) {
     return { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }
@@ -59,7 +59,7 @@ const bodyOf = ({ body, path }: (typeof ways)[number]): RequestInit => {
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Every kind of request that a key can make: the open routes, and those of tasks. */
+/** Every kind of request that a key can make: the open routes and those of tasks. */
 const ways = [
   ...builtInRoutes.map(({ method, path, vendor }: OpenRoute) => ({
     method,
@@ -107,7 +107,7 @@ const sql = <A>(change: (sql: PgClient.PgClient) => Effect.Effect<A, unknown>) =
 const holds = () =>
   sql((sql) => sql`SELECT subject_id FROM wallet_entries WHERE kind = 'hold' ORDER BY 1`)
 
-/** How a key becomes invalid, and the code of its refusal. */
+/** The ways in which a key becomes invalid, each with its error code. */
 const endings = {
   "is revoked": {
     code: 1003,
@@ -119,7 +119,7 @@ const endings = {
     end: (id: string) =>
       sql((sql) => sql`UPDATE api_keys SET expires_at = '2020-01-01' WHERE id = ${id}`)
   },
-  // At another process, whose hint was lost
+  // In another process, whose hint was lost
   "is rotated": {
     code: 1003,
     end: (id: string) =>
@@ -150,7 +150,7 @@ describe("a key that was valid a moment before", () => {
     it(`and ${how} is refused at once on every route: nothing is sent, held or made`, async () => {
       for (const way of ways) {
         const name = `${way.method} ${way.path}`
-        // A new key each time: a key that was refused once is no longer cached
+        // A new key each time, because a refused key is no longer cached
         const { key, row } = await newKey()
         const good = await call(key, way)
         await good.arrayBuffer()

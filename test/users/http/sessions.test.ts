@@ -161,7 +161,7 @@ describe("sessions", () => {
             assert.deepStrictEqual(headers.getSetCookie(), [])
           }
         }
-        // A secret in the member of another kind opens nothing
+        // A secret in the field of another kind is refused
         for (const body of [
           { link: person.key },
           { operator_token: person.key },
@@ -235,7 +235,7 @@ describe("sessions", () => {
             const made = yield* browser.call("POST", `${manage}/webhook-endpoints`, hook, headers)
             assert.strictEqual(made.status, 201, made.text)
           }
-          // A key in the header needs no origin, and goes before a cookie
+          // A key in the header needs no origin and takes precedence over a cookie
           const other = yield* makePerson
           const keyed = yield* callWith(other.key)("POST", `${manage}/webhook-endpoints`, hook, {
             cookie,
@@ -269,7 +269,7 @@ describe("sessions", () => {
           "content-type": "text/plain"
         })
         assert.deepStrictEqual([form.status, form.json.code], [415, 2003])
-        // A program says nothing about its origin
+        // A program sends no origin
         assert.strictEqual((yield* signIn(person.secret, {})).status, 200)
         const large = yield* signIn({ link: "x".repeat(17 * 1024) })
         assert.strictEqual(large.json.code, 2004)
@@ -292,7 +292,7 @@ describe("sessions", () => {
           { ...ownPage, cookie: before.cookie }
         )
         assert.strictEqual((yield* before.call("GET", `${manage}/session`)).json.code, 1006)
-        // A repeated request is a new session too: its response is never kept
+        // A repeat also creates a new session, because its response is never stored
         const keyed = { ...ownPage, "idempotency-key": "again" }
         const [one, two] = [
           yield* signIn(person.secret, keyed),
@@ -328,7 +328,7 @@ describe("sessions", () => {
       Effect.gen(function* () {
         const person = yield* makePerson
         const sql = yield* SqlClient.SqlClient
-        /** The clock of a gateway that runs moves through days too slowly. */
+        /** The clock of a running gateway is too slow for days. */
         const age = (what: string, millis: number) =>
           sql`
             UPDATE sessions SET ${sql(what)} = ${sql(what)} - ${millis} * interval '1 ms'
@@ -445,7 +445,7 @@ describe("sessions", () => {
         assert.strictEqual(left.status, 204)
         assert.match(left.headers.getSetCookie()[0]!, /^gateway_session=; Max-Age=0; /u)
         assert.strictEqual((yield* leaving.call("GET", `${manage}/session`)).json.code, 1006)
-        // The operator's sessions are the operator's
+        // The operator's sessions belong to the operator
         const chief = yield* signedIn({ operator_token: adminToken })
         assert.notInclude((yield* stranger.call("GET", `${manage}/sessions`)).text, chief.json.id)
         assert.strictEqual(
@@ -463,7 +463,7 @@ describe("sessions", () => {
         const sql = yield* SqlClient.SqlClient
         for (let n = 0; n < 100; n += 1) {
           yield* TestClock.adjust("10 millis")
-          // Attempts of an address are limited
+          // Attempts per address are limited
           yield* sql`DELETE FROM request_buckets`
           yield* signedIn({ api_key: person.key })
         }
@@ -524,7 +524,7 @@ describe("sessions", () => {
         for (let n = 0; n < 10; n += 1) {
           assert.strictEqual((yield* signIn(wrong)).json.code, 1005)
         }
-        // The right password is refused too, so that the bound tells nothing
+        // The right password is refused too, so that the limit reveals nothing
         const full = yield* signIn(person.secret)
         assert.deepStrictEqual([full.status, full.json.code], [429, 1201])
         assert.isAtLeast(Number(full.headers.get("retry-after")), 1)

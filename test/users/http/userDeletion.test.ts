@@ -23,7 +23,7 @@ const edit = "/vendors/alibaba/v1/image-edit/generation"
 
 let made = 0
 
-/** A user with something personal everywhere: two ended tasks, a running one, an endpoint, a delivery. */
+/** A user with personal data everywhere: two ended tasks, a running one, an endpoint, and a delivery. */
 const makeWorld = Effect.gen(function* () {
   made += 1
   const email = `marker-${made}@example.com`
@@ -69,7 +69,7 @@ const makeWorld = Effect.gen(function* () {
 
 const personal = /marker|192\.0\.2\.7[78]/iu
 
-/** Places in the database that still contain something personal. */
+/** The places in the database that still contain personal data. */
 const traces = Effect.map(contents, (tables) =>
   [...tables].flatMap(([name, rows]) =>
     rows.flatMap((row) =>
@@ -134,7 +134,7 @@ describe("a user is deleted", () => {
           }
           const users = yield* operator("GET", `${manage}/users?limit=100`)
           assert.notInclude(users.text, world.id)
-          // Whoever has that address may come back
+          // The owner of the address may register again
           const again = yield* operator("POST", `${manage}/users`, { email: world.email })
           assert.strictEqual(again.status, 201)
           yield* operator("DELETE", `${manage}/users/${again.json.id}`)
@@ -182,7 +182,7 @@ describe("a user is deleted", () => {
         const sql = yield* SqlClient
         const world = yield* makeWorld
         yield* operator("DELETE", world.at)
-        // The first pass has ended: it revokes keys once more, and the next one is due after the grace period
+        // The first pass has ended; it revoked the keys again, and the next pass is due after the grace period
         const isOver = sql`
           SELECT 1 FROM users WHERE id = ${world.id} AND erasure_due_at > deleted_at`
         yield* eventually(Effect.andThen(advance("1 second"), isOver), (rows) => rows.length > 0)
@@ -279,7 +279,7 @@ describe("a user is deleted", () => {
           (rows) => rows.length === 0
         )
         assert.lengthOf(yield* sql`SELECT 1 FROM files WHERE user_id = ${user.id}`, 0)
-        // What they were charged stays
+        // The charges stay
         assert.lengthOf(yield* sql`SELECT 1 FROM batch_receipts WHERE user_id = ${user.id}`, 2)
       })
     )

@@ -57,7 +57,7 @@ const eventsIn = (text: string) =>
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** Moves the clock until a stream of the key begins, and ends it. */
+/** Advances the clock until a stream of the key begins, and ends the stream. */
 const opens = Effect.fnUntraced(function* (key: string) {
   const http = yield* GatewayHttp
   const begun = yield* eventually(
@@ -67,7 +67,7 @@ const opens = Effect.fnUntraced(function* (key: string) {
   yield* Effect.promise(async () => begun.body?.cancel())
 })
 
-/** Moves the clock until the stream has shown this often that a delivery succeeded. */
+/** Advances the clock until the stream has shown this many successful deliveries. */
 const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: number) =>
   Effect.gen(function* () {
     const count = () => stream.seen().filter((it) => it === "delivery succeeded").length
@@ -95,7 +95,7 @@ describe("events of a user", () => {
         const before = own.seen().length
         yield* user.call("POST", image, { prompt: "Another" })
         yield* delivered(own, 2)
-        // Streams look at their own moments, so that a state in between may be seen by one only
+        // Streams scan at different moments, so only one may see a state in between
         const final = (stream: typeof own) =>
           stream
             .seen()

@@ -87,7 +87,7 @@ describe("USER_RATE_LIMIT_PER_MINUTE", () => {
         assert.deepStrictEqual(yield* statusOf(user.call), [404, "3"])
         assert.deepStrictEqual(yield* statusOf(user.call), [404, "3"])
         assert.deepStrictEqual(yield* statusOf(user.call), [404, "3"])
-        // A refusal for the key takes nothing from the user
+        // A refusal because of the key does not count against the user
         assert.deepStrictEqual(yield* statusOf(user.call), [429, "3"])
         assert.deepStrictEqual(yield* statusOf(second), [404, "4"])
         assert.deepStrictEqual(yield* statusOf(second), [429, "4"])
@@ -205,7 +205,7 @@ const manage = "/manage/v1"
 const chat = "/v1/chat/completions"
 const hello = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
 
-/** A user with two keys, whose limits the operator sets. */
+/** A user with two keys and limits set by the operator. */
 const makeLimited = Effect.gen(function* () {
   const user = yield* makeUser()
   const at = `${manage}/users/${user.id}`
@@ -214,7 +214,7 @@ const makeLimited = Effect.gen(function* () {
     at,
     second: yield* anotherKey(user),
     set: Effect.fnUntraced(function* (change: unknown) {
-      // Each entry of the audit log has its own time
+      // Each entry of the audit log has a different time
       yield* TestClock.adjust("1 millis")
       const answer = yield* operator("PATCH", at, change)
       assert.strictEqual(answer.status, 200, answer.text)
@@ -285,7 +285,7 @@ describe("limits that the operator sets on one user", () => {
     it.effect("rate_limit_per_minute: of all keys, also cached and new ones, tasks and calls", () =>
       Effect.gen(function* () {
         const { call, second, set, ...user } = yield* makeLimited
-        // In the cache, without a limit
+        // Cached, without a limit
         for (const ask of [call, second]) {
           assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
         }
@@ -361,7 +361,7 @@ describe("limits that the operator sets on one user", () => {
         assert.deepStrictEqual([taken.status, taken.json.code], [409, 2010])
         assert.deepStrictEqual((yield* operator("GET", at)).json, before)
         assert.deepStrictEqual((yield* entries).json.data, [])
-        // Disabling is the last of the changes: what fails there undoes the others
+        // Disabling is the last of the changes, and a failure there rolls the others back
         const sql = yield* SqlClient.SqlClient
         yield* sql`
           ALTER TABLE api_keys ADD CONSTRAINT refused CHECK (disabled_at IS NULL) NOT VALID`

@@ -82,7 +82,7 @@ interface Hold {
   readonly kind: "task" | "call"
   readonly key: KeyModel
   readonly amount: bigint
-  /** The period that it counts in. */
+  /** The period in which it counts. */
   readonly epoch: number | undefined
 }
 
@@ -168,7 +168,7 @@ class Model {
 
 type Act = (model: Model) => Effect.Effect<void, unknown, Services>
 
-/** `undefined`: it stays; an amount of `null`: without a limit. */
+/** `undefined`: unchanged; an amount of `null`: no limit. */
 const limit =
   (n: number, amount: number | null | undefined, reset: SpendReset | undefined): Act =>
   (model) =>
@@ -237,7 +237,7 @@ const taskEnd =
       model.end(id, captured)
     })
 
-/** A batch: one call ends, and calls of several keys begin. Prices are different, so that the order is known. */
+/** A batch in which one call ends and calls of several keys begin. Prices differ, so that the order is known. */
 const calls =
   (prices: ReadonlyArray<number>, n: number, share: number): Act =>
   (model) =>
@@ -280,7 +280,7 @@ const calls =
       }
     })
 
-/** A process settles what was drawn for a key and resizes its reservation. */
+/** A process settles what was drawn for a key, and resizes its reservation. */
 const reserve =
   (n: number, process: string, needs: number, extra: number, share: number): Act =>
   (model) =>
@@ -314,7 +314,7 @@ const reserve =
       const budget = left(key)
       const balance = model.settled - model.held - kept
       const needed = max(0n, credits(needs) - kept)
-      // Calls in progress get all that they need, those to come a sixteenth of the rest
+      // Running calls get all that they need, and future calls a sixteenth of the rest
       const covered = max(
         0n,
         min(needed, balance, ...(budget === undefined || isPast ? [] : [budget - kept]))
@@ -340,7 +340,7 @@ const wait =
       model.now = DateTime.add(model.now, { hours })
     })
 
-/** What a process does whose clock is behind. */
+/** The actions of a process whose clock is slow. */
 const late =
   (minutes: number, act: Act): Act =>
   (model) =>
@@ -350,7 +350,7 @@ const late =
       return Effect.tap(act(model), () => Effect.sync(() => void (model.now = now)))
     })
 
-/** The figures that are shown, and what the counters are made of. */
+/** The displayed figures, and what the counters consist of. */
 const compare = Effect.fnUntraced(function* (model: Model) {
   const users = yield* UserStore
   for (const key of model.keys) {
@@ -475,7 +475,7 @@ describeStores("spend limits", (database, store) => {
             const [key, other] = [yield* newKey(user), yield* newKey(user)]
             const now = yield* DateTime.now
             yield* setLimit(user, key, { spendLimit, reset: "monthly" }, now)
-            /** Of a hold that is refused, or ends with this capture. */
+            /** The key's outcome of a hold: refused, or ended with this capture. */
             const ended = new Map<string, number>()
             const refused: Array<number> = []
             const live = Effect.fnUntraced(function* (

@@ -111,7 +111,7 @@ describe("the text that is kept of a body", () => {
         })
       )
     for (const body of hostile) {
-      // A cost that grew with the body would be 128 times as much
+      // A cost proportional to the body would be 128 times as high
       const beginning = leastMillis(body.subarray(0, 4 * bytesMax))
       assert.isBelow(leastMillis(body), 16 * Math.max(beginning, 0.5))
     }

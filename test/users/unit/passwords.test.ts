@@ -49,12 +49,12 @@ describe("passwords", () => {
       const stored = Option.some(yield* hash("password"))
       assert.deepStrictEqual(yield* verify(Option.none(), "password"), wrong)
       let [known, unknown] = [Infinity, Infinity]
-      // In turn, so that what else the machine does meets both
+      // Alternating, so that other load on the machine affects both
       for (let n = 0; n < 5; n += 1) {
         known = Math.min(known, yield* millisOf(verify(stored, "another")))
         unknown = Math.min(unknown, yield* millisOf(verify(Option.none(), "another")))
       }
-      // Without a hash it would take a thousandth
+      // Without a hash it would take a thousandth of the time
       assert.isAbove(unknown, known / 4)
     }).pipe(Effect.provide(Passwords.layer))
   )

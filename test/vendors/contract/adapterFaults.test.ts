@@ -17,7 +17,7 @@ import type { Protocol, Reply } from "../../support/upstreams/Upstream.ts"
 
 /** `[name, response, meaning, requested wait in milliseconds]` */
 type Row = readonly [string, Reply, VendorErrorClass, number?]
-/** What a job's response means: an error class, that it runs, or the number of its results. */
+/** The meaning of a job's response: an error class, `Running`, or the number of results. */
 type JobRow = readonly [string, object, VendorErrorClass | "Running" | number]
 
 const body = (json: object, status = 200): Reply => ({ status, json })
@@ -415,7 +415,7 @@ const replicateJobs: ReadonlyArray<JobRow> = [
   ["succeeded with nothing", prediction("succeeded", { output: null }), "FAILED"],
   ["failed", prediction("failed", { error: "CUDA out of memory" }), "FAILED"],
   ["failed for its content", prediction("failed", { error: "NSFW content detected" }), "CONTENT"],
-  // A client chooses the URL that the message quotes, and an operator fault refuses creates of everybody
+  // The message quotes a URL chosen by the client, and an operator fault would refuse everyone's creates
   [
     "failed with text that quotes the client",
     prediction("failed", { error: "404 Not Found for url: https://a.test/billing.png" }),

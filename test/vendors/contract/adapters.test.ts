@@ -21,13 +21,13 @@ import type { Ending, Fault, Protocol } from "../../support/upstreams/Upstream.t
 
 interface Subject {
   readonly adapter: AdapterName | "described-fal"
-  /** Of a vendor that is described. */
+  /** Set for a described vendor. */
   readonly described?: Adapter
   readonly protocol: Protocol
-  /** Path after the upstream's address. */
+  /** The path after the upstream's origin. */
   readonly base: string
   readonly request: SubmitRequest
-  /** Number of results in the request. */
+  /** The number of results in the request. */
   readonly count: number
   readonly isBlocking: boolean
   /** The class of a refused medium where the vendor has one code for all parameters. */
@@ -171,7 +171,7 @@ interface Bench {
   readonly paidSubmits: (order: SubmitRequest) => Effect.Effect<number>
 }
 
-/** Polls like a process after a restart: with a new account and the stored handle. */
+/** Polls like a restarted process: with a new account and the stored handle. */
 const finish = Effect.fnUntraced(function* ({ connect }: Bench, handle: Handle) {
   const account = yield* connect
   for (;;) {
@@ -186,7 +186,7 @@ const run = Effect.fnUntraced(function* (bench: Bench, order: SubmitRequest) {
   return submitted._tag === "Done" ? submitted.result.items : yield* finish(bench, submitted.handle)
 })
 
-/** What holds for every vendor, the simulator too. */
+/** Holds for every vendor, including the simulator. */
 const contract = (make: () => Bench) => {
   const known = make()
 
@@ -269,7 +269,7 @@ const contract = (make: () => Bench) => {
 /** Every fault and ending of an upstream that follows its documented formats. */
 const allFaults = submitFaults.map(([fault]) => fault)
 
-/** Time-out of each request, in seconds: docs/reference/vendors.md#dashscope-sources */
+/** The timeout of each request, in seconds: docs/reference/vendors.md#dashscope-sources */
 const blockingSeconds = 300
 const createSeconds = 60
 const askSeconds = 30
@@ -338,7 +338,7 @@ for (const subject of subjects) {
       })
     )
 
-    /** The state of a submit whose request arrived, at its last second and after it. */
+    /** The state of a submit whose request arrived, in the last second of the timeout and after it. */
     const afterSeconds = Effect.fnUntraced(function* <A, R>(
       seconds: number,
       work: Effect.Effect<A, VendorError, R>
@@ -346,7 +346,7 @@ for (const subject of subjects) {
       const before = upstream.requests
       const fiber = yield* Effect.forkChild(Effect.flip(work))
       yield* moment.pipe(Effect.repeat({ until: () => upstream.requests > before }))
-      // The start of the response, if there is one, is under way
+      // The beginning of the response, if there is one, is on its way
       for (let round = 0; round < 5; round += 1) yield* moment
       yield* TestClock.adjust(Duration.seconds(seconds - 1))
       assert.isUndefined(fiber.pollUnsafe())
@@ -371,7 +371,7 @@ for (const subject of subjects) {
 
     const pollFaults: ReadonlyArray<readonly [Fault, VendorErrorClass]> = [
       ["drop-before", "RETRYABLE"],
-      // An intermediary's response says nothing about the job: it runs, and is paid
+      // An intermediary's response says nothing about the job, which runs and is paid for
       ["edge-403", "RETRYABLE"],
       ["edge-502", "RETRYABLE"],
       ["edge-504", "RETRYABLE"],
@@ -458,11 +458,11 @@ for (const subject of subjects) {
   })
 }
 
-/** A moment of real time, in which a socket delivers what was sent. */
+/** Real time in which a socket delivers what was sent. */
 const moment = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 2)))
 
 describe("the simulator", () => {
-  /** The directives of a prompt that produce it (`docs` of Script.ts). */
+  /** The directives of a prompt that produce each fault (`docs` of Script.ts). */
   const faults: Partial<Record<Fault, string>> = {
     "429-wait": "[[sim:429=1]]",
     unavailable: "[[sim:503=1]]",

@@ -238,6 +238,30 @@ describe("a poll", () => {
   )
 })
 
+describe("a job that ended without a message", () => {
+  for (const [adapter, state] of [
+    ["replicate", "canceled"],
+    ["replicate", "failed"],
+    ["openai-video", "cancelled"]
+  ] as const) {
+    it.effect(`names its state: ${adapter}, ${state}`, () =>
+      Effect.gen(function* () {
+        const { account } = yield* replying(adapter, [
+          { status: 201, body: { id: "j", status: "queued", model: "m", created_at: 1 } },
+          { body: { id: "j", status: state, error: null, model: "m" } }
+        ])
+        const submitted = yield* account.submit(orders[adapter])
+        assert(submitted._tag === "Accepted")
+        const error = yield* Effect.flip(account.poll(submitted.handle))
+        assert.deepStrictEqual(
+          [error.class, error.message],
+          ["FAILED", `The job ended upstream in the state "${state}"`]
+        )
+      })
+    )
+  }
+})
+
 describe("a list", () => {
   const at = 1_700_000_000
   const query = { requests: [], from: at * 1000, until: (at + 60) * 1000 }
@@ -245,7 +269,7 @@ describe("a list", () => {
     body: { data: ids.map((id) => ({ id, created_at: at + 1 })), has_more: more }
   })
 
-  it.effect("of videos goes on after the last one as long as there are more", () =>
+  it.effect("of videos continues after the last one as long as there are more", () =>
     Effect.gen(function* () {
       const pages = [videos(["b", "a"], true), videos(["0"], false), videos(["9"], false)]
       const { account, urls } = yield* replying("openai-video", pages)

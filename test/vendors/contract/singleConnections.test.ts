@@ -32,7 +32,7 @@ const respond: RequestListener = (request, response) => {
 
 const authority = Effect.promise(makeAuthority)
 
-/** A vendor over TLS; whether each of its connections resumed a session, by their order. */
+/** A vendor over TLS that records, in order, whether each connection resumed a session. */
 const secureVendor = Effect.fnUntraced(function* (options: ServerOptions) {
   const server = createServer(options, respond)
   const resumed: Array<boolean> = []
@@ -54,7 +54,7 @@ describe("a paid submit's own connection", () => {
         for (let n = 0; n < 3; n += 1) {
           const { status } = yield* submit(http, `https://localhost:${port}/job`)
           assert.strictEqual(status, 200)
-          // As between two submits of a quiet service
+          // Like the time between two submits of a quiet service
           kept()
         }
         assert.deepStrictEqual(resumed, [false, true, true])
@@ -103,7 +103,7 @@ describe("a paid submit's own connection", () => {
         const server = createPlain((request, response) => {
           used.set(request.socket, (used.get(request.socket) ?? 0) + 1)
           request.resume()
-          // Announces that it keeps the connection, and closes it at once
+          // Announces keep-alive, but closes the connection at once
           request.on("end", () => {
             response.end("{}")
             response.on("finish", () => request.socket.destroySoon())
@@ -127,7 +127,7 @@ describe("a paid submit's own connection", () => {
       const port = yield* listening(createPlain(respond))
       const http = yield* VendorHttp.make()
       const send = submit(http, `http://localhost:${port}/job`)
-      // The first one formats the stack of the error that all share
+      // The first one formats the stack of the shared error
       yield* send
       const formatted: Array<string> = []
       const { prepareStackTrace } = Error
@@ -152,7 +152,7 @@ describe("a paid submit's own connection", () => {
       const names = new NameCache({
         lookup: (host) => {
           asked.push(host)
-          // Nobody listens there
+          // Nothing listens there
           const address = asked.length === 1 ? "127.0.0.2" : "127.0.0.1"
           return Promise.resolve([{ address, family: 4 }])
         }

@@ -20,19 +20,19 @@ import type { Upstream } from "../../support/upstreams/Upstream.ts"
 const tooLong = 600_000
 const main = "test/support/pausingMain.ts"
 
-/** A result of several pieces, and its half. */
+/** A result in several pieces, and half of it. */
 const resultBytes = 400_000
 const halfBytes = 200_000
 const png = Buffer.from("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1")
 
 /** The end of a task whose process is killed while the task waits at a point. */
 interface Point {
-  /** As prompts say it: `[[pause:<name>]]`. */
+  /** As in prompts: `[[pause:<name>]]`. */
   readonly name: string
   readonly what: string
   /** Whether the vendor created the job. */
   readonly isPaid: boolean
-  /** Otherwise it fails: 3004, and the hold is released. */
+  /** Otherwise the task fails with 3004, and the hold is released. */
   readonly isCompleted: (family: Family) => boolean
   readonly concerns?: (family: Family) => boolean
 }
@@ -46,8 +46,8 @@ const isInline = ({ adapter }: Family) => adapter === "gemini-image" || adapter 
 const isLinked = (family: Family) => !isInline(family)
 
 /**
- * Each kill meets tasks of all families at several points. Where jobs are listed, those of several
- * unsettled submits are told apart by their requests (ADR 0194).
+ * Each kill hits tasks of all families at several points. Where jobs are listed, the jobs of several unsettled submits
+ * are told apart by their requests (ADR 0194).
  */
 const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
@@ -162,7 +162,7 @@ describe("a job is paid for once, by the service and by the client, when the pro
 
   const parts = () => filesIn(join(gateway.dataDir, "artifacts")).filter(isPart)
 
-  /** Each task waits at its point; `left` are the parts of files of an earlier kill. */
+  /** Each task waits at its point; `left` holds parts of files from an earlier kill. */
   const standing = (orders: ReadonlyArray<Order>, left: ReadonlyArray<string>) =>
     until(
       async () => {

@@ -177,7 +177,7 @@ describe("vendor accounts", () => {
             detail: "The vendor returned HTTP 500"
           })
           assert.match(at, /^\d{4}-/u)
-          // Work continues: the operator decides what a failed check means
+          // Work continues, because the operator decides what a failed check means
           second.script = openAiScript
           assert.strictEqual((yield* succeed).status, 200)
           assert.deepInclude(yield* shown, { health: "healthy", failed_check: null }, end)

@@ -128,7 +128,7 @@ describe("figures of vendor accounts", () => {
             ["polls", null, 1080],
             ["submits", "wan2.5-t2i-preview", 300]
           ])
-          // Claimed within this minute or the one before
+          // Claimed in this minute or the previous one
           for (const { used } of main.rate) assert.isAtLeast(used, 0)
           const [total] = yield* sql<{ readonly same: boolean }>`
           SELECT (SELECT sum(credits) FROM account_days) = (SELECT sum(amount) FROM wallet_entries
@@ -154,7 +154,7 @@ describe("figures of vendor accounts", () => {
         const again = yield* call("POST", image, prompt)
         assert.strictEqual(again.status, 202)
         assert.deepStrictEqual((yield* accountOf("dashscope:main")).last_fault, fault)
-        // No task is under way in the tests that follow
+        // So that no task is running in later tests
         yield* eventually(
           call("GET", `${image}/${again.json.task_info.id}`),
           ({ json }) => json.task_info.status === "completed"

@@ -48,7 +48,7 @@ const reaches = Effect.fnUntraced(function* (call: Call, own: string, status: st
 const submitsOf = (vendor: Upstream) => vendor.paidSubmits
 
 describe("an account that left the configuration", () => {
-  /** Gateways on one store, one after the other or two at once. */
+  /** Gateways on one store, one after the other or two at the same time. */
   const onOneStore = <E>(
     test: (
       run: <A, F, R>(
@@ -146,12 +146,12 @@ describe("an account that left the configuration", () => {
           const tasks = yield* Effect.all(Array.from({ length: 3 }, () => startTask))
           for (const { call, own } of tasks) yield* reaches(call, own, "completed")
         })
-        // The outer process is the older one: it does not know the account of the inner one
+        // The outer process is older and does not know the account of the inner one
         yield* run(
           { DASHSCOPE_API_KEY: two },
           Effect.andThen(work, run({ DASHSCOPE_API_KEY: one }, Effect.andThen(work, work)))
         )
-        // Whichever process claims a task submits it to its own account, and any polls it
+        // Whichever process claims a task submits it to its own account; any process polls it
         assert.strictEqual(submitsOf(first) + submitsOf(second), 9)
         assert.isAbove(submitsOf(first), 0)
       })

@@ -34,7 +34,7 @@ const typeAndBytes = (url: string | undefined) =>
     ] as const
   })
 
-/** Each model, what it makes, its media type and its first bytes. */
+/** Each model with what it makes, its media type and its first bytes. */
 const made = (sound: string): ReadonlyArray<readonly [string, Kind, string, string]> => [
   ["song", "audios", sound, sound === "audio/wav" ? "RIFF" : "ID3"],
   ["sound", "audios", sound, sound === "audio/wav" ? "RIFF" : "ID3"],

@@ -30,7 +30,7 @@ const metered = (model: string, submit: object) => ({
   price: { per: "expression", hold: "90000000", capture: "timesUp(usage.seconds, 1500000)" }
 })
 
-/** Its price is that of the seconds that it reports, and it reports none before a job has ended. */
+/** Priced by the seconds that it reports, and it reports none before a job has ended. */
 const meter = {
   name: "meter",
   base: "https://api.meter.example",

@@ -30,7 +30,7 @@ writeFileSync(
   })
 )
 
-/** The vendors' own words, which name what a client must not see. */
+/** A part of the vendor's own message that a client must not see. */
 const words = "proj-internal"
 const gone: { readonly [upstream in Family["upstream"]]: Reply } = {
   dashscope: { status: 404, json: { code: "ModelNotFound", message: `Not found: ${words}` } },

@@ -11,7 +11,7 @@ import { call, finishedTask, json, runningGateway } from "../../support/running.
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
-/** docs/catalog.md#models-with-a-body-of-their-own: imported models of fal and Replicate behind the whole service. */
+/** docs/catalog.md#models-with-a-body-of-their-own: imported models of fal and Replicate in the whole service. */
 
 const folder = temporaryFolder("media-models")
 const catalog = join(folder, "catalog.json")

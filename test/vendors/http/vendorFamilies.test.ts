@@ -21,7 +21,7 @@ const folder = temporaryFolder("families")
 const catalog = join(folder, "catalog.json")
 writeFileSync(catalog, JSON.stringify(catalogOfFamilies))
 
-/** Each vendor family behind the whole service. */
+/** Each vendor family in the whole service. */
 describe("every vendor family", () => {
   let upstreams: Upstreams
   beforeAll(async () => {
@@ -69,7 +69,7 @@ describe("every vendor family", () => {
       120_000
     )
 
-    /** Cancels a running task, and waits until everything that follows has happened. */
+    /** Cancels a running task and waits until everything that follows from it has happened. */
     const cancelledTask = Effect.fnUntraced(function* (family: Family) {
       const upstream = upstreams[family.upstream]
       upstream.runningPolls = 1_000_000
@@ -85,7 +85,7 @@ describe("every vendor family", () => {
       if (family.canCancel) yield* waitFor(Effect.sync(() => upstream.cancels > 0))
       const task = yield* call(`${path}/${task_info.id}`)
       assert.include(yield* Effect.promise(() => task.text()), '"code":4004')
-      // Everything that follows has happened when another task has ended
+      // Everything that follows has happened once another task has ended
       upstream.runningPolls = 0
       yield* finishedTask(path, bodyOf(family, "another"))
       assert.strictEqual(upstream.cancels, family.canCancel ? 1 : 0, family.adapter)
@@ -108,7 +108,7 @@ describe("every vendor family", () => {
             }
             const before = yield* wallet
             yield* Effect.forEach(running, cancelledTask, { concurrency: "unbounded" })
-            // Paid for the others, which were not cancelled
+            // The others were not cancelled and are charged
             const others = running.reduce((sum, { price }) => sum + Number(price), 0)
             const after = yield* wallet
             assert.strictEqual(before.available - after.available, others)

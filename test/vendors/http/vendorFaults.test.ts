@@ -69,7 +69,7 @@ describe("a gateway with keys", () => {
         const problem = (yield* Effect.promise(() => refused.json())) as { code: number }
         assert.strictEqual(problem.code, 5003)
         assert.deepEqual(yield* wallet, before)
-        // An earlier create gets its response again, and its key works with no other body
+        // A repeat of an earlier create gets its response again, and its key is refused with any other body
         const again = yield* call(preview, keyed(prompt))
         assert.strictEqual(again.status, 202)
         assert.strictEqual(again.headers.get("idempotency-replayed"), "true")

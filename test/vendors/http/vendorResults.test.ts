@@ -64,7 +64,7 @@ describe("results are what the vendor's schema says", () => {
       return Number(wallet.settled_balance)
     })
   )
-  /** Credits of a task, and what came of it. */
+  /** The charge and the outcome of a task. */
   const paid = Effect.fnUntraced(function* (path: string, body: object) {
     const before = yield* settled
     const { images = [], task_info } = yield* finishedTask(path, body)
@@ -80,7 +80,7 @@ describe("results are what the vendor's schema says", () => {
   layer(gateway, { excludeTestServices: true })((it) => {
     it.effect("an address in the prompt, which the vendor echoes, is no result", () =>
       Effect.gen(function* () {
-        // Nothing listens there: a download would fail the paid task
+        // Nothing listens there, so a download would fail the paid task
         const prompt = "http://127.0.0.1:9/second.png"
         const { code, credits, images } = yield* paid(flux, { prompt, n: 1 })
         assert.deepEqual(

@@ -17,10 +17,10 @@ const maskOf = (key: string): SecretMask => {
   return SecretMask.of(account)
 }
 
-/** Few letters, so that beginnings of the key are everywhere. */
+/** Few distinct letters, so that prefixes of the key occur everywhere. */
 const key = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 8, maxLength: 12 })
 
-/** What remains when each occurrence, from the left, is overwritten. */
+/** The text after each occurrence, from left to right, has been masked. */
 const expected = (text: string, key: string) => text.replaceAll(key, "*".repeat(key.length))
 
 describe("the mask of an account's key", () => {

@@ -146,7 +146,7 @@ describe("the account of a new job", () => {
       assert.strictEqual(yield* chosen("gpt-image-1.5"), "openai-image@openai:a")
       accounts.observe(b, { model: "gpt-image-2", user: null }, answer(429, usedUp), 0)
       yield* TestClock.adjust("10 seconds")
-      // Its response has the wait
+      // The response of this account contains the wait
       assert.strictEqual(yield* chosen("gpt-image-2"), "openai-image@openai:a")
     }).pipe(
       Effect.provide(

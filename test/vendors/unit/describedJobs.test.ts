@@ -44,11 +44,11 @@ const jobs: Jobs = {
 interface Sent {
   readonly account: ReturnType<ReturnType<typeof describedAdapter>["make"]>
   readonly sent: Array<VendorRequest>
-  /** Of these, the ones to a host that a response named. */
+  /** The requests to a host that a response named. */
   readonly elsewhere: Array<VendorRequest>
 }
 
-/** The account of a description, whose vendor gives these responses. */
+/** The account of a description whose vendor gives these responses. */
 const accountOf = (
   change: Partial<Jobs>,
   responses: ReadonlyArray<{
@@ -98,7 +98,7 @@ const { jobs: studioJobs } = Schema.decodeSync(Vendor)(studio)
 
 const { json: _json, ...withoutJson } = jobs.submit
 
-/** A vendor of videos with forms, which follow the picture, and with bytes at a path. */
+/** A vendor of videos with several forms, chosen by the picture, and with the bytes at a path. */
 const { jobs: film } = Schema.decodeSync(Vendor)({
   name: "film",
   jobs: {

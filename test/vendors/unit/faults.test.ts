@@ -6,7 +6,7 @@ import { NoResponse } from "../../../src/vendors/VendorHttp.ts"
 const answer = { status: 400, headers: {}, body: new Uint8Array() }
 
 describe("the message of a vendor", () => {
-  // An upstream may quote a whole picture; its message is logged, stored, and matched by patterns
+  // An upstream may quote a whole picture, and its message is logged, stored, and matched against patterns
   for (const message of [`no: ${"x".repeat(5_000_000)}`, "https://".repeat(600_000)]) {
     it(`is cut to 4000 characters, whatever its length (${message.slice(0, 12)} …)`, () => {
       const refusal = { code: message, message, requestId: message }

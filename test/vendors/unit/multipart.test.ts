@@ -5,7 +5,7 @@ import { multipart } from "../../../src/vendors/Multipart.ts"
 describe("a body of several parts", () => {
   it.effect("holds each text and each file as it is, in order", () =>
     Effect.gen(function* () {
-      // `FormData` would make each line break CRLF
+      // `FormData` would turn each line break into CRLF
       const prompt = 'A "lighthouse"\nat dawn\r\nin fog\ré 🌊'
       const bytes = Uint8Array.from({ length: 256 }, (_, value) => value)
       const { body, contentType } = yield* multipart([

@@ -3,7 +3,7 @@ import type { LookupAddress } from "node:dns"
 import type { LookupOptions } from "node:dns"
 import { NameCache } from "../../../src/vendors/upstream/NameCache.ts"
 
-/** A cache whose look-ups and clock are the test's. */
+/** A cache whose lookups and clock the test controls. */
 const cacheOf = (answer: (host: string, nth: number) => Promise<ReadonlyArray<LookupAddress>>) => {
   const asked: Array<string> = []
   const clock = { millis: 0 }

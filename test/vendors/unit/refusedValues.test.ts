@@ -13,7 +13,7 @@ const entryOf = (label: Label, adapter: AdapterName, upstreamModel: string): Cat
   return { ...builtIn, model: "its-name", adapter, upstreamModel }
 }
 
-/** Pointer and detail of each fault at create; nothing for a body that is accepted. */
+/** The pointer and detail of each fault at create; empty for an accepted body. */
 const faultsOf = (entry: CatalogEntry, body: object) =>
   decodeRequest([entry], body, () => Effect.succeedNone).pipe(
     Effect.as([]),

@@ -154,7 +154,7 @@ describe("the shipped job vendors", () => {
       const { body: schema, price } = modelOf(bytePlus, "seedance-2-0")
       const body = Result.getOrThrow(decodeDescribed(schema, { prompt: "p", duration: 4 }))
       const held = Result.getOrThrow(quote({ price }, body))
-      // Of a video of four seconds with 1280 by 720 pixels, as a reseller measured it
+      // A video of four seconds with 1280 by 720 pixels, as measured by a reseller
       const charged = capturedBy(price, held, { body, usage: done.result.usage, results: 1 })
       assert.strictEqual(charged as bigint | undefined, 61_110_000n)
       assert.isTrue(held > 61_110_000n && held < 65_000_000n, `${held}`)

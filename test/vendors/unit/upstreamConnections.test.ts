@@ -11,7 +11,7 @@ import { UpstreamExchange } from "../../../src/vendors/upstream/UpstreamExchange
 import { until } from "../../support/until.ts"
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
-/** The connection of each call that was received. */
+/** The connection of each received call. */
 const sockets: Array<Socket> = []
 const server = createServer((request, response) => {
   sockets.push(request.socket)
@@ -53,7 +53,7 @@ const call = () =>
     ).begin(connections, { path: "/", method: "POST", body: "{}" })
   })
 
-/** Keeps the responses back until this many calls wait. */
+/** Holds the responses back until this many calls are waiting. */
 const together = (count: number) => {
   const waiting: Array<ServerResponse> = []
   answer = (_, response) => {

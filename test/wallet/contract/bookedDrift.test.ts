@@ -41,7 +41,7 @@ describeStores("a wallet that was written outside its ledger", (database) => {
         yield* finish(taskId, 5)
         assert.strictEqual(yield* auditOnce, 0)
         assert.strictEqual(yield* breachesOf(userId), 0)
-        // Again they change nothing
+        // Repeated, they change nothing
         yield* sql.withTransaction(book)
         assert.strictEqual(yield* auditOnce, 0)
         const [wallet] = yield* sql`

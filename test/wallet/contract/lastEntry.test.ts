@@ -21,9 +21,9 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** The check that a wallet agrees with its ledger, by the place of its last entry. ADR 0061 */
+/** The check that a wallet matches its ledger at its last entry. ADR 0061 */
 
-/** How often the ledger was searched by wallet and number so far, and read without an index. */
+/** How often the ledger has been searched by wallet and number, and read without an index. */
 const searched = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* countSoFar
@@ -98,9 +98,9 @@ describe.each(Object.entries(singleStores))(
             `settled = settled + 1, ${own}`,
             `held = held - 1, ${own}`,
             `entry_count = 3, ${own}`,
-            // The entry before, with what it says
+            // The previous entry, with its figures
             `held = 0, last_entry = ${entryOf(userId, 1)}`,
-            // Of another wallet, with a number and balances that fit
+            // An entry of another wallet whose number and balances match
             `settled = 20000001, entry_count = 3, last_entry = ${entryOf(twin, 3)}`
           ]) {
             assert.isTrue(yield* refused(userId, changes), changes)

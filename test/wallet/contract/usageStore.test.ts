@@ -39,7 +39,7 @@ const sums = (user: UserId, over: Partial<UsageQuery> = {}) =>
     )
   )
 
-/** Two images, a video, two calls that were held one by one and three that were drawn, over two days. */
+/** Two images, a video, two calls with separate holds and three drawn ones, over two days. */
 const used = Effect.gen(function* () {
   const user = yield* newCaller(1000)
   const key = callKeyOf(user)
@@ -74,10 +74,10 @@ const used = Effect.gen(function* () {
 const tokens = (n: number) => ({ inputTokens: 20 * n, inputCachedTokens: 0, outputTokens: 40 * n })
 const none = { ...tokens(0), images: 0, videos: 0, audios: 0, seconds: 0, errors: 0 }
 
-/** So many durations of no more than a millisecond. */
+/** This many durations of at most a millisecond. */
 const atOnce = (n: number) => [0, n]
 
-/** A call that was held before midnight, and two that were drawn after it. */
+/** A call held before midnight, and two drawn after it. */
 const twoMinutesAndAtOnce = [0, 2, ...Array.from({ length: placeOf(120_000) - 1 }, () => 0), 1]
 
 const expected = (user: UserId) => [

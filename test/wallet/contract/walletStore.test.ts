@@ -30,7 +30,7 @@ const auditOnce = Effect.fnUntraced(function* (entries = 1000) {
   return yield* wallets.drift
 })
 
-/** Runs without constraints and triggers, as a manual change of the database. */
+/** Runs without constraints and triggers, like a manual change of the database. */
 const manipulate = (statement: string) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
@@ -80,7 +80,7 @@ describeStores("the wallet store", (database) => {
             accept(userId, 15),
             accept(userId, 5),
             accept(rich, 5),
-            // A text that jsonb cannot hold
+            // A text that jsonb cannot contain
             Effect.exit(accept(userId, 1, { body: { prompt: "\u0000" } })),
             accept(userId, 4),
             accept(newTaskId() as never, 1),

@@ -57,7 +57,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
       })
     })
 
-    /** Reports what is due now; returns the endpoints to notify. */
+    /** Reports what is due now. Returns the endpoints to notify. */
     const report = Effect.gen(function* () {
       const now = yield* DateTime.now
       return yield* (yield* WalletStore).reportWithheld(
@@ -81,7 +81,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
         Effect.map(wallets.find(userId), (row) => Option.getOrThrow(row).state)
       )
 
-    /** Alerted at 999, recovered by an adjustment, and below again within the window. */
+    /** An alert at 999, a recovery by an adjustment, and a fall below the threshold within the window. */
     const withheld = Effect.gen(function* () {
       const userId = yield* newWallet(1001)
       yield* subscribe(userId)
@@ -146,7 +146,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
         yield* add(adjusted, "adjustment", 10)
         yield* add(topped, "top_up", 10)
         yield* wallets.setThreshold(lowered, credits(900))
-        // Below again, but no charge crossed
+        // Below again, but no charge crossed the threshold
         yield* add(fallen, "adjustment", 10)
         yield* add(fallen, "adjustment", -10)
         yield* TestClock.adjust("1 hour")

@@ -65,7 +65,7 @@ const armKills = Effect.gen(function* () {
 
 const Steps = Schema.NonEmptyArray(Schema.Struct({ n: Schema.BigInt }))
 
-/** Kills the connection at step 1, 2, … of the operation, with a retry each time, until no step is left. */
+/** Kills the connection at step 1, 2, … of the operation, retrying each time, until no step is left. */
 const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
   prepare: Effect.Effect<
     {
@@ -128,7 +128,7 @@ describe("a connection that is killed", () => {
                   assert.deepInclude(outcome, { _tag: "Accepted", balance: credits(92.5) })
                   assert.strictEqual((yield* ledgerOf(userId)).length, 2)
                   assert.strictEqual(yield* breachesOf(userId), 0)
-                  // The response was lost after the commit: a repeat changes nothing
+                  // The response was lost after the commit, and a repeat changes nothing
                   const again = yield* accept(userId, 7.5, { taskId })
                   assert.deepInclude(again.outcome, { _tag: "Accepted", balance: credits(92.5) })
                   assert.strictEqual((yield* ledgerOf(userId)).length, 2)

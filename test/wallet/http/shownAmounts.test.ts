@@ -5,7 +5,7 @@ import { eventually, layerGateway, makeUser, operator } from "../../support/gate
 
 /** docs/reference/wallet.md#amounts, ADR 0256 */
 
-/** Every token costs a third of a cent: no amount of a call has two decimals. */
+/** Every token costs a third of a cent, so that no amount of a call has two decimals. */
 const file = catalogFile({
   tokenModels: [
     {

@@ -17,7 +17,7 @@ import {
   operator
 } from "../../support/gateway.ts"
 
-/** Inline media, so that nothing is fetched. */
+/** Inline media, so that nothing has to be fetched. */
 const media: Partial<Record<Label, Record<string, unknown>>> = {
   "keyframe-to-video-plus": { image: picture, last_frame: picture },
   "image-edit": { images: [picture] },
@@ -27,7 +27,7 @@ const media: Partial<Record<Label, Record<string, unknown>>> = {
   "video-edit-plus": { images: [picture] }
 }
 
-/** Fields that a price reads, as each model accepts them. */
+/** Fields that affect the price, with values that each model accepts. */
 const priced: Partial<Record<Label, fc.Arbitrary<Record<string, unknown>>>> = {
   "text-to-video-spark": fc.record(
     {
@@ -167,7 +167,7 @@ describe("prices", () => {
   })
 })
 
-/** A vendor that makes as many results as the body requests, at once. */
+/** A vendor that returns as many results as the body requests, at once. */
 const prompt = {
   submit: ({ body }: SubmitRequest) =>
     Effect.succeed({

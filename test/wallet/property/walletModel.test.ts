@@ -41,7 +41,7 @@ interface Model {
   entries: number
   readonly open: Map<string, { readonly amount: bigint; readonly kind: "task" | "call" }>
   readonly closed: Map<string, bigint>
-  /** What rescued calls had held: they may still end. */
+  /** The holds of rescued calls, which may still end. */
   readonly lost: Map<string, bigint>
   readonly operations: Array<{ readonly id: string; readonly amount: number }>
   readonly keys: Map<string, { readonly id: TaskId; readonly price: number }>
@@ -52,7 +52,7 @@ interface Real {
   readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
 }
 
-/** A step: the operation, and its effect on the model. Afterwards store and model agree. */
+/** A step: an operation and its effect on the model. After each, store and model must agree. */
 class Step implements fc.AsyncCommand<Model, Real> {
   readonly name: string
   readonly can: (model: Model) => boolean
@@ -131,7 +131,7 @@ const create = (price: number, key: string | undefined) =>
     })
   )
 
-/** `share` of the price is settled: all, a part, or nothing. `undefined`: cancel or deadline. */
+/** `share` of the price is settled: all, a part, or nothing. `undefined`: a cancel or the deadline. */
 const end = (n: number, share: number | undefined, code = 4004) =>
   new Step(
     `end(${n}, ${share ?? code})`,
@@ -163,8 +163,8 @@ const endAgain = (n: number) =>
   )
 
 /**
- * One batch of passthrough calls: the n-th open call ends at `cost`, the last closed one once more,
- * and calls of these prices start. Settlements free credits for holds; the smallest are held first.
+ * One batch of passthrough calls: the n-th open call ends at `cost`, the last closed one ends again, and calls of these
+ * prices start. Settlements free credits for holds; the smallest holds come first.
  */
 const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
   new Step(`calls(${prices.join()}, ${n}, ${cost})`, always, (model, { userId }) =>
@@ -196,7 +196,7 @@ const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
       assert.isTrue([...refused.values()].every((why) => why === "balance"))
       for (const { id } of tooMuch) {
         if (refused.has(id)) continue
-        // The model opened the other call of the same price
+        // The model opened the other call with the same price
         const twin = [...refused.keys()].find((it) => model.open.has(it))!
         model.open.set(id, model.open.get(twin)!)
         model.open.delete(twin)
@@ -204,7 +204,7 @@ const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
     })
   )
 
-/** Another process takes that of the n-th open call for dead. */
+/** Another process considers the n-th open call dead. */
 const rescue = (n: number) =>
   new Step(
     `rescue(${n})`,
@@ -220,7 +220,7 @@ const rescue = (n: number) =>
       })
   )
 
-/** A rescued call ends after all, and `times` in all: it is charged once, whatever the wallet has. */
+/** A rescued call ends after all, `times` times in total. It is charged once, whatever the wallet has. */
 const endLate = (n: number, cost: number, times: number) =>
   new Step(
     `endLate(${n}, ${cost}, ${times})`,

@@ -72,7 +72,7 @@ describeMigratedStores("deliveries and their log", (database) => {
       )
       const [taken] = yield* claim("other", later(20))
       assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
-      // The paused one continues and reports a failure of its attempt
+      // The paused process continues and reports a failure of its attempt
       yield* store.record([
         {
           claimed: paused!,
@@ -109,12 +109,12 @@ describeMigratedStores("deliveries and their log", (database) => {
       const ended = (second: number) =>
         store.endedSince(endpointId, later(second - 60), later(second))
       assert.deepStrictEqual(yield* ended(6), [later(6)])
-      // Its process is dead
+      // Its process counts as dead
       yield* store.requeueLost(later(10), later(-100), later(20), 1000)
       const lost = [1, later(5), later(20), "lost" as const]
       assert.deepStrictEqual(shown(yield* log.attempts(id)), [lost])
       assert.deepStrictEqual(yield* ended(21), [later(20)])
-      // It was not, and responds late; an interrupted record may come twice in one batch
+      // It was not dead and responds late; an interrupted record may come twice in one batch
       const done = {
         claimed: claimed!,
         endedAt: later(22),
@@ -282,7 +282,7 @@ describeMigratedStores("deliveries and their log", (database) => {
           { concurrency: "unbounded" }
         )
       const made = yield* many(partitions.maintain(later(2), 3, later(-30 * 86_400)))
-      // Four tables, four days: each partition is created by one of them
+      // Four tables and four days: one caller creates each partition
       assert.strictEqual(
         made.reduce((sum, it) => sum + it.made, 0),
         16
@@ -371,7 +371,7 @@ describeMigratedStores("deliveries and their log", (database) => {
       )
       const recent = yield* store.due(Option.some(later(5)), later(10))
       assert.deepStrictEqual(recent.endpoints, [])
-      // Asked also for what falls due soon, it returns the same next time
+      // Asked also for what is due soon, it returns the same next time
       const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
       assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
       assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [

@@ -10,7 +10,7 @@ const endpointId = EndpointId.make("whe_1")
 const from = DateTime.makeUnsafe("2026-03-01T12:00:00Z")
 const hour = (n: number) => DateTime.toDateUtc(DateTime.add(from, { hours: n }))
 
-/** So many deliveries of this status, a millisecond apart, from the beginning of an hour on. */
+/** This many deliveries with this status, a millisecond apart, from the beginning of an hour on. */
 const insert = Effect.fnUntraced(function* (
   endpoint: string,
   hours: number,

@@ -24,7 +24,7 @@ import {
 describeStores("the log of a user's events", (database) => {
   const stores = Layer.mergeAll(walletStores, EventLogStore.layer, PartitionStore.layer)
   layer(Layer.provideMerge(stores, database), { timeout: "60 seconds" })((it) => {
-    /** A charge by a process whose clock is so many seconds behind. */
+    /** A charge by a process whose clock is this many seconds slow. */
     const charge = Effect.fnUntraced(function* (userId: UserId, secondsBehind: number) {
       const { taskId } = yield* accept(userId, 10)
       const now = DateTime.subtract(yield* DateTime.now, { seconds: secondsBehind })
@@ -126,7 +126,7 @@ describeStores("the log of a user's events", (database) => {
         yield* withheldAlert(userId)
         yield* withheldAlert(userId)
         const behindThird = yield* log.position(userId, Option.none())
-        // A last one, of a charge
+        // A last one, caused by a charge
         yield* TestClock.adjust("1 second")
         yield* topUp(userId)
         yield* charge(userId, 0)

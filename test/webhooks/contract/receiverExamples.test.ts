@@ -67,7 +67,7 @@ const receivers = [
 ]
 
 describe("the receiver examples of docs/webhooks.md run unchanged", () => {
-  // Node and Python are on every machine of the project; Go and Java are checked where they are installed
+  // Every development machine has Node and Python; Go and Java are checked where they are installed
   for (const { language, tool, probe, command } of receivers) {
     if (language === "Go" && spawnSync(tool, probe).status !== 0) {
       it("Go: is the program of examples/go-receiver (Go is not here: not run)", () => {
@@ -113,7 +113,7 @@ const listens = async (port: number) => {
   throw new Error("the receiver does not listen")
 }
 
-/** A sender that closes in the middle of its body. */
+/** A sender that disconnects in the middle of its body. */
 const breakOff = (port: number) =>
   new Promise<void>((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {

@@ -62,7 +62,7 @@ const listening = (server: Server) =>
       })
   )
 
-/** An HTTPS receiver that records its requests and responds by a script. */
+/** An HTTPS receiver that records its requests and responds according to a script. */
 const receiver = Effect.fnUntraced(function* (
   answer: Answer,
   certificate?: { readonly name?: string; readonly expired?: boolean }
@@ -106,7 +106,7 @@ const isClosed = ({ sockets }: { readonly sockets: ReadonlySet<Socket> }) =>
 
 const loopback: Resolve = () => Promise.resolve(["127.0.0.1"])
 
-/** A sender for one test; the guard allows loopback unless the test says otherwise. */
+/** A sender for one test. By default its guard allows loopback. */
 const sender = Effect.fnUntraced(function* (
   options: WebhookSenderOptions & { readonly allow?: string; readonly resolve?: Resolve } = {}
 ) {
@@ -394,7 +394,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       Effect.gen(function* () {
         const { issue } = yield* Authority
         const issued = yield* Effect.promise(() => issue())
-        /** Resolves each time that an attempt has reached its furthest point. */
+        /** Resolves each time an attempt has reached its furthest point. */
         let isStuck = () => {}
         const drip = createRawTlsServer(issued, (socket) => {
           socket.on("error", () => {})
@@ -592,7 +592,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           const outcome = yield* send(url)
           assert.strictEqual(outcome.failure, "blocked", url)
           assert.notInclude(outcome.detail, "pass@")
-          // The log is the tenant's: it does not say what a name leads to
+          // The log belongs to the tenant, so it does not reveal what a name resolves to
           assert.strictEqual(outcome.detail, "the address is not allowed")
           assert.isNull(outcome.remoteAddress)
         }
@@ -700,7 +700,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           assert.isTrue(outcomes.every((outcome) => outcome.failure === null))
           assert.strictEqual(target.received.filter((it) => it.url === "/silent").length, 5)
           assert.isAtMost(target.connections(), 5 + 3 * 2)
-          // An abandoned attempt frees its place
+          // An abandoned attempt frees its slot
           for (const fiber of stuck.slice(0, 10)) yield* Fiber.interrupt(fiber)
           while (target.received.filter((it) => it.url === "/silent").length < 10)
             yield* Effect.sleep("5 millis")
@@ -709,7 +709,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
         })
     )
 
-    /** Three attempts at an origin with two places: two are at the receiver, the third waits. */
+    /** Three attempts at an origin with two slots: two have reached the receiver, the third waits. */
     const crowded = Effect.fnUntraced(function* (overrides: Partial<WebhookRequest> = {}) {
       const open: Array<ServerResponse> = []
       const target = yield* receiver((response) => open.push(response))
@@ -725,7 +725,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
             await new Promise((resolve) => setImmediate(resolve))
         })
       yield* received(2)
-      /** The two get their responses, so that the third has a place. */
+      /** Responds to the two, so that the third gets a slot. */
       const makeRoom = Effect.gen(function* () {
         for (const response of open) response.end("ok")
         for (const fiber of first) assert.isNull((yield* Fiber.join(fiber)).failure)

@@ -9,7 +9,7 @@ import { heapGrewLessThan, kept, megabyte } from "../../support/heap.ts"
 const endpoints = "/manage/v1/webhook-endpoints"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hook = { url: "https://127.0.0.1/hook", events: ["balance.low"] }
-/** Raise them by these variables for a longer measurement. */
+/** Increase them with these variables for a longer measurement. */
 const manyEndpoints = Number(process.env["MEMORY_ENDPOINTS"] ?? 2500)
 const manyTasks = Number(process.env["MEMORY_TASKS"] ?? 1100)
 /** Additional memory of the sender's mock and the runtime. */

@@ -10,7 +10,7 @@ import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { keepsLessThan, kept, megabyte } from "../../support/heap.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
-/** The most that one endpoint is sent at once. */
+/** The most concurrent attempts of one endpoint. */
 const atOnce = 16
 const deliveriesEach = 40
 
@@ -73,7 +73,7 @@ describe("bad receivers", () => {
             Effect.sync(() => bad.filter((it) => it.requests() + it.mostOpen() > 0).length),
             (n) => n === bad.length
           )
-          // The clock stands still from here on: only the network takes time
+          // From here on the clock stands still, so only the network takes time
           yield* queueDeliveries(good, 200, new Date(5000))
           yield* TestClock.adjust(5000)
           yield* eventually(statuses(good), (now) => now["succeeded"] === 200)

@@ -13,7 +13,7 @@ import { startReceiver } from "../../support/webhookReceiver.ts"
 const endpoints = "/manage/v1/webhook-endpoints"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Every table that a move writes to, and the operation. */
+/** Every table that the state change writes to, with the operation. */
 const writes = [
   ["tasks", "insert"],
   ["runs", "insert"],
@@ -51,7 +51,7 @@ describe("the move's transaction", () => {
         const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
         yield* user.call("POST", endpoints, hook)
         yield* sql`CREATE SEQUENCE kills`
-        // A sequence is not rolled back, so that the kill happens once
+        // A sequence is not rolled back, so the kill happens only once
         yield* sql`
           CREATE FUNCTION kill_once() RETURNS trigger LANGUAGE plpgsql AS $$
           BEGIN
@@ -72,7 +72,7 @@ describe("the move's transaction", () => {
             yield* sql.unsafe(`DROP TRIGGER kill ON ${table}`)
             const after = yield* counts
             if (created.status === 202) {
-              // The service retries: then everything exists, once
+              // The service retries, and then everything exists exactly once
               assert.strictEqual(Number(after["tasks"]), Number(before["tasks"]) + 1, what)
               continue
             }
@@ -93,7 +93,7 @@ describe("the move's transaction", () => {
   )
 })
 
-/** Every table that the end of a task writes to, and the operation. */
+/** Every table that the end of a task writes to, with the operation. */
 const endWrites = [
   ["runs", "delete"],
   ["tasks", "update"],
@@ -106,7 +106,7 @@ const endWrites = [
 ] as const
 
 const pollAfter = Duration.millis(20)
-/** Its jobs run until the test has installed its trigger. */
+/** Its jobs run until the test has installed the trigger. */
 const trap = { isPlaced: false }
 const trapped = {
   submit: () => Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter }),
@@ -188,11 +188,11 @@ const sendTest = async (gateway: GatewayProcess, url: string) => {
   return { id, log, succeeded }
 }
 
-/** Killed after the response and before the record: killedDeliveries.test.ts */
+/** Kills after the response and before the record: killedDeliveries.test.ts */
 describe("a real process with the real clock", () => {
   let receiver: Awaited<ReturnType<typeof startReceiver>>
   let gateway: GatewayProcess
-  /** The delivery that is refused twice, in the background of the other, and the time that it may lose. */
+  /** The delivery that is refused twice, running in the background of the others, and its allowed delay. */
   let exact: Awaited<ReturnType<typeof sendTest>>
   let waited: () => number
 
@@ -215,7 +215,7 @@ describe("a real process with the real clock", () => {
   })
 
   it("the first retry comes 15 s after the end of the failed attempt, never early, although the process is paused meanwhile; a pause beyond the due time delays it only until the process continues", async () => {
-    // The exact delivery waits for a minute now
+    // The exact delivery now waits for a minute
     await until(() => receiver.received.length === 2)
     const { id, log, succeeded } = await sendTest(gateway, receiver.url)
     const received = () => receiver.received.filter((it) => it.deliveryId === id)

@@ -25,7 +25,7 @@ interface Logged {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** Sends the same create until it gets a response, however often the service is killed. */
+/** Repeats the same create until it gets a response, however often the service is killed. */
 const createSurely = (gateway: GatewayProcess, n: number) =>
   until<HttpResult>(
     () =>
@@ -36,8 +36,8 @@ const createSurely = (gateway: GatewayProcess, n: number) =>
   )
 
 /**
- * Tasks are created while the process is killed at each point, one after the other; afterwards every
- * event was received under one id with one body, and its log shows the known state of each attempt.
+ * Tasks are created while the process is killed at each point in turn. Afterwards every event was received under one id
+ * with one body, and its log shows the known state of each attempt.
  */
 const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
   await using receiver = await startReceiver()
@@ -54,7 +54,7 @@ const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => 
     assert.strictEqual(await gateway.ended, "SIGKILL")
     gateway.env["WEBHOOK_CRASH"] = next
     const started = gateway.start()
-    // Waiting deliveries may be sent, and the process killed, before it has reported that it is ready
+    // Waiting deliveries may be sent, and the process killed, before it reports that it is ready
     await (next === "" ? started : started.catch(() => undefined))
   }
   const ids = (await Promise.all(creating)).map((it) => String(it.json.task_info.id))

@@ -40,7 +40,7 @@ const idsOf = (
 const processIds = (databaseUrl: string) =>
   idsOf(databaseUrl, (sql) => sql`SELECT id FROM processes`)
 
-/** The processes that have attempts under way. */
+/** The processes with running attempts. */
 const owners = (databaseUrl: string) =>
   idsOf(
     databaseUrl,
@@ -129,7 +129,7 @@ describe.concurrent("a process whose clock is changed", () => {
   }, 180_000)
 })
 
-/** Below the limit, so that nothing has to wait for its place. */
+/** Below the limit, so that nothing has to wait for a slot. */
 const events = 400
 
 const besideAnother = async (databaseUrl: string) => {
@@ -150,7 +150,7 @@ const besideAnother = async (databaseUrl: string) => {
   await until(() => receiver.received.length >= 100)
   isHolding = true
   await until(() => heldUp.length === 16, { what: "16 attempts" })
-  // It stops with attempts under way, whose responses it reads when it continues
+  // It stops with running attempts, whose responses it reads when it continues
   const isOfFirst = (await owners(databaseUrl)).includes(String(firstId))
   const [paused, other] = isOfFirst ? [first, second] : [second, first]
   const count = async (status: string) => {

@@ -138,7 +138,7 @@ describe("webhook.failing", () => {
         ({ json }) => json.health.failing_since
       )
       const create = user.call("POST", pathOf("text-to-image-max"), { prompt: "a" })
-      /** A day of heartbeats takes too long. */
+      /** Skips a day, because the heartbeats of a whole day take too long. */
       const aDayPasses = Effect.andThen(
         sql`UPDATE webhook_endpoints SET failing_since = failing_since - interval '24 hours'`,
         advance("6 minutes", "30 seconds")
@@ -170,7 +170,7 @@ describe("webhook.failing", () => {
       yield* eventually(since, (at) => at !== null)
       yield* aDayPasses
       yield* told(2)
-      // A changed endpoint starts again
+      // A changed endpoint starts afresh
       yield* user.call("PATCH", `${endpoints}/${failing.id}`, { enabled: true })
       assert.isNull(yield* since)
       const own = (yield* sentTo(broken)).map((request) => eventOf(request).type)

@@ -47,7 +47,7 @@ describe("key.expiring", () => {
         yield* scan
         assert.deepStrictEqual(yield* sent, [])
 
-        // Half a day of heartbeats takes too long
+        // The heartbeats of half a day take too long
         yield* sql`
           UPDATE api_keys SET created_at = created_at - interval '1 day', expires_at = expires_at - interval '1 day'
           WHERE name IN ('soon', 'revoked', '')`

@@ -22,7 +22,7 @@ const all = ["task.created", "task.succeeded", "task.failed"]
 
 type User = Effect.Success<ReturnType<typeof makeUser>>
 
-/** Everything sent to a URL, once there is so much. */
+/** Everything sent to a URL, once this much has arrived. */
 const sentTo = Effect.fnUntraced(function* (url: string, count: number) {
   const log = yield* WebhookSenderLog
   const sent = Effect.map(log.sent, (it) =>
@@ -33,7 +33,7 @@ const sentTo = Effect.fnUntraced(function* (url: string, count: number) {
 
 const bodyOf = ({ body }: WebhookRequest) => JSON.parse(new TextDecoder().decode(body))
 
-/** As a receiver with OpenAI's client reads it: the signature is verified. */
+/** Reads it like a receiver with OpenAI's client, which verifies the signature. */
 const unwrap = (request: WebhookRequest, secret: string) =>
   Effect.promise(async () => {
     const headers = deliveryHeaders("Service", request, request.secret, request.previousSecret)
@@ -110,7 +110,7 @@ for (const store of ["embedded", "postgres"] as const) {
           const cancelled = yield* respond(user, "[[sim:slow=60s]] Where to?")
           yield* user.call("POST", `/v1/responses/${cancelled}/cancel`)
           yield* advance("20 seconds")
-          // Each was created, too
+          // Each was also created
           const sent = yield* sentTo(own, 8)
           const found = new Map<string, string>()
           for (const request of sent) {
@@ -130,7 +130,7 @@ for (const store of ["embedded", "postgres"] as const) {
               [cancelled, "response.cancelled"]
             ])
           )
-          // The others keep the specification's envelope
+          // The others have the specification's envelope
           const types = (yield* sentTo(plain, 8)).map((request) => bodyOf(request).type)
           assert.sameMembers([...new Set(types)], all)
         })
@@ -248,11 +248,11 @@ for (const store of ["embedded", "postgres"] as const) {
           const event = yield* unwrap(sent!, secret)
           assert.strictEqual(event.type, "response.completed")
           assert.deepStrictEqual(event.data, { id })
-          // The vendor has not seen it, and the response does not show it
+          // The vendor did not receive it, and the response does not show it
           const read = yield* user.call("GET", `/v1/responses/${id}`)
           assert.strictEqual(read.json.status, "completed", read.text)
           assert.notProperty(read.json, "webhook")
-          // The log has the type and the bytes that were sent; a redelivery sends the same
+          // The log has the type and the bytes that were sent, and a redelivery sends the same
           const log = yield* user.call("GET", `${deliveries}?type=response.completed`)
           const [delivery] = log.json.data
           assert.strictEqual(delivery.webhook_url, url)

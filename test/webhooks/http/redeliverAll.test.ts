@@ -9,7 +9,7 @@ const manage = "/manage/v1"
 const redeliver = `${manage}/webhook-deliveries/redeliver`
 const queues = operator("GET", `${manage}/queues`)
 
-/** A user with an endpoint and two deliveries that failed at their first attempt or succeeded. */
+/** A user with an endpoint and two deliveries that failed at the first attempt or succeeded. */
 const makeWorld = Effect.gen(function* () {
   const user = yield* makeUser()
   const url = "https://hooks.example.com/a"
@@ -110,7 +110,7 @@ describe("the operator's view of the queues", () => {
           sql`SELECT FROM vendor_attempts WHERE state = 'submitted'`,
           (submitted) => submitted.length === 1
         )
-        // A step that nobody takes while the clock stands
+        // A step that nobody takes while the clock stands still
         const due = new Date(DateTime.toEpochMillis(yield* DateTime.now) - 2500)
         yield* sql`UPDATE runs SET owner = NULL, due_at = ${due}`
         const late = yield* queues

@@ -22,7 +22,7 @@ const create = Effect.fnUntraced(function* (user: User, fields: object, headers 
   return created.json.task_info.id as string
 })
 
-/** What was sent to a URL, once there is so much. */
+/** Everything sent to a URL, once this much has arrived. */
 const sentTo = Effect.fnUntraced(function* (address: string, count: number) {
   const log = yield* WebhookSenderLog
   const all = Effect.map(log.sent, (sent) =>
@@ -81,7 +81,7 @@ for (const store of ["embedded", "postgres"] as const) {
           const read = yield* user.call("GET", `${path}/${id}`)
           const { data } = JSON.parse(new TextDecoder().decode(sent[0]!.body))
           assert.deepStrictEqual(data.payload, read.json)
-          // It is no endpoint of the user
+          // It is not one of the user's endpoints
           const endpoints = yield* user.call("GET", "/manage/v1/webhook-endpoints")
           assert.deepStrictEqual(endpoints.json.data, [])
           const hidden = `/manage/v1/webhook-endpoints/${delivery.endpoint_id}`
@@ -122,7 +122,7 @@ for (const store of ["embedded", "postgres"] as const) {
           yield* advance("10 seconds")
           assert.sameMembers(typesOf(yield* sentTo(endpoint, 6)), [...events, ...events, ...events])
           assert.sameMembers(typesOf(yield* sentTo(own, 2)), events)
-          // The secret was made with the first of these tasks
+          // The secret was created with the first of these tasks
           const { secret_preview } = (yield* user.call("GET", secretPath)).json
           assert.match(secret_preview, /^whsec_\.\.\..{3}=$/u)
         })
@@ -303,7 +303,7 @@ describe("the webhook of a task that fails", () => {
       yield* advance("16 seconds")
       const [, second] = yield* sentTo(url, 2)
       assert.deepStrictEqual([second!.secret, second!.previousSecret], [rotated.secret, secret])
-      // Two hours of heartbeats take too long: the sixth attempt is due in a minute
+      // Two hours of heartbeats would take too long, so the sixth attempt is made due in a minute
       const sql = yield* SqlClient.SqlClient
       yield* eventually(listed(user), ([it]) => it.attempt_count === 2)
       yield* sql`UPDATE delivery_queue SET attempt = 5`

@@ -28,14 +28,14 @@ const sendTest = Effect.fnUntraced(function* (user: User, id: string) {
   return answer.json as { readonly event_id: string; readonly delivery_id: string }
 })
 
-/** The delivery once its status is this one. */
+/** The delivery, once it has this status. */
 const settled = (user: User, id: string, status: string) =>
   Effect.map(
     eventually(user.call("GET", `${deliveries}/${id}`), (answer) => answer.json.status === status),
     (answer) => answer.json
   )
 
-/** Responds with these statuses, one after the other; repeats the last one. */
+/** Responds with these statuses in turn and repeats the last one. */
 const answers = (...statuses: ReadonlyArray<number>) => {
   let n = 0
   return (_request: WebhookRequest): Effect.Effect<AttemptOutcome> =>
@@ -148,7 +148,7 @@ describe("webhook endpoints", () => {
       assert.deepStrictEqual(yield* health, failed(2, "1970-01-01T00:00:15.000Z"))
       const { json } = yield* user.call("GET", endpoints)
       assert.deepStrictEqual(json.data[0].health, yield* health)
-      // Another user's endpoint is not concerned
+      // Another user's endpoint is not affected
       const other = yield* makeUser()
       yield* makeEndpoint(other)
       assert.deepStrictEqual((yield* other.call("GET", endpoints)).json.data[0].health, unknown)
@@ -194,7 +194,7 @@ describe("webhook endpoints", () => {
       const [until] = yield* sql`
         SELECT extract(epoch FROM previous_secret_until)::float8 AS seconds FROM webhook_endpoints`
       assert.strictEqual(until?.["seconds"], 24 * 3600)
-      // A day of heartbeats takes too long, so the day is shortened
+      // The heartbeats of a day take too long, so the day is shortened
       yield* sql`UPDATE webhook_endpoints SET previous_secret_until = timestamptz 'epoch' + interval '5 s'`
       yield* advance("4900 millis", "4900 millis")
       assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])

@@ -6,7 +6,7 @@ const limit = 5
 const windowMillis = 60
 const minuteMillis = 60_000
 
-/** Sends as soon as allowed; each attempt takes this long, and arrives at some time within. */
+/** Sends as soon as it is allowed. Each attempt takes this long, and arrives at some time within it. */
 const simulate = (attempts: ReadonlyArray<{ took: number; arrives: number }>) => {
   const window = new SlidingWindow(limit, windowMillis, [])
   const arrivals: Array<number> = []

@@ -13,17 +13,17 @@ import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
 
-/** The delivery store, and the number of its calls. */
+/** The delivery store with counters of its calls. */
 const watched = () => {
   const asked = {
     looks: 0,
-    /** Milliseconds at which a sender was opened: it reads its sliding minute first. */
+    /** The times in milliseconds at which a sender was opened, which first reads its sliding minute. */
     opened: [] as Array<number>,
     claims: 0,
-    /** Claims and records without deliveries that were started. */
+    /** Claims and records in which no delivery was started. */
     idle: { claims: 0, records: 0 }
   }
-  /** Two at once: the first waits until the second has started. */
+  /** Two run at once: the first waits until the second has started. */
   const together = Latch.makeUnsafe()
   const deliveries = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
     ...live,
@@ -120,7 +120,7 @@ describe("a sender whose origin is busy", () => {
         yield* eventually(log.sent, (all) => all.length === 3)
         const left = sql`SELECT owner FROM delivery_queue WHERE owner IS NULL`
         assert.lengthOf(yield* left, 7)
-        // Other endpoints send to that origin now
+        // Now other endpoints send to that origin too
         share = 2
         yield* answers[0]!.open
         yield* answers[1]!.open
@@ -151,7 +151,7 @@ describe("a process that has started", () => {
   )
 })
 
-/** Actors whose opening, messages and end are recorded; `open` may fail. */
+/** Actors that record when they are opened, notified and ended; `open` may fail. */
 const recorded = ({
   end = Effect.void,
   open = Effect.void

@@ -25,7 +25,7 @@ const makeEndpoint = Effect.fnUntraced(function* (
   return String(answer.json.id)
 })
 
-/** No attempt is under way any more: what was sent is recorded. */
+/** Waits until no attempt is running, so that everything sent is recorded. */
 const settled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* eventually(
@@ -34,7 +34,7 @@ const settled = Effect.gen(function* () {
   )
 })
 
-/** Sent to this path so far: time, and delivery. */
+/** What was sent to this path so far: times and deliveries. */
 const sentTo = (path: string) =>
   Effect.flatMap(WebhookSenderLog, (log) =>
     Effect.map(log.sent, (all) =>
@@ -73,7 +73,7 @@ describe("a flood of 3,000 events to one endpoint", () => {
           yield* settled
           assert.strictEqual((yield* sentTo("/flooded")).length, total)
         })
-        /** An event at another endpoint is sent at once and, refused, again after 15 s to the millisecond. */
+        /** Meanwhile an event at another endpoint is sent at once and, after a refusal, again after exactly 15 s. */
         const besides = Effect.fnUntraced(function* (at: number) {
           yield* atTime(at)
           const answer = yield* user.call("POST", `${endpoints}/${beside}/test`)
@@ -128,14 +128,14 @@ describe("a flood of 3,000 events to one endpoint", () => {
 })
 
 describe("two processes on one store", () => {
-  /** Both on one store; `asks` counts the claims of each, and a process in `held` gets nothing. */
+  /** Two processes on one store; `asks` counts the claims of each, and a process in `held` gets nothing. */
   const processes = Effect.gen(function* () {
     const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
-    /** Send times of both. */
+    /** The send times of both. */
     const sent: Array<number> = []
     const held = new Set<string>()
     const asks = new Map<string, number>()
-    /** Processes with an open sender: it has read the log before that. */
+    /** Processes with an open sender, which has read the log before. */
     const opened = new Set<string>()
     const actors = new Set<EndpointActors["Service"]>()
     const alongside = (name: string) => {
@@ -171,7 +171,7 @@ describe("two processes on one store", () => {
         Effect.sync(() => sent.length),
         (n) => n >= total
       )
-    /** The process has claimed again since, and has the result. */
+    /** Waits until the process has claimed again and has the result. */
     const asksAgain = Effect.fnUntraced(function* (name: string, before: number) {
       yield* eventually(
         Effect.sync(() => asks.get(name) ?? 0),
@@ -179,7 +179,7 @@ describe("two processes on one store", () => {
       )
       yield* settled
     })
-    /** Both are notified each second. */
+    /** Advances the clock to this time and notifies both each second. */
     const toTime = Effect.fnUntraced(function* (millis: number) {
       const sql = yield* SqlClient.SqlClient
       while ((yield* DateTime.now).epochMilliseconds < millis) {

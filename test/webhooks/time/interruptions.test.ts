@@ -25,7 +25,7 @@ const begin = Effect.gen(function* () {
   return { delivery, endpoint: String(id), log }
 })
 
-/** The first claim that takes something is committed, and its response never arrives. */
+/** The first claim that takes something is committed, but its response never arrives. */
 const losesAnswer = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => {
   let isLost = false
   return {
@@ -64,7 +64,7 @@ describe("a store that is unavailable for a moment", () => {
         const sql = yield* SqlClient.SqlClient
         const { endpoint, log } = yield* begin
         yield* eventually(log, (now) => now.status === "succeeded")
-        // Another process has an attempt under way, and neither can write a heartbeat for 20 s
+        // Another process has a running attempt, and neither can write a heartbeat for 20 s
         const queued = sql`
           INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at, seq, owner, claimed_at)
           SELECT id, created_at, endpoint_id, created_at, 1, 'proc_other', created_at
@@ -84,7 +84,7 @@ describe("a store that is unavailable for a moment", () => {
         yield* sql`UPDATE processes SET heartbeat_at = ${now} WHERE id = 'proc_other'`
         yield* advance("8 seconds", "500 millis")
         assert.strictEqual(yield* owner, "proc_other")
-        // But after a longer time it is dead
+        // After a longer time it counts as dead
         yield* advance("8 seconds", "500 millis")
         assert.notStrictEqual(yield* owner, "proc_other")
       }).pipe(
@@ -98,7 +98,7 @@ describe("a store that is unavailable for a moment", () => {
   )
 })
 
-/** Refused a place this many times, and then sent. */
+/** Gets no slot this many times, and is then sent. */
 const waitsInVain = (times: number) => {
   let tries = 0
   return () =>
@@ -124,7 +124,7 @@ describe("a claim that is not sent", () => {
       }).pipe(Effect.provide(layerGateway({ webhook: waitsInVain(7) })))
   )
 
-  /** The first claim that takes something is committed, and returns when the test says so. */
+  /** The first claim that takes something is committed, and returns when the test allows it. */
   const taken = Latch.makeUnsafe()
   const answered = Latch.makeUnsafe()
   const slowly = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({

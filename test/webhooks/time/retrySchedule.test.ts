@@ -21,7 +21,7 @@ const recorder = (status: (n: number) => number) => {
   return { sent, webhook, seconds: () => sent.map((it) => it.second) }
 }
 
-/** Moves the clock to a little before each time, then past it. */
+/** Advances the clock to shortly before each time, then past it. */
 const advanceTo = (seconds: ReadonlyArray<number>) => {
   let at = 0
   return Effect.forEach(seconds, (second) => {

@@ -9,7 +9,7 @@ import { queueDeliveries } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
-/** A receiver that sends no response until the test says so. */
+/** A receiver that responds only when the test allows it. */
 const silent = Effect.gen(function* () {
   const answers = Promise.withResolvers<number>()
   const receiver = yield* Effect.acquireDisposable(
@@ -20,20 +20,20 @@ const silent = Effect.gen(function* () {
 
 type Receiver = Effect.Success<typeof silent>["receiver"]
 
-/** A gateway with four places at an origin. */
+/** A gateway with four slots per origin. */
 const gateway = (
   { ca }: Receiver,
   deliveries: (live: DeliveryStore["Service"]) => DeliveryStore["Service"] = (live) => live
 ) => layerGateway({ sender: { ca, connectionsPerOriginMax: 4 }, deliveries })
 
 /**
- * Two deliveries of another endpoint are at the receiver. Of four of this one, all claimed, two are, and
- * two wait for a place.
+ * Two deliveries of another endpoint have reached the receiver. Of the four claimed deliveries of this one, two have,
+ * and two wait for a slot.
  */
 const crowded = Effect.fnUntraced(function* ({ received, url }: Receiver) {
   const sql = yield* SqlClient.SqlClient
   const dispatcher = yield* WebhookDispatcher
-  // The scheduler of deliveries has looked, and looks again in 5 s
+  // The delivery scheduler has scanned, and scans again in 5 s
   yield* advance("300 millis", "100 millis")
   const user = yield* makeUser()
   const open = Effect.fnUntraced(function* (path: string, count: number) {
@@ -110,7 +110,7 @@ describe("an attempt that waits for a place at its origin while its actor ends",
         yield* advance("100 millis", "100 millis")
         yield* Fiber.join(ending)
         assert.strictEqual((yield* attempts).length, 2)
-        // What is not given back is freed by the rescuer
+        // The rescuer frees what was not released
         assert.strictEqual(yield* owned, 2)
       }).pipe(Effect.provide(gateway(receiver, away)))
     }).pipe(Effect.scoped)

@@ -10,7 +10,7 @@ import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 const endpoints = (count: number) =>
   Array.from({ length: count }, (_, n) => EndpointId.make(`whe_${n}`))
 
-/** The endpoints that the other processes get to know of. */
+/** The endpoints that are announced to the other processes. */
 const sharedOf = Effect.fnUntraced(function* (due: ReadonlyArray<EndpointId>) {
   const shared: Array<string> = []
   const layer = DeliveryScheduler.layer.pipe(

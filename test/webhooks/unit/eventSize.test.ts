@@ -10,7 +10,7 @@ import {
 import { taskResult } from "../../../src/domain/task/TaskBody.ts"
 import { taskEvent } from "../../../src/webhooks/Events.ts"
 
-/** A character that JSON writes with six. */
+/** A character that JSON escapes with six. */
 const long = "\u0001"
 
 const metadata = Object.fromEntries(

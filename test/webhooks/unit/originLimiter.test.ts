@@ -4,7 +4,7 @@ import { OriginLimiter } from "../../../src/webhooks/OriginLimiter.ts"
 
 const url = new URL("https://hooks.example.com/hook")
 
-/** A limiter, with attempts that enter and leave by their number. */
+/** A limiter whose attempts enter and leave by number. */
 const gateOf = (max: number) => {
   const limiter = new OriginLimiter(max)
   const started: Array<number> = []
@@ -27,7 +27,7 @@ describe("attempts at one origin that has no free connection", () => {
     Effect.gen(function* () {
       const { enter, started } = gateOf(128)
       enter(6)
-      // Two are the URL's own, one more may start at once
+      // Two use the URL's own slots, and one more may start at once
       assert.deepStrictEqual(started, [0, 1, 2])
       yield* until(() => started.length === 4)
       yield* until(() => started.length === 6)

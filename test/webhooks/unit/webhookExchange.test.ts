@@ -5,11 +5,11 @@ import type { Dispatcher } from "undici"
 import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import { WebhookExchange } from "../../../src/webhooks/WebhookExchange.ts"
 
-/** An exchange on a connection that `abort` destroys, as undici's does; it closes one event-loop turn later. */
+/** An exchange on a connection that `abort` destroys, like undici's, which closes one event-loop turn later. */
 const underWay = (doesClose = true) => {
   let isClosed = false
   const socket = new Socket()
-  // A socket with a handle: `closed` is true at once, the event comes when the handle is closed
+  // A socket with a handle: `closed` is true at once, and the event comes when the handle has closed
   socket._destroy = (error, done) => {
     done(error)
     if (doesClose) setImmediate(() => socket.emit("close", false))
@@ -50,7 +50,7 @@ describe("an attempt is over, and its place free,", () => {
       const { controller, exchange, socket, settled } = underWay()
       exchange.onResponseStart(controller, 200, { connection: "close" })
       exchange.onResponseEnd()
-      // undici does so after the call above, in the same turn
+      // undici does this after the call above, in the same turn
       socket.destroy()
       const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual([outcome.status, isClosed], [200, true])

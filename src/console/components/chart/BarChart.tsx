@@ -3,7 +3,7 @@ import { Plot } from "./Plot.tsx"
 import type { Part, Place } from "./Plot.tsx"
 
 export interface Bar extends Place {
-  /** Its length, for the eye. */
+  /** The length of the bar; the exact value is shown as text. */
   readonly length: number
 }
 
@@ -13,7 +13,7 @@ interface Props {
   readonly legend?: ReadonlyArray<Pick<Part, "name" | "tone">>
 }
 
-/** Bars, each in one color or made of parts that lie on each other. */
+/** Bars, each of one color or stacked from several parts. */
 export const BarChart = ({ bars, legend, title }: Props) => {
   const top = topOf(Math.max(...bars.map(({ length }) => length)))
   return (

@@ -5,7 +5,7 @@ import type { Place } from "./Plot.tsx"
 export interface Line {
   readonly name: string
   readonly tone: number
-  /** One for each place; nothing where there is no value. */
+  /** One value per place; `null` where there is none. */
   readonly values: ReadonlyArray<number | null>
 }
 
@@ -46,7 +46,7 @@ export const LineChart = ({ lines, places, showValue, title }: Props) => {
   )
 }
 
-/** A value without neighbors is a line of no length, which its round ends make a dot. */
+/** A value without neighbors is a line of length zero, which round line caps render as a dot. */
 const pathOf = (values: Line["values"], heightOf: (value: number) => number): string =>
   values
     .map((value, index) => {

@@ -3,15 +3,15 @@ import { useState } from "preact/hooks"
 import { hrefOf, navigate } from "../../router/location.ts"
 import type { Query } from "../../router/location.ts"
 
-/** What one place of a chart says. */
+/** A place on the axis of a chart. */
 export interface Place {
-  /** What it stands for, such as a day. */
+  /** Its label, such as a day. */
   readonly label: string
-  /** The value as text, exact. */
+  /** The exact value, as text. */
   readonly value: string
-  /** What the value is made of. */
+  /** The parts of the value. */
   readonly parts?: ReadonlyArray<Part>
-  /** What it leads to, below `/console`. */
+  /** The link target, below `/console`. */
   readonly to?: { readonly path: string; readonly query: Query }
   readonly isCurrent?: boolean
 }
@@ -19,35 +19,35 @@ export interface Place {
 export interface Part {
   readonly name: string
   readonly value: string
-  /** Its length, for the eye. */
+  /** The length; the exact value is shown as text. */
   readonly length: number
-  /** Which color of the series, from 1; 0 is that of the rest. */
+  /** The color of the series, from 1; 0 stands for the rest. */
   readonly tone: number
 }
 
 interface Props {
   readonly title: string
   readonly places: ReadonlyArray<Place>
-  /** The values at the top and the bottom of the axis, and how its labels are written. */
+  /** The values at the top and bottom of the axis, and how its labels are formatted. */
   readonly top: number
   readonly bottom?: number
   readonly showValue: (value: number) => string
   /** What is drawn at each place. */
   readonly marks?: ReadonlyArray<ComponentChildren>
-  /** What is drawn over all places. */
+  /** What is drawn across all places. */
   readonly children?: ComponentChildren
-  /** Names of what has colors. */
+  /** The names of the colors. */
   readonly legend?: ReadonlyArray<Pick<Part, "name" | "tone">>
-  /** As high as a row of a table: without title, axis and grid. */
+  /** As high as a table row: without title, axis and grid. */
   readonly isSmall?: boolean
 }
 
-/** So many labels have room below the places of a phone. */
+/** This many labels fit on a phone. */
 const labelsAtMost = 4
 
 /**
- * A chart over an axis. A pointer shows the values of one place, and so do the arrow keys: the chart is one control, a
- * slider over its places, because thirty links are thirty stops.
+ * A chart over an axis. The pointer and the arrow keys show the values of one place. The chart is a single control, a
+ * slider over its places, because thirty links would be thirty tab stops.
  */
 export const Plot = ({
   bottom = 0,
@@ -121,10 +121,10 @@ export const Plot = ({
 
 type GridProps = Pick<Props, "showValue" | "top"> & { readonly bottom: number }
 
-/** Below this share of the axis two labels would lie on each other. */
+/** Labels that are closer than this share of the axis would overlap. */
 const labelShare = 0.12
 
-/** The middle of the axis; of one that goes below zero, zero and the bottom. */
+/** The values with grid lines: the top and the middle or, if the axis goes below zero, the top, zero and the bottom. */
 const valuesOf = ({ bottom, top }: Pick<GridProps, "bottom" | "top">): ReadonlyArray<number> => {
   if (bottom === 0) return [top, top / 2]
   return -bottom / (top - bottom) < labelShare ? [top, 0] : [top, 0, bottom]
@@ -154,7 +154,7 @@ const nextOf = (key: string, at: number, last: number): number | undefined =>
     End: last
   })[key]
 
-/** Parts are named when there are several. */
+/** Parts are named only if there are several. */
 const severalOf = ({ parts = [] }: Place): ReadonlyArray<Part> => (parts.length > 1 ? parts : [])
 
 const textOf = (place: Place): string =>
@@ -187,13 +187,13 @@ const Legend = ({ names }: { readonly names: NonNullable<Props["legend"]> }) => 
 const slotClass = (isPointed: boolean, isCurrent: boolean): string =>
   ["slot", isPointed ? "pointed" : "", isCurrent ? "current" : ""].filter(Boolean).join(" ")
 
-/** The tip of an outer place stays on the page. */
+/** Keeps the tooltip of the first and last places on the page. */
 const tipClass = (index: number, last: number): string => {
   if (index < last / 3) return "tip from-start"
   return index > (last * 2) / 3 ? "tip from-end" : "tip"
 }
 
-/** Labels at equal distances, the first and the last among them. */
+/** Labels at equal distances, including the first and the last place. */
 const axisOf = (places: ReadonlyArray<Place>): ReadonlyArray<string> => {
   const count = Math.min(labelsAtMost, places.length)
   return Array.from({ length: count }, (_, n) => {

@@ -9,10 +9,10 @@ export const Tiles = ({ children }: { readonly children: ComponentChildren }) =>
 
 interface TileProps {
   readonly name: string
-  /** What is said below the figure. */
+  /** Shown below the figure. */
   readonly note?: ComponentChildren
   readonly isBad?: boolean
-  /** What the figure is made of: all of the tile leads there. */
+  /** The page that explains the figure; the whole tile links to it. */
   readonly to?: string
   readonly query?: Query
   readonly children: ComponentChildren

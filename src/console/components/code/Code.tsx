@@ -5,7 +5,7 @@ import { Segments } from "../form/Segments.tsx"
 import { languages, snippetOf } from "./snippets.ts"
 import type { Language, ShownRequest } from "./snippets.ts"
 
-/** The same request as code. */
+/** A request as code. */
 export const Code = ({ request }: { readonly request: ShownRequest }) => {
   const [language, setLanguage] = useState<Language>("curl")
   const text = snippetOf(language, request)

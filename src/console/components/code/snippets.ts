@@ -1,7 +1,7 @@
 import { basePath } from "../../api/address.ts"
 import { playgroundTexts } from "../../texts/en/playground.ts"
 
-/** One request of a client. */
+/** A client's request. */
 export interface ShownRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
@@ -11,7 +11,7 @@ export interface ShownRequest {
 export const languages = ["curl", "TypeScript", "Python"] as const
 export type Language = (typeof languages)[number]
 
-/** Longer files are named, not shown. */
+/** Longer files are replaced by their names. */
 const shownUnitsMax = 200
 
 const shortText = (text: string): string => {
@@ -21,7 +21,7 @@ const shortText = (text: string): string => {
     : text
 }
 
-/** The body with long files left out. */
+/** The body without long files. */
 export const shortened = (value: unknown): unknown => {
   if (typeof value === "string") return shortText(value)
   if (Array.isArray(value)) return value.map(shortened)
@@ -61,7 +61,7 @@ const typeScript = ({ body, headers, path }: ShownRequest): string =>
     `console.log(response.status, await response.text())`
   ].join("\n")
 
-/** A value as Python writes it. */
+/** A value in Python syntax. */
 export const pythonOf = (value: unknown, indent = ""): string => {
   if (value === null) return "None"
   if (value === true) return "True"
@@ -108,6 +108,6 @@ const python = ({ body, headers, path }: ShownRequest): string => {
 
 const writers = { curl, TypeScript: typeScript, Python: python }
 
-/** The request as a program. */
+/** The request as a program in this language. */
 export const snippetOf = (language: Language, request: ShownRequest): string =>
   writers[language](request)

@@ -7,12 +7,12 @@ import { ProblemView } from "../States.tsx"
 interface DialogProps {
   readonly title: string
   readonly onClose: () => void
-  /** What it shows is shown this once: Escape does not close it. */
+  /** The content is shown only once, so Escape does not close the dialog. */
   readonly isKept?: boolean
   readonly children: ComponentChildren
 }
 
-/** The browser's own dialog: it keeps the focus inside, and Escape closes it. */
+/** The browser's own dialog, which traps the focus and closes on Escape. */
 export const Dialog = ({ children, isKept = false, onClose, title }: DialogProps) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -27,7 +27,7 @@ export const Dialog = ({ children, isKept = false, onClose, title }: DialogProps
     <dialog
       ref={dialog}
       aria-labelledby={id}
-      // Chromium lets a second Escape through in spite of a refused one
+      // Chromium closes the dialog on a second Escape although the first was prevented
       onKeyDown={(event) => {
         if (isKept && event.key === "Escape") event.preventDefault()
       }}
@@ -45,17 +45,17 @@ export const Dialog = ({ children, isKept = false, onClose, title }: DialogProps
 interface ConfirmProps {
   readonly title: string
   readonly detail: string
-  /** What the button that does it says. */
+  /** The label of the confirming button. */
   readonly action: string
   readonly isDangerous?: boolean
-  /** Another dialog takes its place when it has succeeded. */
+  /** On success another dialog replaces this one. */
   readonly isFollowed?: boolean
-  /** The dialog closes when it has succeeded; a failure is shown in it. */
+  /** On success the dialog closes; a failure is shown in it. */
   readonly onConfirm: () => Promise<void>
   readonly onClose: () => void
 }
 
-/** Asks before something is done that costs or cannot be undone. */
+/** Asks for confirmation of an action that costs money or cannot be undone. */
 export const Confirm = ({
   action,
   detail,

@@ -6,16 +6,16 @@ import { Dialog } from "./Dialog.tsx"
 
 interface Props {
   readonly title: string
-  /** What the button that does it says. */
+  /** The label of the submit button. */
   readonly action: string
   readonly isDangerous?: boolean
-  /** The dialog closes when it has succeeded; a failure is shown in it, and what was filled in stays. */
+  /** On success the dialog closes; a failure is shown in it, and the input is kept. */
   readonly onSubmit: () => Promise<void>
   readonly onClose: () => void
   readonly children: ComponentChildren
 }
 
-/** What is wrong is said at the fields already. */
+/** The faults are already shown at the fields. */
 export class FormFault extends Error {}
 
 /** A form in a dialog. */
@@ -31,7 +31,7 @@ export const DialogForm = (props: Props) => {
       onClose()
     } catch (cause) {
       setState(cause instanceof FormFault ? { isBusy: false } : { isBusy: false, cause })
-      // The fields have been drawn by then
+      // By then the fields have been rendered
       setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus())
     }
   }

@@ -8,7 +8,7 @@ interface FieldProps {
   readonly help?: string | undefined
   readonly error?: string | undefined
   readonly isRequired?: boolean
-  /** The control; it takes these attributes, by which it is named and described. */
+  /** The control. The attributes connect it to its label and description. */
   readonly children: (attributes: {
     readonly id: string
     readonly "aria-describedby": string | undefined
@@ -16,7 +16,7 @@ interface FieldProps {
   }) => ComponentChildren
 }
 
-/** A control with its label, help and fault. */
+/** A control with its label, help text and error. */
 export const Field = ({ children, error, help, isRequired = false, label }: FieldProps) => {
   const id = useId()
   const described = [
@@ -64,7 +64,7 @@ interface TextFieldProps {
   readonly onText: (text: string) => void
 }
 
-/** A line of text. */
+/** A single-line text field. */
 export const TextField = ({
   error,
   help,
@@ -75,7 +75,7 @@ export const TextField = ({
 }: TextFieldProps) => (
   <Field label={label} help={help} error={error}>
     {(attributes) =>
-      // JSX wants to know the type of an input before it runs
+      // In JSX the type of an input must be a literal
       createElement("input", {
         ...rest,
         ...attributes,
@@ -89,7 +89,7 @@ export const TextField = ({
 interface SelectFieldProps {
   readonly label: string
   readonly value: string
-  /** Values with what they are called. */
+  /** Values with their labels. */
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
   readonly help?: string
   readonly onText: (value: string) => void

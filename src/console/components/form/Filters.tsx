@@ -6,19 +6,19 @@ import { Icon } from "../Icon.tsx"
 import { Field } from "./Field.tsx"
 import { Segments } from "./Segments.tsx"
 
-/** One parameter of the address. */
+/** A query parameter of the page. */
 export interface Filter {
   readonly name: string
   readonly label: string
-  /** `segments` and `search` are always in sight: a choice of a few, a text. */
+  /** `segments` (a few choices) and `search` (a text) are always visible. */
   readonly kind: "text" | "time" | "day" | "amount" | "choice" | "segments" | "search"
-  /** Of segments: what no value is called. */
+  /** For segments: the label for no value. */
   readonly all?: string
-  /** Of a choice: values with what they are called. */
+  /** For a choice: values with their labels. */
   readonly options?: ReadonlyArray<readonly [value: string, label: string]>
 }
 
-/** The values in the address, as the API takes them; what is not set is absent. */
+/** The values in the address, in the API's form. Parameters that are not set are absent. */
 export const filterValues = <const Name extends string>(
   names: ReadonlyArray<Name>
 ): { readonly [name in Name]?: string } => {
@@ -31,7 +31,7 @@ export const filterValues = <const Name extends string>(
   return found
 }
 
-/** The filters of a list. They stand in the address, so that a search is a link. */
+/** The filters of a list. They are in the address, so that a search can be shared as a link. */
 export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }) => {
   const { query } = location.value
   const id = useId()
@@ -131,7 +131,7 @@ const Control = (props: ControlProps) => {
   return <TypedText {...props} />
 }
 
-/** A value of the address that is in no list stays visible. */
+/** A value from the address stays visible even if it is not among the options. */
 const Choice = ({ attributes, filter: { name, options = [] }, value }: ControlProps) => {
   const isKnown = value === "" || options.some(([option]) => option === value)
   const all = isKnown ? options : [...options, [value, value] as const]
@@ -151,13 +151,13 @@ const Choice = ({ attributes, filter: { name, options = [] }, value }: ControlPr
   )
 }
 
-/** While one types, nothing is asked. */
+/** Requests wait for a pause in typing. */
 const pauseMillis = 400
 
-/** Without attributes it stands alone, and its label is its placeholder. */
+/** Without attributes the control stands alone and shows its label as the placeholder. */
 type TextProps = Omit<ControlProps, "attributes"> & Partial<Pick<ControlProps, "attributes">>
 
-/** Applies as one types. */
+/** Applies while the user types. */
 const TypedText = ({ attributes, filter: { kind, label, name }, value }: TextProps) => {
   const [text, setText] = useState(value)
   useEffect(() => {

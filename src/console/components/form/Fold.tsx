@@ -3,13 +3,13 @@ import { useState } from "preact/hooks"
 
 interface Props {
   readonly name: string
-  /** What is within has a fault, which must be seen. */
+  /** The content has a fault, which must be visible. */
   readonly isFaulty: boolean
   readonly isOpenAtFirst?: boolean
   readonly children: ComponentChildren
 }
 
-/** What few need, folded away; once open it stays so. */
+/** Content that few users need, collapsed at first. Once opened it stays open. */
 export const Fold = ({ children, isFaulty, isOpenAtFirst = false, name }: Props) => {
   const [isOpen, setOpen] = useState(isOpenAtFirst)
   return (

@@ -10,14 +10,14 @@ export type Value = unknown
 
 export interface SchemaFieldProps {
   readonly name: string
-  /** JSON pointer of the value, as problems name it: `#/size`. */
+  /** The JSON pointer of the value, as in problems: `#/size`. */
   readonly pointer: string
   readonly schema: JsonSchema
   readonly value: Value
   readonly isRequired: boolean
-  /** Faults of the request by pointer. */
+  /** The faults of the request, by pointer. */
   readonly errors: ReadonlyMap<string, string>
-  /** `undefined`: the field is left out. */
+  /** `undefined` omits the field. */
   readonly onValue: (value: Value) => void
 }
 
@@ -26,14 +26,14 @@ interface FormProps {
   readonly value: Readonly<Record<string, Value>>
   readonly errors?: ReadonlyMap<string, string>
   readonly onValue: (value: Readonly<Record<string, Value>>) => void
-  /** Fields that the page shows in its own way, such as media. */
+  /** Fields that the page renders itself, such as media. */
   readonly isCustom: (props: SchemaFieldProps) => boolean
   readonly custom: (props: SchemaFieldProps) => ComponentChildren
-  /** Optional fields that are folded away. */
+  /** Optional fields that are collapsed. */
   readonly isAdvanced: (name: string) => boolean
 }
 
-/** The fields of a JSON Schema of an object, those that are required first, the rest under “Advanced”. */
+/** The fields of a JSON Schema of an object: required fields first, the others under “Advanced”. */
 export const SchemaForm = (form: FormProps) => {
   const { custom, errors = new Map(), isAdvanced, isCustom, onValue, schema, value } = form
   const required = new Set(schema.required)
@@ -131,7 +131,7 @@ const Control = (props: ControlProps) => {
 
 const longText = 200
 
-/** One of some values; left out as long as none is chosen. */
+/** One of several values; omitted until one is chosen. */
 const Choice = ({ attributes, isRequired, onValue, schema, value }: ControlProps) => {
   const options = schema.enum ?? [true, false]
   const chosen = options.findIndex((it) => it === value)
@@ -158,7 +158,7 @@ const Choice = ({ attributes, isRequired, onValue, schema, value }: ControlProps
   )
 }
 
-/** A value of another shape, as JSON. */
+/** Any other value, as JSON text. */
 const JsonText = ({ attributes, onValue, value }: ControlProps) => (
   <textarea
     {...attributes}
@@ -182,7 +182,7 @@ const parse = (text: string): { readonly isJson: boolean; readonly value?: unkno
   }
 }
 
-/** Items of one kind. */
+/** A list of items of the same type. */
 const ListField = (props: SchemaFieldProps) => {
   const { errors, isRequired, name, onValue, pointer, schema, value } = props
   const items = Array.isArray(value) ? value : []

@@ -2,15 +2,15 @@ import { useEffect, useRef } from "preact/hooks"
 
 interface Props {
   readonly label: string
-  /** The label is shown, because the choices do not say what they are about. */
+  /** Shows the label, for choices that do not explain themselves. */
   readonly isNamed?: boolean
   readonly value: string
-  /** Values with what they are called. */
+  /** Values with their labels. */
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
   readonly onValue: (value: string) => void
 }
 
-/** One of a few, all in sight; on a phone in one row that scrolls, with the chosen one in view. */
+/** A choice of a few values, all visible. On a phone they scroll in one row, with the chosen value in view. */
 export const Segments = ({ isNamed = false, label, onValue, options, value }: Props) => {
   const row = useRef<HTMLDivElement>(null)
   useEffect(() => {

@@ -3,12 +3,12 @@ import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 
 interface Props {
-  /** A list of the API that is a file with `format=csv`. */
+  /** An API list that returns a file with `format=csv`. */
   readonly path: string
   readonly query: Readonly<Record<string, string | undefined>>
 }
 
-/** All rows of a search as a file; the cookie goes with it as with any link. */
+/** Downloads all rows of a search. The browser sends the session cookie as with any link. */
 export const CsvLink = ({ path, query }: Props) => {
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries({ user_id: viewedUser(), ...query, format: "csv" })) {

@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/schema.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { Link } from "../Link.tsx"
 
-/** Whose something is, for the operator; a deleted user has no page. */
+/** The owner of something, for the operator. A deleted user has no page. */
 export const OwnerLink = ({ of: { email, id } }: { readonly of: Schemas["Owner"] }) =>
   email === null ? (
     <span class="faint" title={id}>

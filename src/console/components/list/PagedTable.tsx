@@ -7,15 +7,15 @@ export interface Column<T> {
   readonly title: string
   readonly cell: (row: T) => ComponentChildren
   readonly isNumber?: boolean
-  /** On a phone the value says by itself what it is. */
+  /** On a phone the value needs no label. */
   readonly isPlain?: boolean
-  /** Not shown where there is little room beside the side bar. */
+  /** Hidden where there is little space next to the side bar. */
   readonly isMinor?: boolean
-  /** How it stands, which on a phone comes first. */
+  /** The state of the row, shown first on a phone. */
   readonly isLead?: boolean
-  /** What describes the row, which on a phone comes last, on its own line. */
+  /** The description of the row, shown last on a phone, on a separate line. */
   readonly isAbout?: boolean
-  /** The menu of the row, at its end; its title is read out only. */
+  /** The menu at the end of the row. Only screen readers read its title. */
   readonly isEnd?: boolean
 }
 
@@ -25,7 +25,7 @@ interface Props<T> extends PagedProps<T> {
   readonly idOf: (row: T) => string
 }
 
-/** A list of the API as a table. */
+/** A table of an API list. */
 export const PagedTable = <T,>({ caption, columns, idOf, ...paged }: Props<T>) => (
   <PagedView {...paged}>
     <Table {...{ caption, columns, idOf }} rows={paged.pages.rows} />
@@ -51,8 +51,8 @@ const classOf = (column: Column<never>): string | undefined => {
 }
 
 /**
- * Rows of a few columns, on a phone as cards. The roles are written out, because a browser takes them from a
- * table that is laid out as something else.
+ * A table with few columns, shown as cards on a phone. The roles are explicit, because browsers drop them from a table
+ * with another layout.
  */
 export const Table = <T,>({ caption, columns, idOf, rows }: TableProps<T>) => (
   <div

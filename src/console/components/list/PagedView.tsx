@@ -6,20 +6,20 @@ import { Empty, LoadingRows, ProblemView } from "../States.tsx"
 
 export interface PagedProps<T> {
   readonly pages: Pages<T>
-  /** Shown when there is nothing at all. */
+  /** Shown when the list is empty. */
   readonly empty: ComponentChildren
-  /** How many rows have come since, which are shown when asked for: nothing moves under the reader. */
+  /** The number of rows added since. They are shown on request, so that nothing moves while the user reads. */
   readonly fresh?: number
   readonly onFresh?: () => void
 }
 
-/** A list of the API, page by page, shown by its children. Rows keep their place; newer ones wait behind a button. */
+/** A paged API list, rendered by its children. Rows keep their place; newer rows wait behind a button. */
 export const PagedView = <T,>(props: PagedProps<T> & { readonly children: ComponentChildren }) => {
   const { children, empty, pages } = props
   const { cause, hasMore, isLoading, loadMore, missed, reload, rows } = pages
   const { fresh = 0, onFresh = reload } = props
   const waiting = Math.max(fresh, missed)
-  // In an empty list nothing moves
+  // In an empty list nothing can move
   const isFirst = waiting > 0 && rows.length === 0 && !isLoading
   useEffect(() => {
     if (isFirst) onFresh()
@@ -53,7 +53,7 @@ interface MoreProps {
   readonly onMore: () => void
 }
 
-/** A filtered page reads a bounded number of rows, so an empty one may have further ones behind it. */
+/** A filtered page reads a limited number of rows, so more rows may follow an empty page. */
 const More = ({ isEmpty, isLoading, onMore }: MoreProps) => {
   const label = isEmpty ? texts.table.searchOn : texts.table.more
   return (

@@ -4,19 +4,19 @@ import { Menu } from "../Menu.tsx"
 
 export interface RowAction {
   readonly label: string
-  /** The label with what it acts on, for those who do not see the row. */
+  /** The label including what it acts on, for screen readers. */
   readonly name: string
   readonly isDangerous?: boolean
   readonly onAct: () => void
 }
 
 interface Props {
-  /** What the row is about. */
+  /** The name of the row. */
   readonly of: string
   readonly actions: ReadonlyArray<RowAction>
 }
 
-/** What one does with a row, behind “⋯”. */
+/** The actions of a row, behind “⋯”. */
 export const RowMenu = ({ actions, of }: Props) =>
   actions.length === 0 ? null : (
     <Menu class="quiet square" label={texts.actionsFor(of)} button={<Icon name="more" />}>

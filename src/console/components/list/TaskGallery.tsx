@@ -4,7 +4,7 @@ import { texts } from "../../texts/en.ts"
 import { Link } from "../Link.tsx"
 import { PreviewMedia } from "../media/Preview.tsx"
 
-/** Results as a grid, each with the prompt of its task, to which it leads. */
+/** Results as a grid. Each shows the prompt of its task and links to it. */
 export const TaskGallery = ({
   tasks
 }: {

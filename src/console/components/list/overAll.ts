@@ -6,7 +6,7 @@ import type { Filter } from "../form/Filters.tsx"
 
 const names = ["model", "vendor", "trace_id", "since", "until", "min_cost", "max_cost"] as const
 
-/** The filters of the operator's lists over all users; the first one is the list's own. */
+/** The filters of the operator's lists over all users; the first one belongs to the list itself. */
 export const useFiltersOverAll = (first: Filter): ReadonlyArray<Filter> => {
   const { models, vendors } = useModelNames()
   return [
@@ -22,7 +22,7 @@ export const useFiltersOverAll = (first: Filter): ReadonlyArray<Filter> => {
   ]
 }
 
-/** Their values in the address. `user_id` there is the user that the operator views as. */
+/** The values of these filters in the address, where `user_id` is the user as whom the operator views the console. */
 export const searchOverAll = () => {
   const { of_user: user } = filterValues(["of_user"])
   return { ...filterValues(names), ...(user === undefined ? {} : { user_id: user }) }

@@ -7,7 +7,7 @@ export type MediaKind = "images" | "videos" | "audios" | "meshes" | "documents"
 interface Props {
   readonly kind: MediaKind
   readonly urls: ReadonlyArray<string>
-  /** What each is called. */
+  /** The name of each item. */
   readonly nameOf?: (n: number) => string
 }
 
@@ -19,7 +19,10 @@ const results: Readonly<Record<MediaKind, (n: number) => string>> = {
   documents: texts.media.document
 }
 
-/** Results, shown, played and downloaded. What another site keeps is a link: nothing is loaded from there. */
+/**
+ * Results, displayed, played and offered for download. Media on other hosts are only linked: the page loads nothing
+ * from there.
+ */
 export const Media = ({ kind, nameOf = results[kind], urls }: Props) => (
   <ul class="media">
     {urls.map((url, index) => (
@@ -34,7 +37,7 @@ export const Media = ({ kind, nameOf = results[kind], urls }: Props) => (
   </ul>
 )
 
-/** A vendor's text is a link only if it is an address of the web. */
+/** A vendor's text becomes a link only if it is a web address. */
 const Elsewhere = ({ url }: { readonly url: string }) =>
   /^https?:/u.test(url) ? (
     <a href={url} rel="noopener noreferrer">

@@ -5,12 +5,12 @@ import { Icon } from "../Icon.tsx"
 
 type Of = Schemas["TaskListItem"]["preview"]
 
-/** So far from the screen media are loaded already. */
+/** Media are loaded when they come this close to the viewport. */
 const margin = "150px"
 
 /**
- * Whether an element has been on the screen, or near. Browsers load a picture thousands of pixels before it is seen,
- * and videos at once; results are large, and a list has many.
+ * Whether an element has been in or near the viewport. Browsers load images thousands of pixels ahead and videos at
+ * once, but results are large and a list has many.
  */
 const useSeen = <E extends Element>() => {
   const ref = useRef<E>(null)
@@ -29,8 +29,8 @@ const useSeen = <E extends Element>() => {
 }
 
 /**
- * The first result beside the title of its task; a video is an icon, so that a list loads none. Without a result its
- * place stays, so that titles begin in one line.
+ * The first result next to the title of its task. A video is shown as an icon, so that lists load no videos. Without a
+ * result the space stays empty, so that titles stay aligned.
  */
 export const Thumbnail = ({ of }: { readonly of: Of }) => {
   if (of === undefined || !isShown(of.url)) return <NoPicture />
@@ -62,7 +62,7 @@ const SmallPicture = ({ src }: { readonly src: string }) => {
   )
 }
 
-/** The first result as large as its place; the task names it. */
+/** The first result, filling its space. The task's title is its name. */
 export const PreviewMedia = ({ of }: { readonly of: NonNullable<Of> }) => {
   const { isSeen, ref } = useSeen<HTMLImageElement & HTMLVideoElement>()
   const src = isSeen ? mediaPath(of.url) : undefined

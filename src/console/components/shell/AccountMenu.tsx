@@ -10,7 +10,7 @@ import type { Theme } from "./theme.ts"
 
 const themes: ReadonlyArray<Theme> = ["system", "light", "dark"]
 
-/** Who is signed in, the theme, the documents, and the way out. */
+/** The signed-in user, the theme, the documentation, and signing out. */
 export const AccountMenu = ({ who: { user } }: { readonly who: Session }) => {
   const name = user === null ? texts.operator : (user.name ?? user.email)
   return (

@@ -1,7 +1,7 @@
 import { service } from "../../api/session.ts"
 import { texts } from "../../texts/en.ts"
 
-/** Leads to where credits are bought, if the operator has set that. */
+/** A link to where credits are bought, if the operator has configured one. */
 export const BuyLink = () => {
   const url = service.value?.top_up_url ?? null
   return url === null ? null : (

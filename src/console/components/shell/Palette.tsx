@@ -6,17 +6,17 @@ const isOpen = signal(false)
 
 const load = () => import("./PaletteSearch.tsx")
 
-/** Loads the palette before it is opened, so that what is typed at once is not lost. */
+/** Loads the palette in advance, so that text typed right after opening it is not lost. */
 export const preparePalette = (): void => {
   load().catch(() => undefined)
 }
 
-/** Opens the palette, as Ctrl or ⌘ with K does. */
+/** Opens the palette, like Ctrl or ⌘ with K. */
 export const openPalette = (): void => {
   isOpen.value = true
 }
 
-/** Ctrl or ⌘ with K: leads to a page, a model, or to what has an id. */
+/** Opened with Ctrl or ⌘ and K: finds pages, models, and anything with an id. */
 export const Palette = () => {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -21,17 +21,17 @@ interface Found {
   readonly icon: IconName
 }
 
-/** Long enough to be one, and not a word: it has a digit. */
+/** A text that is long enough for an id and contains a digit, so it is not a word. */
 const looksLikeId = (text: string): boolean => /^(?=.*\d)[\w-]{8,}$/u.test(text)
 
 const shownMax = 8
 const usersMax = 5
 const typedMin = 2
 
-/** While one types, nothing is asked. */
+/** Requests wait for a pause in typing. */
 const pauseMillis = 250
 
-/** Users whose address, name or id has the text, for the operator. */
+/** For the operator: users whose address, name or id contains the text. */
 const useUsers = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   const [asked, setAsked] = useState("")
   useEffect(() => {
@@ -80,13 +80,13 @@ const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   ]
 }
 
-/** The list in which the text is searched. */
+/** The list in which to search for the text. */
 const searchFor = (q: string, isOperator: boolean): Found =>
   isOperator
     ? { path: "/users", query: { q }, name: words.usersWith(q), icon: "search" }
     : { path: "/tasks", query: { q }, name: words.tasksWith(q), icon: "search" }
 
-/** The palette itself, which is loaded when it is opened. */
+/** The palette itself, loaded when it is opened. */
 export const PaletteSearch = ({ onClose }: { readonly onClose: () => void }) => {
   const [text, setText] = useState("")
   const [at, setAt] = useState(0)

@@ -17,14 +17,14 @@ import { Credits } from "../Values.tsx"
 import { AccountMenu } from "./AccountMenu.tsx"
 import { openPalette, preparePalette } from "./Palette.tsx"
 
-/** What stands around every page: navigation, balance, who is signed in. */
+/** The frame of every page: navigation, balance, and the signed-in user. */
 export const Shell = ({ children }: { readonly children: ComponentChildren }) => {
   const who = session.value
   const viewed = viewedUser()
   const isUser = who?.role === "user" || viewed !== undefined
   const [isMenuOpen, setMenuOpen] = useState(false)
   const { path } = location.value
-  // A stream belongs to the one who is looked at
+  // The event stream belongs to the viewed user
   useEffect(() => (isUser ? followLive() : undefined), [isUser, viewed])
   useEffect(() => setMenuOpen(false), [path])
   if (who == null) return null
@@ -111,7 +111,7 @@ const LiveState = () => {
 
 interface NavigationProps {
   readonly isUser: boolean
-  /** On a narrow screen it is open when asked for. */
+  /** On a narrow screen the navigation opens on request. */
   readonly isOpen: boolean
   readonly onClose: () => void
 }

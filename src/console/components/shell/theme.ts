@@ -2,7 +2,7 @@ import { signal } from "@preact/signals"
 
 export type Theme = "system" | "light" | "dark"
 
-/** A preference of this browser; nothing else is kept in it. */
+/** A preference of this browser; nothing else is stored under this key. */
 const key = "console-theme"
 
 const stored = (): Theme => {

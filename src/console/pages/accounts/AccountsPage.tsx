@@ -14,12 +14,12 @@ import type { Account } from "./accountColumns.tsx"
 
 const words = operatorTexts.accounts
 
-/** What came of the last check or resume. */
+/** The outcome of the last check or resume. */
 type Outcome = { readonly said: string } | { readonly cause: unknown } | undefined
 
 const pathOf = ({ id }: Account) => ({ params: { path: { id } } })
 
-/** `/accounts`: the vendor accounts, taken out of work and put back. */
+/** `/accounts`: the vendor accounts, with actions to drain and resume them. */
 export default function AccountsPage() {
   const accounts = useResource("accounts", () => api.GET("/manage/v1/accounts", {}))
   usePoll(accounts.reload)

@@ -18,7 +18,7 @@ import type { Entry } from "./auditColumns.tsx"
 const words = operatorTexts.audit
 const pageSize = 50
 
-/** The actions of the entries that are shown. */
+/** The actions of the entries shown. */
 const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
   {
     name: "type",
@@ -32,12 +32,12 @@ const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
   { name: "until", label: filterTexts.until, kind: "time" }
 ]
 
-/** `user_id` in the address would be the user that one views as. */
+/** In the address, `user_id` is the user as whom the operator views the console. */
 const userFilter: Filter = { name: "of_user", label: words.userId, kind: "text" }
 
 const names = ["type", "resource_id", "actor_id", "since", "until"] as const
 
-/** `/audit-log`: one's own, or for the operator everybody's. */
+/** `/audit-log`: the user's own entries or, for the operator, all entries. */
 export default function AuditPage() {
   const viewed = viewedUser()
   const isOfAll = session.value?.role === "operator" && viewed === undefined

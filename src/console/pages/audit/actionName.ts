@@ -1,10 +1,10 @@
-/** `listApiKeys` is a read, which changes nothing. */
+/** `listApiKeys` is a read. */
 export const isRead = (type: string): boolean =>
   /^(?:list|get|read|export|view)(?=[A-Z])/u.test(type)
 
 const names: Readonly<Record<string, string>> = { api: "API", csv: "CSV" }
 
-/** `createApiKey` is “Create API key”. */
+/** `createApiKey` becomes “Create API key”. */
 export const actionName = (type: string): string => {
   const words = type
     .replaceAll(/([a-z])([A-Z])/gu, "$1 $2")

@@ -14,7 +14,7 @@ const Id = ({ id }: { readonly id: string }) => (
   <code title={id}>{id.length > shortMax ? `…${id.slice(-8)}` : id}</code>
 )
 
-/** A change is seen at once; a read is there for who looks for it. */
+/** Changes stand out; reads are faint. */
 const Action = ({ trace_id: trace, type }: Entry) => (
   <span
     class={isRead(type) ? "faint" : "action"}
@@ -32,7 +32,7 @@ const Actor = ({ actor }: Entry) => (
   </span>
 )
 
-/** What was changed, and whose it is. */
+/** What was changed, and its owner. */
 const Subject = ({ resource_id: resource, user_id: user }: Entry) => (
   <>
     {resource !== null && resource !== user && (

@@ -13,16 +13,16 @@ type Sums = Pick<Report["margin"], "billed" | "charged" | "margin">
 
 const words = billTexts
 
-/** A bill that was compared. */
+/** A compared bill. */
 export interface Bill {
-  /** The name of its file. */
+  /** The file name. */
   readonly file: string
   readonly report: Report
 }
 
 interface Props {
   readonly bills: ReadonlyArray<Bill>
-  /** The one whose report is shown below. */
+  /** The bill whose report is shown below. */
   readonly shown: Bill | undefined
   readonly onShow: (bill: Bill) => void
   readonly onRemove: (bill: Bill) => void
@@ -69,7 +69,7 @@ const billColumns = ({
   }
 ]
 
-/** The margin over all bills that were compared since the page was opened. */
+/** The margin over all bills compared since the page was opened. */
 export const AllBills = ({ bills, ...shown }: Props) => {
   const reports = bills.map(({ report }) => report)
   const total = sumsOf(reports.map(({ margin }) => margin))

@@ -21,11 +21,11 @@ const words = billTexts
 
 const vendorNames: Readonly<Record<string, string>> = words.vendors
 
-/** The vendor and the days of a bill. */
+/** The vendor and the period of a bill. */
 export const nameOf = ({ from, to, vendor }: Report): string =>
   words.result(vendorNames[vendor] ?? vendor, showDays(from, to))
 
-/** What the comparison of a bill has found. */
+/** The result of comparing a bill. */
 export const BillReport = ({ report }: { readonly report: Report }) => {
   const { billed, bought_not_charged: uncharged, differences, lines } = report
   const { charged_not_bought: unbilled, margin, matched } = report
@@ -97,7 +97,7 @@ export const MarginTile = ({ of }: { readonly of: Margin }) => (
   </Tile>
 )
 
-/** More days than these nobody reads; a bill has at most 62. */
+/** The most days shown; a bill has at most 62. */
 const daysMax = 186
 const noMargin = { billed: "0.00", charged: "0.00", margin: "0.00" }
 
@@ -107,7 +107,7 @@ interface MarginChartProps {
   readonly days: Report["margin"]["days"]
 }
 
-/** What was charged and billed for the work of each day, and what is left; one day has no course. */
+/** The charges and the vendor's bill per day, with the margin. A single day has no chart. */
 export const MarginChart = ({ days: known, from, to }: MarginChartProps) => {
   const days = daysBetween(from, to, daysMax)
   if (days.length < 2) return null
@@ -151,7 +151,7 @@ interface FoundProps {
   readonly children: ComponentChildren
 }
 
-/** Nothing when nothing was found. */
+/** Renders nothing if nothing was found. */
 const Found = ({ children, count, help, title }: FoundProps) =>
   count === 0 ? null : (
     <section>
@@ -176,13 +176,13 @@ interface Margin {
   readonly margin: string
 }
 
-/** Of what was charged; without a charge there is none. */
+/** The margin as a share of the charges; absent without charges. */
 export const shareOfMargin = ({ charged, margin }: Margin): string =>
   parseCredits(charged) === 0n
     ? texts.none
     : words.percent((Number(margin) / Number(charged)) * 100)
 
-/** What was billed and charged, and what is left. */
+/** The billed and charged amounts and the margin. */
 export const sumColumns: ReadonlyArray<Column<Margin>> = [
   amountColumn(words.billed, ({ billed }) => billed),
   amountColumn(words.charged, ({ charged }) => charged),
@@ -211,7 +211,7 @@ const differenceColumns: ReadonlyArray<Column<Difference>> = [
   amountColumn(words.difference, ({ difference }) => difference)
 ]
 
-/** A task or a call of any user. */
+/** A link to a task or a call of any user. */
 const Work = ({ call, task }: { readonly call: string | null; readonly task: string | null }) => {
   const id = task ?? call
   return id === null ? <>{words.unknown}</> : <Id name={words.work} value={id} />

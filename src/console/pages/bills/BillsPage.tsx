@@ -19,15 +19,15 @@ type ColumnNames = { readonly [name in (typeof columnNames)[number]]?: string }
 
 type Outcome = { readonly cause: unknown; readonly name: string } | "reading" | undefined
 
-/** A file that is compared once more takes the place of its first comparison. */
+/** A file that is compared again replaces its earlier comparison. */
 const isSame = (one: Bill, other: Bill): boolean =>
   one.report.vendor === other.report.vendor && one.file === other.file
 
-/** The column names that were filled in. */
+/** The column names that were entered. */
 const filled = (names: ColumnNames): ColumnNames =>
   Object.fromEntries(Object.entries(names).filter(([, name]) => name.trim() !== ""))
 
-/** `/bills`: vendors' bills beside what was bought and charged. */
+/** `/bills`: vendors' bills compared with what was bought and charged. */
 export default function BillsPage() {
   const [vendor, setVendor] = useState<Vendor>("openai")
   const [files, setFiles] = useState<ReadonlyArray<File>>([])
@@ -57,7 +57,7 @@ export default function BillsPage() {
     setOutcome("reading")
     for (const file of files) {
       try {
-        // One after the other: each is up to a few MB of the gateway's memory
+        // One at a time, because each needs a few MB of the gateway's memory
         // oxlint-disable-next-line no-await-in-loop
         await read(file)
       } catch (cause) {

@@ -12,7 +12,7 @@ import { indented, requestAsCode } from "./content.ts"
 
 type Content = Schemas["CallContent"]
 
-/** What the call sent and received, if that was kept. */
+/** The call's request and response, if they were kept. */
 export const CallContent = ({ call }: { readonly call: Call }) => {
   const content = useResource(call.id, () =>
     api

@@ -19,7 +19,7 @@ import { CallContent } from "./CallContent.tsx"
 
 const words = callTexts
 
-/** `/calls/:id`: the receipt of one call. */
+/** `/calls/:id`: the receipt of a call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
   const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
   const title = call.data === undefined ? texts.pages.call : callName(call.data)

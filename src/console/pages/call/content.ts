@@ -11,13 +11,13 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** JSON with line breaks; any other text, such as events, as it is. */
+/** JSON with line breaks; any other text, such as events, unchanged. */
 export const indented = (text: string): string => {
   const value = parsed(text)
   return value === undefined ? text : JSON.stringify(value, null, 2)
 }
 
-/** The request as a client would send it again; undefined if it is not all there. */
+/** The request for a client to send again; `undefined` if it is incomplete. */
 export const requestAsCode = ({ path, request }: Content): ShownRequest | undefined => {
   if (request === null || request.truncated) return undefined
   const body = parsed(request.text)

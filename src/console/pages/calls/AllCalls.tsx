@@ -45,7 +45,7 @@ const columns: ReadonlyArray<Column<Call>> = [
   ...callColumns.slice(1)
 ]
 
-/** The operator's list over all users; a call opens as its user sees it. */
+/** The operator's list over all users. A call opens as its user sees it. */
 export const AllCalls = () => {
   const { outcome: chosen } = filterValues(["outcome"])
   const outcome = outcomes.find((it) => it === chosen)

@@ -54,7 +54,7 @@ const names = [
   "max_cost"
 ] as const
 
-/** `/calls`: receipts of a user's calls, or for the operator of all, by filters that stand in the address. */
+/** `/calls`: receipts of a user's calls or, for the operator, of all calls, with filters in the address. */
 export default function CallsPage() {
   return isOverAll() ? <AllCalls /> : <OwnCalls />
 }

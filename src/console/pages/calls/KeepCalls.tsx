@@ -5,7 +5,7 @@ import { Confirm } from "../../components/form/Dialog.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { contentTexts as words } from "../../texts/en/contents.ts"
 
-/** Whether requests and responses of the user's calls are kept. */
+/** Whether the user's requests and responses are kept. */
 export const useKeepsCalls = () =>
   useResource(viewedUser() ?? "", () => api.GET("/manage/v1/settings", {}))
 
@@ -14,7 +14,7 @@ interface Props {
   readonly onChanged: (isKept: boolean) => void
 }
 
-/** The button that switches it on or off; an operator only views it. */
+/** The button that turns this on or off. An operator can only see the state. */
 export const KeepCalls = ({ isKept, onChanged }: Props) => {
   const [isAsking, setAsking] = useState(false)
   const change = async () => {

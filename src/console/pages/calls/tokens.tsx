@@ -6,17 +6,17 @@ export type Call = Schemas["Call"]
 
 const words = callTexts
 
-/** The model that was called; without one, the route. */
+/** The called model or, without one, the route. */
 export const callName = ({ model, route, vendor }: Pick<Call, "model" | "route" | "vendor">) =>
   `${vendor}/${model ?? route}`
 
-/** A count in what the gateway notes of a call. */
+/** A count from the usage that the gateway recorded for a call. */
 export const countIn = (usage: Call["usage"], name: string): number | undefined => {
   const value = usage?.[name]
   return typeof value === "number" ? value : undefined
 }
 
-/** Tokens in and out; `≈`: the vendor gave no figures, and the gateway estimated them. */
+/** Input and output tokens. `≈`: the vendor reported no figures, so the gateway estimated them. */
 export const Tokens = ({ usage }: Pick<Call, "usage">) => {
   const input = countIn(usage, "inputTokens")
   const output = countIn(usage, "outputTokens")

@@ -28,7 +28,7 @@ const reload = (isDryRun: boolean) =>
     params: isDryRun ? { query: { dry_run: "true" } } : {}
   })
 
-/** `/catalog`: what is sold, what the file would change, and the prices of any day. */
+/** `/catalog`: the models on sale, what the catalog file would change, and the prices on any day. */
 export default function CatalogPage() {
   const { at, q = "" } = filterValues(["at", "q"])
   const catalog = useResource(at ?? "", () =>

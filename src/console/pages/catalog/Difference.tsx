@@ -15,7 +15,7 @@ interface Row {
 
 const tones = { added: "good", removed: "bad", changed: "going" } as const
 
-/** A value of the catalog as text. */
+/** A catalog value as text. */
 const Value = ({ of }: { readonly of: unknown }) => (
   <code>{typeof of === "string" ? of : JSON.stringify(of)}</code>
 )
@@ -60,7 +60,7 @@ export const rowsOf = ({
   }))
 ]
 
-/** What the file would change. */
+/** The changes that the catalog file would make. */
 export const Difference = ({ rows }: { readonly rows: ReadonlyArray<Row> }) => (
   <Table
     caption={words.caption}

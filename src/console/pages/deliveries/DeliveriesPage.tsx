@@ -45,7 +45,7 @@ const filtersWith = (endpoints: ReadonlyMap<string, string>): ReadonlyArray<Filt
   { name: "until", label: filterTexts.until, kind: "time" }
 ]
 
-/** The search in the address; a value that the API would not take is left out. */
+/** The search in the address, without values that the API would refuse. */
 const searchInAddress = (): Search => {
   const {
     status: chosen,
@@ -61,7 +61,7 @@ const searchInAddress = (): Search => {
   }
 }
 
-/** The addresses of the endpoints, by their ids. */
+/** The URLs of the endpoints, by id. */
 const useEndpoints = (user: string): ReadonlyMap<string, string> => {
   const { data } = useResource(`endpoints ${user}`, () =>
     readAll((cursor) =>
@@ -71,7 +71,7 @@ const useEndpoints = (user: string): ReadonlyMap<string, string> => {
   return new Map(data?.map(({ id, url }) => [id, url]))
 }
 
-/** `/webhooks/deliveries`: the log of deliveries, by filters that stand in the address. */
+/** `/webhooks/deliveries`: the delivery log, with filters in the address. */
 export default function DeliveriesPage() {
   const user = viewedUser() ?? ""
   const search = searchInAddress()
@@ -148,7 +148,7 @@ export default function DeliveriesPage() {
 const isNewer = (delivery: Delivery, first: Delivery | undefined): boolean =>
   first === undefined || delivery.created_at > first.created_at
 
-/** What can be seen of the filters without asking the gateway; a trace cannot. */
+/** The filters that can be checked without the gateway; the trace cannot. */
 const matches = (delivery: Delivery, search: Search): boolean =>
   search.trace_id === undefined &&
   (search.status ?? delivery.status) === delivery.status &&

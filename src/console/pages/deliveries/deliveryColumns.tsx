@@ -57,7 +57,7 @@ export const deliveryColumns = (
   }
 ]
 
-/** What was not delivered is sent again from its row. */
+/** Resends an undelivered event from its row. */
 export const resendColumn = (onResend: (delivery: Delivery) => void): Column<Delivery> => ({
   title: texts.actions,
   isEnd: true,

@@ -18,7 +18,7 @@ export interface Search {
   readonly until?: string
 }
 
-/** The same as a redelivery; `undefined`: it would mean others than the list shows. */
+/** The filter as a redelivery. `undefined`: a redelivery would select other deliveries than the list shows. */
 export const redeliveryOf = (search: Search): RedeliveryFilter | undefined => {
   const { status, task_id: task, trace_id: trace, ...rest } = search
   if (task !== undefined || trace !== undefined) return undefined
@@ -26,7 +26,7 @@ export const redeliveryOf = (search: Search): RedeliveryFilter | undefined => {
   return status === "pending" || status === "delivering" ? undefined : { ...rest, status }
 }
 
-/** A call sends a bounded number again; the cursor leads to the rest. */
+/** A call resends a limited number of deliveries; the cursor leads to the rest. */
 export const redeliverAll = async (
   filter: RedeliveryFilter,
   cursor?: string,

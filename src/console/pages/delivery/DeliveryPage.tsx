@@ -22,7 +22,7 @@ type Attempt = Delivery["attempts"][number]
 
 const words = webhookTexts.delivery
 
-/** An endpoint that was deleted is in no list any more, nor is the webhook of a task. */
+/** A deleted endpoint is in no list, and neither is the webhook of a task. */
 const readDelivery = async (id: string) => {
   const delivery = await api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
   if (delivery.webhook_url !== null) return { delivery, url: delivery.webhook_url }
@@ -34,7 +34,7 @@ const readDelivery = async (id: string) => {
   return { delivery, url: endpoint?.url }
 }
 
-/** `/webhooks/deliveries/:id`: what was sent, each attempt with its answer, and why it failed. */
+/** `/webhooks/deliveries/:id`: what was sent, each attempt with its response, and why it failed. */
 export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   const found = useResource(id, () => readDelivery(id))
   const [again, setAgain] = useState<{ cause?: unknown; isDone: boolean }>({ isDone: false })
@@ -78,7 +78,7 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   )
 }
 
-/** A new stream tells everything once more. */
+/** A new stream repeats the current state, which is no news. */
 const isNews = (delivery: Delivery | undefined, event: Schemas["WebhookDelivery"]): boolean =>
   delivery?.status !== event.status || delivery.attempt_count !== event.attempt_count
 
@@ -135,7 +135,7 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
   </>
 )
 
-/** JSON with indents; another text as it is. */
+/** JSON with indentation; any other text unchanged. */
 const readable = (body: string): string => {
   try {
     return JSON.stringify(JSON.parse(body), null, 2)
@@ -144,7 +144,7 @@ const readable = (body: string): string => {
   }
 }
 
-/** Each attempt has another timestamp and signature. docs/reference/webhooks.md#delivery-request */
+/** Each attempt has a new timestamp and signature. docs/reference/webhooks.md#delivery-request */
 const headersOf = ({ id }: Delivery): string => {
   const name = service.value?.name ?? ""
   return [
@@ -156,7 +156,7 @@ const headersOf = ({ id }: Delivery): string => {
   ].join("\n")
 }
 
-/** The last attempt that has ended says it. */
+/** The reason is that of the last attempt that has ended. */
 const Why = ({ delivery: { attempts, status } }: { readonly delivery: Delivery }) => {
   if (status === "succeeded" || status === "delivering") return null
   const failure = attempts.findLast(({ ended_at: end }) => end !== null)?.failure ?? undefined
@@ -215,7 +215,7 @@ const toneOf = (isGood: boolean, isEnded: boolean): string => {
   return isEnded ? "bad" : "going"
 }
 
-/** What others wrote, as it is. */
+/** Text from outside, shown unchanged. */
 const Text = ({ label, text }: { readonly label: string; readonly text: string }) => (
   <pre class="json" tabIndex={0} role="region" aria-label={label}>
     {text}

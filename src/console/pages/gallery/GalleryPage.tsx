@@ -25,7 +25,7 @@ const words = galleryTexts
 const pageSize = 48
 const kinds = ["images", "videos"] as const
 
-/** How long results are kept. */
+/** How long results are stored. */
 const keptMillis = 24 * 60 * 60_000
 
 const useFilters = (): ReadonlyArray<Filter> => {
@@ -42,13 +42,13 @@ const useFilters = (): ReadonlyArray<Filter> => {
   ]
 }
 
-/** A task that is shown has a result that is kept here. */
+/** Only tasks whose result is still stored. */
 const withPreview = ({ data, next_cursor }: Page<Task>): Page<Task> => ({
   data: data.filter(({ preview }) => preview !== undefined && isShown(preview.url)),
   next_cursor
 })
 
-/** `/gallery`: what the user's tasks have made and is still kept, as pictures. */
+/** `/gallery`: the stored results of the user's tasks, as pictures. */
 export default function GalleryPage() {
   const user = viewedUser() ?? ""
   const { result_kind: chosen } = filterValues(["result_kind"])
@@ -62,7 +62,7 @@ export default function GalleryPage() {
     "gallery",
     key,
     async (cursor) => {
-      // A result is kept from the end of its task, which may have run for a while
+      // A result is stored from the end of its task, which may have run for a while
       const since = new Date(Date.now() - 2 * keptMillis).toISOString()
       const query = {
         ...search,
@@ -115,7 +115,7 @@ export default function GalleryPage() {
   )
 }
 
-/** What a new result can tell of the filters without asking the gateway. */
+/** The filters that can be checked on a new result without the gateway. */
 const matches = (
   { model, preview }: Task,
   search: { readonly q?: string; readonly model?: string; readonly result_kind?: string }

@@ -13,10 +13,10 @@ import { weekOf } from "./readHome.ts"
 
 const words = operatorTexts.overview
 const now = () => new Date()
-/** A month has no more. */
+/** The longest month. */
 const chartDays = 31
 
-/** What all users were charged for real work, by day; everything leads to the users and models. */
+/** The charges of all users for real work, per day, with links to users and models. */
 export const Charges = () => {
   const today = dayOf(now())
   const from = `${today.slice(0, 8)}01`

@@ -12,7 +12,7 @@ interface Invariant {
   readonly broken: number
   readonly users: ReadonlyArray<string>
   readonly at: string | null
-  /** A check that is older than this proves nothing. */
+  /** An older check proves nothing. */
   readonly freshMinutes: number
 }
 
@@ -52,7 +52,7 @@ const columns: ReadonlyArray<Column<Invariant>> = [
   }
 ]
 
-/** What the audit of wallets found. */
+/** The findings of the wallet audit. */
 export const Invariants = ({ of }: { readonly of: Schemas["Queues"]["wallets"] }) => (
   <Table
     caption={words.invariants}

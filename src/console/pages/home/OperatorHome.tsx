@@ -17,7 +17,7 @@ import { Invariants } from "./Invariants.tsx"
 
 const words = operatorTexts.overview
 
-/** The service as it stands: what waits, what must hold, which account needs somebody. */
+/** The state of the service: queues, invariants, and accounts that need attention. */
 export const OperatorHome = () => {
   const queues = useResource("queues", () => api.GET("/manage/v1/queues", {}))
   const accounts = useResource("accounts", () => api.GET("/manage/v1/accounts", {}))
@@ -42,7 +42,7 @@ export const OperatorHome = () => {
   )
 }
 
-/** How long a store that went back in time is shown after its mark. */
+/** How long after the mark a restored store is shown. */
 const restoredShownMillis = 24 * 60 * 60_000
 
 const isRecent = (at: string): boolean => Date.now() - new Date(at).getTime() < restoredShownMillis
@@ -66,7 +66,7 @@ const Restored = ({ of: { store } }: { readonly of: Schemas["Queues"] }) => {
   )
 }
 
-/** Later than this is late. */
+/** From here on a queue counts as late. */
 const lateMillis = 10_000
 
 interface TroublesProps {
@@ -74,7 +74,7 @@ interface TroublesProps {
   readonly accounts: ReadonlyArray<Schemas["VendorAccount"]>
 }
 
-/** What needs somebody, in a strip; nothing when all is well. */
+/** What needs attention, in a strip; absent when all is well. */
 const Troubles = ({ accounts, queues }: TroublesProps) => {
   const broken = accounts.filter(({ health }) => health !== "healthy")
   const late = (queues?.tasks.lateness_ms ?? 0) > lateMillis

@@ -7,7 +7,7 @@ import type { Home } from "./readHome.ts"
 
 const words = homeTexts
 
-/** A key that ends so soon is a problem now. */
+/** A key that expires within this time counts as a problem. */
 const soonMillis = 7 * 24 * 60 * 60_000
 
 const endsSoon = (at: string | null): boolean => {
@@ -15,7 +15,7 @@ const endsSoon = (at: string | null): boolean => {
   return left > 0 && left < soonMillis
 }
 
-/** What needs somebody, in a strip; nothing when all is well. */
+/** What needs attention, in a strip; absent when all is well. */
 export const Problems = ({ home: { balance, endpoints, keys } }: { readonly home: Home }) => {
   const failing = endpoints.filter(({ enabled, health }) => enabled && health.status === "failing")
   const expiring = keys.filter(({ expires_at: at }) => endsSoon(at))

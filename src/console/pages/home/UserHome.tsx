@@ -26,7 +26,7 @@ const words = homeTexts
 const latest = 5
 const shownResults = 6
 
-/** Events come in crowds; the page is read again at most so often. */
+/** Events arrive in bursts, so the page is reloaded at most this often. */
 const pauseMillis = 1000
 
 export const UserHome = () => {
@@ -60,7 +60,7 @@ export const UserHome = () => {
   )
 }
 
-/** A new stream tells everything once more. */
+/** A new stream repeats the current state, which is no news. */
 const isNews = (
   home: Home | undefined,
   event: { readonly type: string; readonly data?: unknown }
@@ -178,7 +178,7 @@ interface HomeProps {
   readonly home: Home
 }
 
-/** What the first hour is for; each step ticks itself, and with the last one all are gone. */
+/** The first steps of a new user. Each is ticked automatically; the list disappears after the last one. */
 const FirstSteps = ({ home: { endpoints, keys, tasks } }: HomeProps) => {
   const program = keys.filter((key) => !isConsoleKey(key))
   const steps = [

@@ -7,7 +7,7 @@ const listMax = 100
 const chartDays = 30
 const weekDays = 7
 
-/** What a user asks first, read at once. */
+/** The user's most important figures, read at once. */
 export const readHome = async (now: Date) => {
   const today = dayOf(now)
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
@@ -41,7 +41,7 @@ export const readHome = async (now: Date) => {
 
 export type Home = Awaited<ReturnType<typeof readHome>>
 
-/** Credits of the last seven days, and how they compare with the seven before, in percent. */
+/** The credits of the last seven days, and the change from the seven days before, in percent. */
 export const weekOf = (amounts: ReadonlyArray<string>) => {
   const spent = sumCredits(amounts.slice(-weekDays))
   const before = Number(parseCredits(sumCredits(amounts.slice(-2 * weekDays, -weekDays))))
@@ -49,13 +49,13 @@ export const weekOf = (amounts: ReadonlyArray<string>) => {
   return { spent, change: before === 0 ? undefined : change }
 }
 
-/** How many days the balance lasts at the pace of the last week. `undefined`: nothing was spent. */
+/** The number of days for which the balance lasts at the rate of the last week. `undefined`: nothing was spent. */
 export const runwayOf = (available: string, spentInWeek: string): number | undefined => {
   const perDay = Number(parseCredits(spentInWeek)) / weekDays
   return perDay <= 0 ? undefined : Math.max(0, Math.floor(Number(parseCredits(available)) / perDay))
 }
 
-/** Of the latest tasks that have ended, how many succeeded, in percent. */
+/** The share of the latest ended tasks that succeeded, in percent. */
 export const successOf = (tasks: Home["tasks"]) => {
   const ended = tasks.filter(({ status }) => status === "completed" || status === "failed")
   const good = ended.filter(({ status }) => status === "completed")

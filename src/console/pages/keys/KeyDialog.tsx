@@ -11,13 +11,13 @@ import type { ApiKey, KeyFields, Scope } from "./keyForm.ts"
 const words = keyTexts
 
 interface Props {
-  /** The key to be changed; none: a new one. */
+  /** The key to change. Absent: a new key. */
   readonly of?: ApiKey | undefined
   readonly onSubmit: (fields: KeyFields) => Promise<void>
   readonly onClose: () => void
 }
 
-/** Name, scopes, budget, models and limits of a key. */
+/** The name, scopes, budget, models and limits of a key. */
 export const KeyDialog = ({ of, onClose, onSubmit }: Props) => {
   const [fields, setFields] = useState(() => fieldsOf(of))
   const set = (name: keyof KeyFields) => (text: string) =>
@@ -117,7 +117,7 @@ const Scopes = ({ chosen, onChosen }: ScopesProps) => (
         <input
           type="checkbox"
           checked={chosen.includes(scope)}
-          // The API refuses a key without any
+          // The API refuses a key without scopes
           required={chosen.length === 0}
           onChange={({ currentTarget: { checked } }) =>
             onChosen(scopes.filter((it) => (it === scope ? checked : chosen.includes(it))))
@@ -134,7 +134,7 @@ interface ModelsProps {
   readonly onText: (text: string) => void
 }
 
-/** The allowed models, chosen one after the other. */
+/** Chooses the allowed models one by one. */
 const Models = ({ onText, value }: ModelsProps) => {
   const { models } = useModelNames()
   const chosen = value.split("\n").filter((line) => line.trim() !== "")

@@ -32,7 +32,7 @@ const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } 
 const createKey = async (fields: KeyFields): Promise<string> =>
   (await api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) })).key
 
-/** `/keys`: the keys of programs, what each may do, and what its budget has left. */
+/** `/keys`: the API keys, their permissions, and what is left of their budgets. */
 export default function KeysPage() {
   const user = viewedUser()
   const keys = usePages<ApiKey>(
@@ -43,7 +43,7 @@ export default function KeysPage() {
   )
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
-  // What is spent of a budget moves with the wallet
+  // The spent part of a budget changes with the wallet
   useLive((event) => {
     const isCalm = asked === undefined && !keys.isLoading && keys.rows.length <= pageSize
     if ((event.type === "poll" || event.type === "wallet") && isCalm) keys.reload()
@@ -98,7 +98,7 @@ export default function KeysPage() {
   )
 }
 
-/** A request that costs nothing: the models that the key may use. */
+/** A free request: it lists the models that the key may use. */
 const curlWith = (secret: string): string =>
   `curl ${globalThis.location.origin}${basePath}/v1/models -H "Authorization: Bearer ${secret}"`
 

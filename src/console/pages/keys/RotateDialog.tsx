@@ -7,7 +7,7 @@ import type { ApiKey } from "./keyForm.ts"
 
 const words = keyTexts
 
-/** Seconds for which the old secret works too. */
+/** Seconds for which the old secret still works. */
 const graces = [0, 3600, 86_400, 604_800] as const
 
 interface Props {
@@ -16,7 +16,7 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** A new secret for a key; its name, limits and history stay. */
+/** Creates a new secret for a key, which keeps its name, limits and history. */
 export const RotateDialog = ({ of, onClose, onRotated }: Props) => {
   const [grace, setGrace] = useState<number>(86_400)
   const rotate = async () => {

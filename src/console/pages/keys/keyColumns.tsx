@@ -12,7 +12,7 @@ import type { ApiKey } from "./keyForm.ts"
 
 const words = keyTexts
 
-/** What the budget has left, and how much of it is used. */
+/** The rest of the budget, and the share used. */
 const Budget = ({ held, remaining, reset, resets_at: resetsAt, spend_limit, spent }: ApiKey) => {
   // Without a limit all of them are null
   if (
@@ -47,7 +47,7 @@ const Budget = ({ held, remaining, reset, resets_at: resetsAt, spend_limit, spen
   )
 }
 
-/** Requests, tasks and models, in a line; what is not limited is left out. */
+/** Limits on requests, tasks and models on one line, without those that are not set. */
 const Limits = (key: ApiKey) => {
   const { allowed_models: models, concurrent_tasks: tasks, rate_limit_per_minute: rate } = key
   const parts = [
@@ -87,7 +87,7 @@ const Name = (key: ApiKey) => {
   )
 }
 
-/** What one does with a key. */
+/** The actions on a key. */
 export type KeyAction = "change" | "rotate" | "revoke"
 
 export const keyColumns: ReadonlyArray<Column<ApiKey>> = [

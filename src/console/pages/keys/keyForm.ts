@@ -8,19 +8,19 @@ export type ApiKey = Schemas["ApiKey"]
 export type Scope = ApiKey["scopes"][number]
 type Reset = NonNullable<ApiKey["reset"]>
 
-/** The key that the playground charges. docs/reference/sessions.md#inference */
+/** The key that the playground uses. docs/reference/sessions.md#inference */
 export const isConsoleKey = ({ preview }: ApiKey): boolean => preview === "console"
 
 export const resets: ReadonlyArray<Reset> = ["daily", "weekly", "monthly", "never"]
 export const scopes: ReadonlyArray<Scope> = ["inference", "manage"]
 
-/** What the form of a key holds, as it is typed. */
+/** The values of the key form, as typed. */
 export interface KeyFields {
   readonly name: string
   readonly scopes: ReadonlyArray<Scope>
   readonly budget: string
   readonly reset: Reset
-  /** One a line. */
+  /** One per line. */
   readonly models: string
   readonly rate: string
   readonly tasks: string
@@ -47,7 +47,7 @@ const modelsOf = (text: string): Array<string> => [
   )
 ]
 
-/** All limits of the form; what is empty is no limit. */
+/** All limits in the form. An empty field is no limit. */
 const limitsOf = ({ budget, models, rate, tasks }: KeyFields) => {
   const allowed = modelsOf(models)
   return {
@@ -71,7 +71,7 @@ export const newKeyOf = (fields: KeyFields): Schemas["NewApiKey"] => {
   }
 }
 
-/** Only the fields that the form changes: an untouched budget keeps its count. */
+/** Only the changed fields: a budget that is not changed keeps its count. */
 export const changeOf = (key: ApiKey, fields: KeyFields): Schemas["ApiKeyChange"] => {
   const before = fieldsOf(key)
   const limits = limitsOf(fields)
@@ -86,7 +86,7 @@ export const changeOf = (key: ApiKey, fields: KeyFields): Schemas["ApiKeyChange"
   }
 }
 
-/** Faults that need no gateway to be seen. */
+/** Faults that can be found without the gateway. */
 export const faultsOf = ({ budget, rate, tasks }: KeyFields): ReadonlyMap<string, string> => {
   const faults = new Map<string, string>()
   const amount = budget.trim()

@@ -16,7 +16,7 @@ import { SchemaTable } from "./SchemaTable.tsx"
 
 const words = modelTexts
 
-/** `/models/:vendor/:model`: price, dates and body of a model; by each of its routes. */
+/** `/models/:vendor/:model`: price, dates and request body of a model, for each of its routes. */
 export default function ModelPage({ params: { model = "", vendor = "" } }: PageProps) {
   const models = useResource("models", async () => {
     const all = await readModels()

@@ -48,7 +48,7 @@ const columns: ReadonlyArray<Column<FieldRow>> = [
   { title: words.description, cell: ({ schema }) => descriptionOf(schema) }
 ]
 
-/** The fields of a body, those that are required first. */
+/** The fields of a body, required fields first. */
 export const SchemaTable = ({ schema }: { readonly schema: JsonSchema }) => {
   const required = new Set(schema.required)
   const rows = Object.entries(schema.properties ?? {})

@@ -5,7 +5,7 @@ import type { AnyModel } from "./price.tsx"
 
 const words = modelTexts
 
-/** Whether the model is on its way out, and what comes after it. */
+/** Whether the model is being retired, and its successor. */
 export const Availability = ({ of }: { readonly of: AnyModel }) => {
   const { deprecation, replacement, sandbox, sunset } = of
   const isDeprecated = deprecation !== null && isPast(deprecation)

@@ -38,7 +38,7 @@ const filtersWith = (models: ReadonlyArray<AnyModel>): ReadonlyArray<Filter> => 
 const idOf = ({ model, path, type, vendor }: AnyModel): string =>
   [type, vendor, model, path].join(" ")
 
-/** The page of a model; a name may have slashes. */
+/** The page of a model, whose name may contain slashes. */
 const linkTo = ({ model, vendor }: AnyModel): string =>
   `/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`
 
@@ -67,7 +67,7 @@ const columns: ReadonlyArray<Column<AnyModel>> = [
   }
 ]
 
-/** `/models`: what can be asked for, and what it costs. */
+/** `/models`: the models on sale and their prices. */
 export default function ModelsPage() {
   const models = useResource("models", readModels)
   const { kind, q, vendor } = filterValues(["kind", "q", "vendor"])

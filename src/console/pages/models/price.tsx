@@ -10,7 +10,7 @@ const words = modelTexts
 interface Rate {
   readonly name: string
   readonly amount: string
-  /** What the amount is for, unless the name says it. */
+  /** The unit of the amount, unless the name states it. */
   readonly unit?: string
 }
 
@@ -30,7 +30,7 @@ const ratesOfTokens = (price: Readonly<Record<(typeof tokenRates)[number], strin
 
 type ToolPrice = Schemas["TokenPrice"]["tools"][string]
 
-/** With rates for its tokens, the amount is only what a use holds. */
+/** With rates for its tokens, the amount is only the hold of a use. */
 const ratesOfTool = (name: string, { amount, per, tokens }: ToolPrice): ReadonlyArray<Rate> =>
   tokens === undefined
     ? [{ name: words.tool(name, per), amount }]
@@ -40,7 +40,7 @@ const ratesOfTool = (name: string, { amount, per, tokens }: ToolPrice): Readonly
         unit: words.perMillion
       }))
 
-/** All rates of a model, the ordinary ones first. */
+/** All rates of a model, the usual ones first. */
 export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
   if (price.per === "million_tokens") {
     const { long } = price
@@ -56,7 +56,7 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
       ...Object.entries(price.tools).flatMap(([name, tool]) => ratesOfTool(name, tool))
     ]
   }
-  // Its amount depends on the request; the playground shows it
+  // The amount depends on the request; the playground shows it
   if (price.per === "expression") return []
   const tiers = price.per === "second" ? Object.entries(price.tiers ?? {}) : []
   const unit = words.per[price.per]
@@ -66,7 +66,7 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
   ]
 }
 
-/** The price in a line. */
+/** The price on one line. */
 export const Price = ({ of }: { readonly of: Pick<AnyModel, "price"> }) => {
   const { price } = of
   if (price.per === "expression") return <span class="faint">{words.byRequest}</span>
@@ -82,7 +82,7 @@ export const Price = ({ of }: { readonly of: Pick<AnyModel, "price"> }) => {
   )
 }
 
-/** The same as text, for a list of choices. */
+/** The same as text, for options. */
 export const priceText = ({ price }: Pick<AnyModel, "price">): string =>
   price.per === "expression"
     ? words.byRequest

@@ -19,7 +19,7 @@ import type { Place } from "./placeOf.ts"
 
 const words = openTexts
 
-/** `/open/:id`: leads to the page of what has this id or trace id, whatever it is. */
+/** `/open/:id`: redirects to the page of whatever has this id or trace id. */
 export default function OpenPage({ params: { id = "" } }: PageProps) {
   return isOverAll() ? <OpenOverAll id={id} /> : <OpenOwn id={id} />
 }
@@ -59,7 +59,7 @@ const columns: ReadonlyArray<Column<Thing>> = [
   { title: operatorTexts.users.created, cell: ({ created_at: at }) => <Ago at={at} /> }
 ]
 
-/** One thing opens by itself; of several, as of a trace, one is chosen. */
+/** A single match opens by itself; of several, such as those of a trace, the user chooses one. */
 const OpenOverAll = ({ id }: { readonly id: string }) => {
   const found = useResource(`all ${id}`, async () => {
     const things = await findOverAll(id)

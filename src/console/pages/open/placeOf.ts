@@ -10,7 +10,7 @@ export interface Place {
 
 const isTrace = /^[0-9a-f]{32}$/u
 
-/** `undefined`: there is no such thing; any other failure is one. */
+/** `undefined`: nothing was found. Other failures are passed on. */
 const orNone = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found
@@ -30,7 +30,7 @@ const ofTask = async (id: string): Promise<Place | undefined> => {
   return call === undefined ? undefined : { path: `/calls/${id}` }
 }
 
-/** One thing with this trace opens by itself; several are a list. */
+/** A single match of this trace opens by itself; several are shown as a list. */
 const ofTrace = async (trace_id: string): Promise<Place | undefined> => {
   const params = { query: { trace_id, limit: 2 } }
   const [tasks, calls] = await Promise.all([
@@ -45,7 +45,7 @@ const ofTrace = async (trace_id: string): Promise<Place | undefined> => {
   return call === undefined ? undefined : { path: "/calls", query: { trace_id } }
 }
 
-/** The page of what the operator found, which the operator opens as its user. */
+/** The page of a match, which the operator opens as its user. */
 export const placeOfThing = ({ id, type, user }: Schemas["FoundThing"]): Place => {
   const query = { user_id: user.id }
   switch (type) {
@@ -68,11 +68,11 @@ export const placeOfThing = ({ id, type, user }: Schemas["FoundThing"]): Place =
   }
 }
 
-/** What has the id or the trace, or whose address it is a part of, over all users. */
+/** Everything that has the id or trace id, and users whose address contains the text, over all users. */
 export const findOverAll = async (q: string): Promise<ReadonlyArray<Schemas["FoundThing"]>> =>
   (await api.GET("/manage/v1/operator/search", { params: { query: { q } } })).data
 
-/** The page of an id of the user who asks. */
+/** The page of one of the signed-in user's ids. */
 export const placeOf = async (text: string): Promise<Place | undefined> => {
   const id = text.trim()
   if (id.startsWith("whd_")) return { path: `/webhooks/deliveries/${id}` }

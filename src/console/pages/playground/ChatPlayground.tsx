@@ -39,7 +39,7 @@ const messagesOf = (
   { role: "user", text, pictures }
 ]
 
-/** For the code: pictures are named, not shown. */
+/** In code, pictures are replaced by their names. */
 const named = (message: Message): Message => ({
   ...message,
   pictures: message.pictures?.map(({ mediaType }) => ({
@@ -48,7 +48,7 @@ const named = (message: Message): Message => ({
   }))
 })
 
-/** The browser has no room for pictures: after a reload a conversation says how many it had. */
+/** The browser's storage has no room for pictures; after a reload only their number is shown. */
 const withoutPictures = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
   turns.map(({ pictures, ...turn }) =>
     pictures === undefined || pictures.length === 0
@@ -58,7 +58,7 @@ const withoutPictures = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> =>
 
 type Dialect = NonNullable<ReturnType<typeof dialectOf>>
 
-/** What was said, and the answer that is under way. */
+/** The conversation, including the response that is being received. */
 const useChat = (name: string, dialect: Dialect) => {
   const [turns, setTurns, updateTurns] = useDraft<ReadonlyArray<Turn>>(
     `turns ${name}`,
@@ -95,7 +95,7 @@ interface Props {
   readonly picker: ComponentChildren
 }
 
-/** A model that is asked by the token. */
+/** The playground of a model priced per token. */
 export const ChatPlayground = ({ model, picker }: Props) => {
   const dialect = dialectOf(model.path)
   return dialect === undefined ? (
@@ -109,7 +109,7 @@ interface ChatProps extends Props {
   readonly dialect: Dialect
 }
 
-/** A conversation with a model, streamed, with what each answer cost. */
+/** A streamed conversation with a model, with the cost of each response. */
 const Chat = ({ dialect, model, picker }: ChatProps) => {
   const name = `${model.vendor}/${model.model}`
   const [draft, setFields] = useDraft<Values>(name, {})
@@ -192,7 +192,7 @@ interface Fields extends Values {
   readonly maxTokens: number
 }
 
-/** What was typed, or is in a link that may say anything. */
+/** The settings from the draft, or from a link, whose content cannot be trusted. */
 const fieldsOf = (draft: Values, usualMaxTokens: number): Fields => {
   const text = (name: string) => (typeof draft[name] === "string" ? draft[name] : "")
   const { maxTokens } = draft
@@ -209,7 +209,7 @@ interface FieldsProps {
   readonly onFields: (fields: Fields) => void
 }
 
-/** They are part of no form: the browser checks the message alone. */
+/** Outside the form, because the browser validates only the message. */
 const Settings = ({ fields, most, onFields }: FieldsProps & { readonly most: number }) => (
   <div class="settings">
     <Field label={words.system}>

@@ -11,12 +11,12 @@ import { useFileDrop } from "./useFileDrop.ts"
 
 const words = chatTexts
 
-/** What every vendor of a chat takes; the model judges the rest. */
+/** The types that every vendor's chat accepts; the model decides about others. */
 const mediaTypes = ["image/png", "image/jpeg", "image/webp"]
 const bytesMax = 5 * 1024 * 1024
 const picturesMax = 4
 
-/** A picture that goes with the next message. */
+/** A picture attached to the next message. */
 export interface Attached extends Picture {
   readonly name: string
 }
@@ -26,7 +26,7 @@ interface Props {
   readonly onText: (text: string) => void
   readonly pictures: ReadonlyArray<Attached>
   readonly onPictures: (pictures: ReadonlyArray<Attached>) => void
-  /** What sends the message. */
+  /** The send button. */
   readonly children: ComponentChildren
 }
 
@@ -43,7 +43,7 @@ const attachedOf = async (file: File): Promise<Attached> => {
 /** The next message: text, and pictures that are dropped, pasted or chosen. */
 export const Composer = ({ children, onPictures, onText, pictures, text }: Props) => {
   const [fault, setFault] = useState<string | undefined>(undefined)
-  // Files that are read at the same time do not replace one another
+  // Files that are read at the same time must not replace one another
   const newest = useRef(pictures)
   newest.current = pictures
   const take = async (files: ReadonlyArray<File>) => {
@@ -98,7 +98,7 @@ export const Composer = ({ children, onPictures, onText, pictures, text }: Props
             accept={mediaTypes.join(",")}
             onChange={({ currentTarget }) => {
               void take([...(currentTarget.files ?? [])])
-              // The same file may be chosen again
+              // Allows choosing the same file again
               currentTarget.value = ""
             }}
           />

@@ -6,13 +6,13 @@ import { useFileDrop } from "./useFileDrop.ts"
 const words = playgroundTexts.media
 
 interface Props {
-  /** Of the field, for those who do not see where it stands. */
+  /** The label of the field, for screen readers. */
   readonly label: string
   readonly rules: Rules
   readonly onFile: (file: File) => void
 }
 
-/** Takes a file that is dropped or chosen. */
+/** Accepts a file that is dropped or chosen. */
 export const FileDrop = ({ label, onFile, rules }: Props) => {
   const take = ([file]: ReadonlyArray<File>) => {
     if (file !== undefined) onFile(file)
@@ -32,7 +32,7 @@ export const FileDrop = ({ label, onFile, rules }: Props) => {
         accept={rules.media_types.join(",")}
         onChange={({ currentTarget }) => {
           take([...(currentTarget.files ?? [])])
-          // The same file may be chosen again
+          // Allows choosing the same file again
           currentTarget.value = ""
         }}
       />

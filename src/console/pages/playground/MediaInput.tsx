@@ -14,7 +14,7 @@ interface Props extends SchemaFieldProps {
   readonly rules: Rules
 }
 
-/** A medium: an address, or a file of the device, which becomes a data URI. */
+/** A medium: a URL, or a local file, which becomes a data URI. */
 export const MediaInput = (props: Props) => {
   const { errors, isRequired, name, onValue, pointer, rules, schema, value } = props
   const [file, setFile] = useState<{ name: string; size: number } | undefined>(undefined)

@@ -18,7 +18,7 @@ interface Props extends SchemaFieldProps {
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** Several media: each a file that is dropped or chosen, or an address. */
+/** Several media: files that are dropped or chosen, or URLs. */
 export const MediaListInput = (props: Props) => {
   const { errors, isRequired, name, onValue, pointer, rules, schema, value } = props
   const { maxItems = Infinity } = plainSchema(schema)

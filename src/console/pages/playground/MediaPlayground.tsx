@@ -27,13 +27,13 @@ import { usePrice } from "./usePrice.ts"
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** One run, which may be under way. */
+/** A run, which may be in progress. */
 interface Run {
-  /** Until the task has ended: another run would be paid for, and hide this one. */
+  /** Until the task has ended, because another run would cost money and hide this one. */
   readonly isBusy: boolean
   readonly id?: string
   readonly cause?: unknown
-  /** The key of a create without an answer, which may have bought: the same create is sent under it again. */
+  /** The idempotency key of a create without a response, which may have succeeded. Retries reuse it. */
   readonly unanswered?: string
 }
 
@@ -41,7 +41,7 @@ interface Created {
   readonly task_info: { readonly id: string }
 }
 
-/** The media field that a pointer stands for: `#/image`, or an item of a list, `#/images/0`. */
+/** The media field of a pointer: `#/image`, or an item of a list, `#/images/0`. */
 const fieldOf = (pointer: string): string => pointer.split("/")[1] ?? ""
 
 const faultsIn = (cause: unknown): ReadonlyMap<string, string> =>
@@ -56,11 +56,11 @@ const isKept = (value: unknown): boolean => {
   return Array.isArray(value) ? !value.some(isLocal) : !isLocal(value)
 }
 
-/** Files are too large to be kept, and references to stored ones are not accepted. */
+/** Files are too large to store, and references to stored files are not accepted. */
 const withoutMedia = (body: Body): Body =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => isKept(value)))
 
-/** The body as it is typed; of a link to a task, the body of the task. */
+/** The body as typed or, for a link to a task, the body of the task. */
 const useBody = (
   { body_schema: schema, model, vendor }: Schemas["Model"],
   task: string | undefined
@@ -76,12 +76,12 @@ const useBody = (
     )
   }, [])
   const [first] = useState(body)
-  // What a link brought is checked; what is typed since fits
+  // The content of a link is validated; later input is valid by construction
   const known = body === first ? matching(schema, body) : body
   return [isObject(known) ? known : {}, setBody] as const
 }
 
-/** Its run, as the address has it. */
+/** The run of the task in the address. */
 const useRun = (model: Schemas["Model"], body: Body) => {
   const task = location.value.query.get("task") ?? undefined
   const [run, setRun] = useState<Run>(
@@ -110,7 +110,7 @@ const useRun = (model: Schemas["Model"], body: Body) => {
     run,
     start,
     end: () => setRun((now) => ({ ...now, isBusy: false })),
-    /** Another body is another run, and says nothing of the refusal of this one. */
+    /** A changed body is a new run, so the refusal of this one no longer applies. */
     forget: () => run.cause !== undefined && setRun({ isBusy: false })
   }
 }
@@ -120,7 +120,7 @@ interface Props {
   readonly picker: ComponentChildren
 }
 
-/** A task of a model: its form, its price as one types, its run. */
+/** The playground of a task model: form, live price, and run. */
 export const MediaPlayground = ({ model, picker }: Props) => {
   const [body, setBody] = useBody(model, location.value.query.get("task") ?? undefined)
   const { end, forget, run, start } = useRun(model, body)
@@ -192,7 +192,7 @@ const Medium = ({ model, ...field }: SchemaFieldProps & { readonly model: Schema
   )
 }
 
-/** Why there is no price yet: what is missing, what is wrong at a field, or at the whole. */
+/** Why there is no price yet: a missing field, an invalid field, or an invalid body. */
 const whyNot = (cause: unknown): string => {
   if (!(cause instanceof ApiFailure)) return words.priceLater
   return cause.problem.errors === undefined ? cause.problem.title : words.priceRefused

@@ -17,7 +17,7 @@ import { openLink, restored } from "./runs.ts"
 
 const nameOf = ({ model, vendor }: AnyModel): string => `${vendor}/${model}`
 
-/** What is sold on this day. */
+/** Whether the model is on sale today. */
 const isSold = ({ valid_from: from, valid_until: until }: AnyModel, day: string): boolean =>
   (from === null || from <= day) && (until === null || day < until)
 
@@ -31,8 +31,8 @@ const readSold = async (): Promise<ReadonlyArray<AnyModel>> => {
 }
 
 /**
- * `/playground?model=vendor/model&task=id`: a request is made, priced, run and watched, and shown as code. Without
- * a model: the one that was used last, or the first of the asked kind.
+ * `/playground?model=vendor/model&task=id`: composes, prices, runs and follows a request, and shows it as code. Without
+ * a model it opens the last one used, or the first of the requested kind.
  */
 export default function PlaygroundPage() {
   const models = useResource("models sold", readSold)
@@ -53,7 +53,7 @@ export default function PlaygroundPage() {
 const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
 const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
-/** One that needs only a prompt, so that the first run is a click away. */
+/** A model that needs only a prompt, so that the first run is one click away. */
 const isSimple = (model: AnyModel): boolean =>
   model.type === "token"
     ? dialectOf(model.path) !== undefined
@@ -78,7 +78,7 @@ const Playground = ({ models, name }: PlaygroundProps) => {
   useEffect(() => {
     if (model === undefined) return
     noteModel(name)
-    // A reload keeps the model, and the address is a link to it
+    // A reload keeps the model, and the address can be shared
     if (location.value.query.get("model") !== name) setQuery({ model: name, kind: "" })
   }, [name, model])
   if (model === undefined) {
@@ -102,14 +102,14 @@ interface PartProps<Model> {
   readonly picker: ComponentChildren
 }
 
-/** A browser may remember that it could not load a chunk: another try loads the page. */
+/** A browser may cache that a chunk failed to load, so a retry reloads the page. */
 const whole = <T,>({ cause, data }: Resource<T>) => ({
   cause,
   data,
   reload: () => globalThis.location.reload()
 })
 
-/** Chats and media have little in common: the page loads the part that its model needs. */
+/** Chats and media have little in common, so the page loads only the part that its model needs. */
 const ChatPart = (props: PartProps<Schemas["TokenModel"]>) => {
   const part = useResource("chat", () => import("./ChatPlayground.tsx"))
   return <Loaded of={whole(part)}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>

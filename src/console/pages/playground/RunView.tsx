@@ -11,7 +11,7 @@ import { Credits, Status } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 
-/** As GET of a task has it. */
+/** The response of GET for a task. */
 type TaskResult = {
   readonly task_info: {
     readonly id: string
@@ -25,7 +25,7 @@ const pollMillis = 2000
 const hasEnded = ({ task_info: { status } }: TaskResult): boolean =>
   status === "completed" || status === "failed"
 
-/** Follows a task by its stream of events, by polling where that fails. */
+/** Follows a task by its event stream or, if that fails, by polling. */
 const followTask = (
   path: string,
   onResult: (result: TaskResult) => void,
@@ -48,7 +48,7 @@ const followTask = (
       send<TaskResult>("GET", path).then(
         ({ body }) => take(body),
         (cause: unknown) => {
-          // Of a link to a task that is gone, or of somebody else
+          // The link is to a task that no longer exists or belongs to someone else
           if (!(cause instanceof ApiFailure)) return
           stop()
           onRefused(cause)
@@ -65,7 +65,7 @@ interface Props {
   readonly onEnd: () => void
 }
 
-/** A task from its create to its end: watched, cancelled, its results shown. */
+/** A task from create to end: followed, cancelled, with its results. */
 export const RunView = ({ id, model, onEnd }: Props) => {
   const path = `${model.path}/${id}`
   const [result, setResult] = useState<TaskResult | undefined>(undefined)

@@ -6,7 +6,7 @@ import type { Values } from "./runs.ts"
 
 const words = playgroundTexts.runs
 
-/** The last runs of this browser, each of which fills the form again, and a link to what is typed now. */
+/** The latest runs in this browser, each of which can fill the form again, and a link to the current input. */
 export const Runs = ({ model, values }: { readonly model: string; readonly values: Values }) => {
   const runs = lastRuns()
   return (

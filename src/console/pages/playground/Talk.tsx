@@ -9,15 +9,15 @@ import { urlOf } from "./chat.ts"
 
 const words = chatTexts
 
-/** A question with its answer, which grows while it comes. */
+/** A question with its response, which grows while it is received. */
 export interface Turn {
   readonly question: string
   readonly pictures?: ReadonlyArray<Picture>
-  /** It had so many, which the browser did not keep. */
+  /** The number of pictures that the browser did not keep. */
   readonly lostPictures?: number
   readonly answer: string
   readonly isStopped: boolean
-  /** Its receipt. */
+  /** The receipt. */
   readonly call?: Schemas["Call"]
 }
 

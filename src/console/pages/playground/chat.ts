@@ -1,6 +1,6 @@
-/** How the vendors' chat routes are asked, and what their streams say. docs/reference/passthrough.md#usage */
+/** The vendors' chat routes: how to send requests and read streams. docs/reference/passthrough.md#usage */
 
-/** A picture within a message. */
+/** A picture in a message. */
 export interface Picture {
   readonly mediaType: string
   /** In Base64. */
@@ -25,18 +25,18 @@ interface Asked {
   readonly system: string
   readonly messages: ReadonlyArray<Message>
   readonly maxTokens: number
-  /** Sent only when it is set: some models take none. */
+  /** Sent only if it is set, because some models refuse it. */
   readonly temperature?: number | undefined
 }
 
 interface Dialect {
   readonly matches: (path: string) => boolean
   readonly request: (asked: Asked) => ChatRequest
-  /** The piece of the answer in an event. */
+  /** The part of the response in an event. */
   readonly piece: (event: unknown) => string
 }
 
-/** A member of a value that nobody has checked. */
+/** A member of an unvalidated value. */
 const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {
   let found: unknown = value
   for (const key of path) {
@@ -54,7 +54,7 @@ const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string
 /** As a data URL. */
 export const urlOf = ({ data, mediaType }: Picture): string => `data:${mediaType};base64,${data}`
 
-/** The content of messages: text alone, or parts when there are pictures. */
+/** The content of a message: text alone, or parts if there are pictures. */
 const plain = (
   messages: ReadonlyArray<Message>,
   partOf: (picture: Picture) => Readonly<Record<string, unknown>>
@@ -134,18 +134,18 @@ const gemini: Dialect = {
 
 const dialects = [openAi, anthropic, gemini]
 
-/** Of the route of a model; `undefined`: it is no chat. */
+/** The dialect of a model's route. `undefined`: it is not a chat. */
 export const dialectOf = (path: string): Dialect | undefined =>
   dialects.find(({ matches }) => matches(path))
 
-/** The failure that an event of a stream tells. */
+/** The error in an event of a stream. */
 export const failureIn = (event: unknown): string | undefined => {
   const error = at(event, "error")
   if (error === undefined || error === null) return undefined
   return textAt(error, "message") || JSON.stringify(error)
 }
 
-/** The values of a stream of server-sent events, as they come. */
+/** The values of a stream of server-sent events, as they arrive. */
 export const eventsOf = async function* (
   stream: ReadableStream<Uint8Array>
 ): AsyncGenerator<unknown, void> {

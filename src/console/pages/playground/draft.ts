@@ -3,13 +3,13 @@ import { session } from "../../api/session.ts"
 import { viewedUser } from "../../router/location.ts"
 
 /**
- * What is typed and said in the playground, until the tab is closed: a reload, or a session that has to be begun
- * again, loses nothing. By user, so that nobody else who signs in sees it.
+ * Input and conversations in the playground are kept until the tab is closed, so that a reload or a new session loses
+ * nothing. Keyed by user, so that the next user does not see them.
  */
 const keyOf = (name: string): string =>
   `playground ${viewedUser() ?? session.value?.user?.id ?? ""} ${name}`
 
-/** The browser keeps some megabytes a page; what does not fit is not kept. */
+/** The browser stores a few megabytes per page; what does not fit is dropped. */
 const write = (key: string, value: unknown): void => {
   try {
     sessionStorage.setItem(key, JSON.stringify(value))
@@ -18,10 +18,10 @@ const write = (key: string, value: unknown): void => {
   }
 }
 
-/** Puts a value under a name, for the form that reads it next. */
+/** Stores a value for the next form that reads this name. */
 export const writeDraft = (name: string, value: unknown): void => write(keyOf(name), value)
 
-/** A value that is kept under a name; `keep` says what of it is worth keeping. */
+/** A stored value. `keep` selects the part to store. */
 export const useDraft = <T>(name: string, initial: T, keep: (value: T) => T = (it) => it) => {
   const key = keyOf(name)
   const [value, setValue] = useState<T>(() => {
@@ -42,7 +42,7 @@ export const hasDraft = (name: string): boolean => sessionStorage.getItem(keyOf(
 const recentKey = "console-models"
 const recentMax = 4
 
-/** The models that were chosen last, in this browser. */
+/** The models chosen last in this browser. */
 export const recentModels = (): ReadonlyArray<string> => {
   const text = localStorage.getItem(recentKey)
   return text === null ? [] : text.split("\n")

@@ -6,7 +6,7 @@ export type Rules = Schemas["MediaField"]
 
 const words = playgroundTexts.media
 
-/** What a field takes, in a line. */
+/** What a field accepts, on one line. */
 export const limitsOf = (rules: Rules): string =>
   [
     words.types(rules.media_types.map((it) => it.replace(/^\w+\//u, "").toUpperCase()).join(", ")),
@@ -20,7 +20,7 @@ export const limitsOf = (rules: Rules): string =>
     .filter((it) => it !== "")
     .join(" · ")
 
-/** What can be seen here already; the gateway judges the bytes. */
+/** Faults that can be found locally; the gateway checks the bytes. */
 export const faultOf = async (file: File, rules: Rules): Promise<string | undefined> => {
   if (!rules.media_types.includes(file.type)) return words.wrongType(file.type)
   if (file.size > rules.max_bytes) return words.tooLarge(showBytes(file.size))

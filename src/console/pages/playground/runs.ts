@@ -5,10 +5,10 @@ import type { JsonSchema } from "../../components/form/schema.ts"
 import { hrefOf, location, setQuery } from "../../router/location.ts"
 import { writeDraft } from "./draft.ts"
 
-/** What a run was made from: the body of a task, or the fields of a chat, without files. */
+/** The input of a run: the body of a task, or the fields of a chat, without files. */
 export type Values = Readonly<Record<string, unknown>>
 
-/** A run in the history of this browser. */
+/** A run in this browser's history. */
 export interface Run {
   readonly model: string
   readonly title: string
@@ -19,7 +19,7 @@ export interface Run {
 
 const runsMax = 20
 
-/** A longer prompt is restored from its task, but not from the history. */
+/** A longer prompt can be restored from its task, but not from the history. */
 const valuesMax = 8000
 
 export const isObject = (value: unknown): value is Values =>
@@ -43,7 +43,7 @@ const parsed = (text: string): unknown => {
 
 const changes = signal(0)
 
-/** The last runs of the user who is signed in, newest first. */
+/** The latest runs of the signed-in user, newest first. */
 export const lastRuns = (): ReadonlyArray<Run> => {
   void changes.value
   const all = parsed(localStorage.getItem(runsKey()) ?? "[]")
@@ -62,10 +62,10 @@ export const noteRun = (run: Omit<Run, "at" | "title">, title: string): void => 
   changes.value += 1
 }
 
-/** Counts what was restored: a form that is shown is made again from its draft. */
+/** Counts restores: the form is rendered again from its draft. */
 export const restored = signal(0)
 
-/** Fills the form of a model. Nothing runs. */
+/** Fills the form of a model without running it. */
 export const restore = ({ model, task, values }: Pick<Run, "model" | "task" | "values">): void => {
   writeDraft(model, values)
   restored.value += 1
@@ -74,16 +74,16 @@ export const restore = ({ model, task, values }: Pick<Run, "model" | "task" | "v
 
 const mark = "#run="
 
-/** The link has its values in the fragment, which no server is sent. */
+/** The values are in the fragment, which is not sent to any server. */
 export const linkOf = (model: string, values: Values): string => {
   const bytes = new TextEncoder().encode(JSON.stringify({ model, values }))
   const text = bytes.toBase64({ alphabet: "base64url", omitPadding: true })
   return `${globalThis.location.origin}${hrefOf("/playground")}${mark}${text}`
 }
 
-/** Fills the form as the link says that was opened, and takes it out of the address. */
+/** Fills the form from the link that was opened, and removes the values from the address. */
 export const openLink = (): void => {
-  // A link that is pasted into the address changes nothing else
+  // Pasting a link into the address bar changes nothing else
   void location.value
   const { hash, pathname, search } = globalThis.location
   if (!hash.startsWith(mark)) return
@@ -105,7 +105,7 @@ const linkedIn = (text: string): Pick<Run, "model" | "values"> | undefined => {
   }
 }
 
-/** The part of a value that a schema allows by its types: a link may say anything. */
+/** The part of a value whose types match the schema. A link's content cannot be trusted. */
 export const matching = (schema: JsonSchema, value: unknown): unknown => {
   const { items = {}, properties = {}, type } = plainSchema(schema)
   if (type === "integer" || type === "number") return typeof value === "number" ? value : undefined

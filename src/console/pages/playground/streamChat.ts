@@ -17,7 +17,7 @@ interface Asked {
   }) => void
 }
 
-/** The receipt is written a moment after the end of the call. */
+/** The receipt is written shortly after the call ends. */
 const receiptTries = 10
 const receiptMillis = 300
 
@@ -32,7 +32,7 @@ const receiptOf = async (
   return found ?? (tries > 1 ? receiptOf(id, tries - 1) : undefined)
 }
 
-/** Sends one request and takes its answer piece by piece; then its receipt. */
+/** Sends a request, streams the response, and then reads the receipt. */
 export const streamChat = async ({ controller, dialect, onChange, request }: Asked) => {
   const response = await fetch(`${basePath}${request.path}`, {
     method: "POST",
@@ -63,7 +63,7 @@ export const streamChat = async ({ controller, dialect, onChange, request }: Ask
   }
 }
 
-/** A problem of the gateway, or an error in the vendor's own form. */
+/** A problem of the gateway, or an error in the vendor's format. */
 const refusalOf = async (response: Response) => {
   const text = await response.text()
   const value = parsed(text)

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks"
 
-/** Ctrl or ⌘ with Enter sends the form from anywhere in it. */
+/** Ctrl or ⌘ with Enter submits the form from any of its fields. */
 export const useCtrlEnter = () => {
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {

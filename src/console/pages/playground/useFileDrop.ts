@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 
-/** An element on which files are dropped: whether they are above it, and its handlers. */
+/** An element on which files can be dropped: its handlers, and whether files are being dragged over it. */
 export const useFileDrop = (onFiles: (files: ReadonlyArray<File>) => void) => {
   const [isOver, setOver] = useState(false)
   const handlers = {

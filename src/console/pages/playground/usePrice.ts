@@ -9,10 +9,10 @@ interface Quote {
   readonly quote: { readonly amount: string }
 }
 
-/** While one types, nothing is asked. */
+/** Requests wait for a pause in typing. */
 const pauseMillis = 400
 
-/** A short address stands for each uploaded file, because the price does not depend on it. */
+/** Replaces each uploaded file by a short URL, because the price does not depend on it. */
 export const withoutFiles = (body: Body, address: string): Body =>
   Object.fromEntries(
     Object.entries(body).map(([name, value]) => {
@@ -28,7 +28,7 @@ const isFilled = (value: unknown): boolean =>
 const requiredOf = ({ body_schema: { required } }: Model): ReadonlyArray<string> =>
   Array.isArray(required) ? required.filter((it) => typeof it === "string") : []
 
-/** What the request would cost, by a dry run; the refusal of one that is not right yet. */
+/** The price of the request from a dry run, or the reason why the dry run was refused. */
 export const usePrice = (model: Model, body: Body) => {
   const [price, setPrice] = useState<{ amount?: string; cause?: unknown }>({})
   const isReady =

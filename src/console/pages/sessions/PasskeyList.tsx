@@ -21,14 +21,14 @@ const words = operatorTexts.passkeys
 const nameMax = 100
 
 interface Props {
-  /** Whose; none: of the one who asks. */
+  /** Absent: the signed-in user. */
   readonly user?: string | undefined
   readonly isReadOnly: boolean
-  /** A removal ends sessions. */
+  /** Removing a passkey ends sessions. */
   readonly onRemoved: () => void
 }
 
-/** The passkeys that sign in, each of which can be removed. */
+/** A user's passkeys, each with a button to remove it. */
 export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
   const passkeys = useResource(user ?? "", () =>
     readAll((cursor) =>

@@ -14,7 +14,7 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** A new password for the one who is signed in. */
+/** Sets a new password for the signed-in user. */
 export const PasswordDialog = ({ onChanged, onClose }: Props) => {
   const [current, setCurrent] = useState("")
   const [password, setPassword] = useState("")

@@ -13,14 +13,14 @@ const words = operatorTexts.sessions
 const pageSize = 50
 
 interface Props {
-  /** Whose; none: of the one who asks. */
+  /** Absent: the signed-in user. */
   readonly user?: string | undefined
   readonly isReadOnly: boolean
-  /** Another number reads the list again. */
+  /** A changed number reloads the list. */
   readonly round?: number
 }
 
-/** The open sessions, each of which can be revoked. */
+/** The open sessions, each with a button to revoke it. */
 export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
   const sessions = usePages<Session>(
     "sessions",

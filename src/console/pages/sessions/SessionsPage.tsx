@@ -10,7 +10,7 @@ import { SessionList } from "./SessionList.tsx"
 
 const words = operatorTexts.sessions
 
-/** `/sessions`: where one is signed in, and by which password. */
+/** `/sessions`: the user's sessions and means of signing in. */
 export default function SessionsPage() {
   const user = viewedUser()
   const [isChanging, setChanging] = useState(false)

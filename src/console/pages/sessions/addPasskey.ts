@@ -7,7 +7,7 @@ interface NewPasskey {
   readonly password: string
 }
 
-/** Makes a passkey on this device, or another that the browser offers. */
+/** Creates a passkey on this device, or on another one that the browser offers. */
 export const addPasskey = async ({ name, password }: NewPasskey): Promise<Schemas["Passkey"]> => {
   const options = await api.GET("/manage/v1/passkeys/options", {})
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON({

@@ -29,7 +29,7 @@ export const sessionColumns: ReadonlyArray<Column<Session>> = [
   { title: words.ends, isNumber: true, cell: ({ expires_at: at }) => <Ago at={at} /> }
 ]
 
-/** The session that asks ends by signing out. */
+/** The current session cannot be revoked here; signing out ends it. */
 export const revokeColumn = (ask: (session: Session) => void): Column<Session> => ({
   title: texts.actions,
   isEnd: true,

@@ -3,7 +3,7 @@ import { hasPasskeys, NoPasskey, signInWithPasskey } from "../../api/passkeys.ts
 import { ProblemView } from "../../components/States.tsx"
 import { signInTexts } from "../../texts/en/signIn.ts"
 
-/** The browser knows whose passkey it is: nothing is typed. */
+/** The browser knows whose passkey it is, so nothing has to be typed. */
 export const PasskeySignIn = () => {
   const [state, setState] = useState<{ isBusy: boolean; cause?: unknown }>({ isBusy: false })
   if (!hasPasskeys()) return null

@@ -4,7 +4,7 @@ import { signInTexts } from "../../texts/en/signIn.ts"
 import { PasskeySignIn } from "./PasskeySignIn.tsx"
 import { PasswordForm, SecretForm } from "./SignInForms.tsx"
 
-/** Above a dialog whose session has ended; what was typed in it stays. */
+/** Shown above a dialog whose session has ended. The dialog keeps its input. */
 export const SignInAgain = () => (
   <Dialog title={signInTexts.again} onClose={leave} isKept>
     <p>{signInTexts.againDetail}</p>

@@ -8,7 +8,7 @@ import { signInTexts } from "../../texts/en/signIn.ts"
 
 interface FormProps {
   readonly label: string
-  /** What is exchanged. */
+  /** The credential to exchange. */
   readonly credential: () => Credential
   readonly isPrimary?: boolean
   readonly children?: ComponentChildren

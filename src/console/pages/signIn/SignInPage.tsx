@@ -8,7 +8,7 @@ import { signInTexts } from "../../texts/en/signIn.ts"
 import { PasskeySignIn } from "./PasskeySignIn.tsx"
 import { PasswordForm, SecretForm, SignInForm } from "./SignInForms.tsx"
 
-/** The secret of a sign-in link. It leaves the address at once, so that no history has it. */
+/** The secret of a sign-in link. It is removed from the address at once, so that it does not stay in the history. */
 const takeToken = (): string | undefined => {
   const token = new URLSearchParams(globalThis.location.hash.slice(1)).get("token") ?? undefined
   if (token !== undefined) {
@@ -18,7 +18,7 @@ const takeToken = (): string | undefined => {
   return token
 }
 
-/** By link, password, key or token, or an OpenID provider. docs/reference/sessions.md */
+/** Sign-in by link, password, key, token or OpenID provider. docs/reference/sessions.md */
 export const SignInPage = () => {
   const [token, setToken] = useState(takeToken)
   return (
@@ -41,7 +41,7 @@ interface ByLinkProps {
   readonly onOther: () => void
 }
 
-/** By a click: no program that opens links uses it up, and nobody is signed in by opening one. */
+/** Signs in only on a click, so that programs that open links do not use it up and opening a link signs nobody in. */
 const ByLink = ({ onOther, token }: ByLinkProps) => (
   <>
     <PageHeader title={signInTexts.linkTitle} />

@@ -17,7 +17,7 @@ const words = webhookTexts.signature
 const fieldNames = ["secret", "headers", "body", "at"] as const
 type Fields = Readonly<Record<(typeof fieldNames)[number], string>>
 
-/** The body that was sent, when the log has the delivery; only its id leaves the browser. */
+/** The body that was sent, if the log has the delivery. Only the delivery's id leaves the browser. */
 const sentBody = async (id: string | undefined): Promise<string | undefined> => {
   if (id === undefined || !/^whd_[\w-]{1,80}$/u.test(id)) return undefined
   const found = await api
@@ -38,7 +38,7 @@ const check = async ({ at, body, headers, secret }: Fields): Promise<Report> => 
   })
 }
 
-/** `/webhooks/signature`: why a receiver cannot verify a delivery, computed in the browser. */
+/** `/webhooks/signature`: finds out in the browser why a receiver cannot verify a delivery. */
 export default function SignaturePage() {
   const [fields, setFields] = useState<Fields>({ secret: "", headers: "", body: "", at: "" })
   const [state, setState] = useState<{ report?: Report; cause?: unknown }>({})

@@ -6,11 +6,11 @@ const words = webhookTexts.signature
 export interface Received {
   readonly serviceName: string
   readonly secret: string
-  /** As pasted: one a line. */
+  /** As pasted, one per line. */
   readonly headers: string
   readonly body: string
   readonly atMillis: number
-  /** The body that was sent, by the log; `undefined`: it is not there. */
+  /** The body that was sent, according to the log. `undefined`: the log does not have it. */
   readonly sent: string | undefined
 }
 
@@ -23,14 +23,14 @@ export interface Finding {
 
 export interface Report {
   readonly isValid: boolean
-  /** What differs, by part; also what will break soon. */
+  /** What differs, part by part, and what will fail soon. */
   readonly findings: ReadonlyArray<Finding>
 }
 
 const skewSecondsMax = 300
 const utf8 = new TextEncoder()
 
-/** `v1=` and the HMAC-SHA256 as hex. docs/reference/webhooks.md#signature */
+/** `v1=` and the HMAC-SHA256 in hex. docs/reference/webhooks.md#signature */
 export const signatureOf = async (secret: string, signed: string): Promise<string> => {
   const key = await crypto.subtle.importKey(
     "raw",
@@ -43,7 +43,7 @@ export const signatureOf = async (secret: string, signed: string): Promise<strin
   return `v1=${[...new Uint8Array(mac)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 }
 
-/** The values of each header, by its name in lower case. */
+/** The values of each header, by lower-case name. */
 export const readHeaders = (text: string): ReadonlyMap<string, ReadonlyArray<string>> => {
   const found = new Map<string, ReadonlyArray<string>>()
   for (const line of text.split(/\r?\n/u)) {
@@ -64,11 +64,11 @@ const headerNames = (serviceName: string) => {
   }
 }
 
-/** The delivery id among the headers. */
+/** The delivery id in the headers. */
 export const deliveryIdIn = (serviceName: string, headers: string): string | undefined =>
   readHeaders(headers).get(headerNames(serviceName).id.toLowerCase())?.[0]
 
-/** Tells what matches, or which part differs. It needs Web Crypto alone. */
+/** Finds what matches and which part differs. Needs only Web Crypto. */
 export const checkSignature = async (received: Received): Promise<Report> => {
   const { atMillis, serviceName } = received
   const names = headerNames(serviceName)
@@ -119,7 +119,7 @@ const bodyFindings = ({ body, sent }: Received): ReadonlyArray<Finding> => {
   return [{ part: "body", text: words.notSent(at + 1, body.length, sent.length) }]
 }
 
-/** Other forms of the body and of the secret, with what they would mean. */
+/** Other forms of the body and the secret, with what each would mean. */
 const suspects = ({ body, secret, sent }: Received) => {
   const secrets: ReadonlyArray<readonly [string, Finding | undefined]> = [
     [secret, undefined],
@@ -156,7 +156,7 @@ const signedBy = async (
   [signature, previous]: readonly [string, string | undefined]
 ): Promise<Report> => {
   for (const { findings, key, text } of suspects(received)) {
-    // Web Crypto takes no empty key
+    // Web Crypto does not accept an empty key
     if (key === "") continue
     // oxlint-disable-next-line no-await-in-loop -- a few, and the first nearly always decides
     const expected = await signatureOf(key, start + text)

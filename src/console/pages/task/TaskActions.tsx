@@ -24,11 +24,11 @@ interface Quote {
   readonly quote: { readonly amount: string }
 }
 
-/** What one does with a task. The operator who views as a user changes nothing. */
+/** The actions on a task. An operator viewing as a user cannot change anything. */
 export const TaskActions = ({ task }: { readonly task: Task }) => {
   const [asked, setAsked] = useState<"cancel" | "again" | undefined>(undefined)
   const [quote, setQuote] = useState(task.receipt.held)
-  // A second try, after an answer was lost, buys nothing more. A success leads to another task
+  // A retry after a lost response buys nothing more. A success opens another task
   const operation = useMemo(newOperationId, [task.id])
   const isReadOnly = viewedUser() !== undefined
   const isRunning = task.status === "pending" || task.status === "processing"

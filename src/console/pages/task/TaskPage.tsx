@@ -1,8 +1,10 @@
 import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
+import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { Share } from "../../components/chart/Share.tsx"
 import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
@@ -24,7 +26,7 @@ type Task = Schemas["TaskTimeline"]
 
 const words = taskTexts
 
-/** `/tasks/:id`: one task with all that happened to it. */
+/** `/tasks/:id`: a task and its history. */
 export default function TaskPage({ params: { id = "" } }: PageProps) {
   const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
   useLive((event) => {
@@ -33,6 +35,10 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
       (event.type === "task" && event.data.id === id && event.data.status !== task.data?.status) ||
       (event.type === "delivery" && event.data.task_id === id && isNews(task.data, event.data))
     if (isOwn) task.reload()
+  })
+  // Progress is not an event
+  usePoll(() => {
+    if (task.data?.progress !== undefined) task.reload()
   })
   return (
     <>
@@ -46,7 +52,7 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
 
 const titleMax = 80
 
-/** What was asked for, as a title. */
+/** The prompt, as a title. */
 const titleOf = (task: Task | undefined): string => {
   const prompt = task === undefined ? "" : promptOf(task.body)
   if (prompt === "") return texts.pages.task
@@ -54,7 +60,7 @@ const titleOf = (task: Task | undefined): string => {
   return line.length > titleMax ? `${line.slice(0, titleMax).trimEnd()}…` : line
 }
 
-/** A new stream tells everything once more. */
+/** A new stream repeats the current state, which is no news. */
 const isNews = (task: Task | undefined, delivery: Schemas["WebhookDelivery"]): boolean =>
   task?.deliveries.find(({ id }) => id === delivery.id)?.updated_at !== delivery.updated_at
 
@@ -88,7 +94,10 @@ const TaskView = ({ task }: { readonly task: Task }) => (
           <section>
             <h2>{words.result}</h2>
             {task.result === null ? (
-              <p class="waiting">{words.noResult}</p>
+              <p class="waiting">
+                {words.noResult}
+                <Progress percent={task.progress} />
+              </p>
             ) : task.result_kind === "responses" || task.result_kind === "batches" ? (
               task.result.map((url) => (
                 <p key={url}>
@@ -124,13 +133,22 @@ const TaskView = ({ task }: { readonly task: Task }) => (
   </>
 )
 
+/** Renders nothing if the vendor reports no progress. */
+const Progress = ({ percent }: { readonly percent: number | undefined }) =>
+  percent === undefined ? null : (
+    <>
+      <span>{words.progress(percent)}</span>
+      <Share name={words.progress(percent)} share={percent / 100} />
+    </>
+  )
+
 const kinds = [
   ["images", "image/"],
   ["videos", "video/"],
   ["audios", "audio/"]
 ] as const
 
-/** The media that came with the request, as long as they are kept. */
+/** The media sent with the request, while they are stored. */
 const Inputs = ({ task }: { readonly task: Task }) => (
   <>
     {task.inputs.length > 0 && <h3>{words.inputMedia}</h3>}

@@ -7,7 +7,7 @@ type Task = Schemas["TaskTimeline"]
 
 const reference = /^artifact:art_[0-9a-f]{32}$/u
 
-/** Each text of the body, in a field or in a list, by its pointer. */
+/** Visits each text of the body, in fields and lists, with its pointer. */
 const mapTexts = (body: unknown, by: (pointer: string, text: string) => string): unknown => {
   if (typeof body !== "object" || body === null) return body
   return Object.fromEntries(
@@ -24,18 +24,18 @@ const mapTexts = (body: unknown, by: (pointer: string, text: string) => string):
   )
 }
 
-/** The pointers of media that came with the request. */
+/** The pointers of the media sent with the request. */
 const referencesIn = ({ body }: Task): ReadonlyArray<string> => {
   const found: Array<string> = []
   mapTexts(body, (pointer, text) => {
-    // A prompt that looks like one is only a text
+    // A prompt may look like a reference
     if (reference.test(text) && pointer !== "#/prompt") found.push(pointer)
     return text
   })
   return found
 }
 
-/** Whether media of the input are no longer kept. */
+/** Whether input media have been deleted. */
 export const hasLostMedia = (task: Task): boolean => {
   const kept = new Set(task.inputs.map(({ pointer }) => pointer))
   return referencesIn(task).some((pointer) => !kept.has(pointer))
@@ -47,7 +47,7 @@ const read = async (url: string): Promise<string> => {
   return dataUriOf(await response.blob())
 }
 
-/** The body as it was sent: stored media are in it again. */
+/** The body as it was sent, with stored media put back. */
 export const withMedia = async (task: Task): Promise<unknown> => {
   const media = new Map(
     await Promise.all(

@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/schema.ts"
 type Task = Schemas["TaskTimeline"]
 type Attempt = Task["attempts"][number]
 
-/** The class of a failed job, by the code of its error. docs/reference/errors.md#task-error-codes */
+/** The class of a failed job, by its error code. docs/reference/errors.md#task-error-codes */
 const classes: Readonly<Record<number, string>> = {
   400: "FATAL_CLIENT",
   3001: "CONTENT",
@@ -22,7 +22,7 @@ const refused = ({ failure_class: kind, state }: Attempt): ReadonlyArray<string>
     ? []
     : [`MockVendor.refused(${inCode(kind ?? "RETRYABLE")}, "as the vendor refused it")`]
 
-/** What became of the last job. */
+/** The outcome of the last job. */
 const outcomeOf = (task: Task, seconds: number): ReadonlyArray<string> => {
   if (task.status !== "failed") return [`MockVendor.result("${seconds} seconds")`]
   const isSubmitted = task.attempts.some(({ state }) => state === "submitted")
@@ -37,18 +37,18 @@ const secondsOf = ({ ended_at: end, started_at: start }: Task): number =>
     ? 2
     : Math.max(1, Math.round((new Date(end).getTime() - new Date(start).getTime()) / 1000))
 
-/** Lines after the first one stand as far in as the place where the value is put. */
+/** All lines after the first are indented. */
 const valueOf = (value: unknown, indent: string): string =>
   JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent}`)
 
-/** A test of a program against the gateway, in which the vendor does what it did. docs/developing.md */
+/** A test of a program against the gateway, with a vendor that behaves as it did for this task. docs/developing.md */
 export const testOf = (task: Task): string => {
   const seconds = secondsOf(task)
   const steps = [...task.attempts.flatMap(refused), ...outcomeOf(task, seconds)]
   const { action, body, error, id, model, vendor } = task
   const path = `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
   const script = steps.length === 0 ? [`MockVendor.result("${seconds} seconds")`] : steps
-  // Media of the stored body are references that no client may send
+  // Media in the stored body are references, which no client may send
   const sent = JSON.stringify(body).includes('"artifact:art_')
     ? `// Replace the references with media\n        `
     : ""

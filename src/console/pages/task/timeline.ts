@@ -27,7 +27,7 @@ const toneOfMove = (status: Task["status"]): Moment["tone"] => {
   return status === "failed" ? "bad" : "plain"
 }
 
-/** Each with the money that moved with it: the hold with the first, the charge with the last. */
+/** Each change of state with the money it moved: the first with the hold, the last with the charge. */
 const movesOf = ({ entries, id, moves }: Task): ReadonlyArray<Moment> =>
   moves.map(({ at, status }, index) => {
     const isFirst = index === 0
@@ -71,7 +71,7 @@ const attemptOf = (attempt: Attempt): Moment => {
   }
 }
 
-/** The last attempt counts; those before it are folded into a line. */
+/** The last attempt is shown; earlier ones are collapsed into one line. */
 const attemptsOf = ({ attempts }: Task): ReadonlyArray<Moment> => {
   const last = attempts.at(-1)
   if (last === undefined) return []
@@ -91,7 +91,7 @@ const attemptsOf = ({ attempts }: Task): ReadonlyArray<Moment> => {
       ]
 }
 
-/** A line for each event; the page of the delivery has its attempts. */
+/** One line per event; the delivery's page shows its attempts. */
 const deliveryOf = ({ attempts, created_at, id, type }: Delivery): Moment => {
   const done = attempts.filter(({ ended_at }) => ended_at !== null)
   const last = done.at(-1)
@@ -115,7 +115,7 @@ const deliveryOf = ({ attempts, created_at, id, type }: Delivery): Moment => {
   }
 }
 
-/** What happened, from the create over the vendor's answers to the webhooks. */
+/** What happened, from the create through the vendor's responses to the webhooks. */
 export const timelineOf = (task: Task): ReadonlyArray<Moment> =>
   [
     ...movesOf(task),

@@ -44,7 +44,7 @@ const columns: ReadonlyArray<Column<Task>> = [
   ...stateColumns
 ]
 
-/** The operator's list over all users; a task opens as its user sees it. */
+/** The operator's list over all users. A task opens as its user sees it. */
 export const AllTasks = () => {
   const { status: chosen } = filterValues(["status"])
   const status = statuses.find((it) => it === chosen)

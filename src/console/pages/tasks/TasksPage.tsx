@@ -62,7 +62,7 @@ const names = [
 
 const pageSize = 50
 
-/** `/tasks`: tasks of a user, or for the operator of all, by filters that stand in the address. */
+/** `/tasks`: a user's tasks or, for the operator, all tasks, with filters in the address. */
 export default function TasksPage() {
   return isOverAll() ? <AllTasks /> : <OwnTasks />
 }
@@ -122,7 +122,7 @@ const OwnTasks = () => {
 const isNewer = (task: Task, first: Task | undefined): boolean =>
   first === undefined || task.created_at > first.created_at
 
-/** What a list of new tasks can tell of the filters without asking the gateway. */
+/** The filters that can be checked on a new task without the gateway. */
 const matches = (
   task: Task,
   search: {

@@ -12,7 +12,7 @@ type TaskState = Pick<Task, "created_at" | "ended_at" | "receipt" | "status"> & 
   readonly error: { readonly title: string } | null
 }
 
-/** What was charged, or is held while the task runs. */
+/** The charge or, while the task runs, the hold. */
 const Cost = ({ receipt, status }: TaskState) => {
   if (status === "pending" || status === "processing") {
     return <span class="faint">{texts.tasks.heldCost(receipt.held)}</span>
@@ -20,7 +20,7 @@ const Cost = ({ receipt, status }: TaskState) => {
   return status === "failed" ? <None /> : <Credits amount={receipt.captured} />
 }
 
-/** How it went, for every list of tasks. */
+/** The outcome, for all lists of tasks. */
 export const stateColumns: ReadonlyArray<Column<TaskState>> = [
   {
     title: texts.tasks.status,

@@ -36,7 +36,10 @@ interface Props {
   readonly keyName: (id: string | null) => string
 }
 
-/** A place for each day or hour, divided by model or key. It leads to the rows of its day, and once more back. */
+/**
+ * Usage per day or hour, divided by model or key. A click selects the rows of the day; another click shows all rows
+ * again.
+ */
 export const UsageChart = ({ keyName, search, user }: Props) => {
   const query = chartQuery(search)
   const usage = useResource(JSON.stringify([user, query]), () =>
@@ -100,7 +103,7 @@ interface ChartProps extends Omit<Props, "user"> {
   readonly rows: ReadonlyArray<Usage>
 }
 
-/** What a row is counted for: its model or its key. */
+/** The name of a row's model or key. */
 const nameIn =
   ({ keyName, search }: Omit<ChartProps, "rows">) =>
   (row: Usage): string => {
@@ -109,7 +112,7 @@ const nameIn =
     return split === "model" ? (row.model ?? words.noModel) : ""
   }
 
-/** The days or hours, each with what it leads to. */
+/** The days or hours, each with its link. */
 const linksOf = (search: UsageSearch) => {
   const query = Object.fromEntries(location.value.query)
   return placesOf(search, new Date()).map(({ day, id, label }) => ({
@@ -153,7 +156,10 @@ const Bars = (props: ChartProps) => {
 const showMillis = (value: number | null): string =>
   value === null ? texts.none : showDuration(value)
 
-/** Without a division, half and nearly all of the requests; otherwise nearly all of each model or key. */
+/**
+ * Without a division, the median and a high percentile of all requests; otherwise the high percentile of each model or
+ * key.
+ */
 const Durations = (props: ChartProps) => {
   const { rows, search } = props
   const places = linksOf(search)
@@ -204,7 +210,7 @@ const percentilesOf = (
 const Totals = ({ rows }: { readonly rows: ReadonlyArray<Usage> }) => {
   const sum = (of: (row: Usage) => number) => rows.reduce((total, row) => total + of(row), 0)
   const errors = sum((row) => row.errors)
-  // A failed task that was charged is a request and an error
+  // A failed task that was charged counts as a request and as an error
   const all = Math.max(errors, sum(requestsOf) + errors)
   const share = (errors / Math.max(1, all)).toLocaleString("en", {
     style: "percent",

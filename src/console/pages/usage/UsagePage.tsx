@@ -21,7 +21,7 @@ import { rangesUpTo, readUsageSearch, rowsQuery, usageFilters } from "./usageSea
 type Usage = Schemas["Usage"]
 
 const words = usageTexts
-/** The addresses of users are read one by one. */
+/** Limited because the address of each user needs a request. */
 const pageSize = 25
 const today = () => new Date()
 
@@ -30,7 +30,7 @@ const idOf = ({ day, hour, key, model, user }: Usage): string =>
 
 const timeOf = ({ day, hour }: Usage): string => hour ?? day ?? ""
 
-/** The most expensive first, or by time, the latest first. */
+/** The most expensive rows first or, by time, the latest first. */
 const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
   [...rows].sort(
     (one, other) =>
@@ -38,7 +38,7 @@ const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
       Number(parseCredits(other.amount) - parseCredits(one.amount))
   )
 
-/** `/usage`: what was charged, by day in a chart, by key, model and day in a table. */
+/** `/usage`: charges per day in a chart, and by key, model and day in a table. */
 export default function UsagePage() {
   const user = viewedUser() ?? ""
   const isOfAll = session.value?.role === "operator" && user === ""

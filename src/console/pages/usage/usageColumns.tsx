@@ -20,11 +20,11 @@ interface Shown {
   readonly search: UsageSearch
   readonly keyName: (id: string | null) => string
   readonly rows: ReadonlyArray<Usage>
-  /** The largest amount of the rows. */
+  /** The largest amount of all rows. */
   readonly most: string
 }
 
-/** A column of counts, unless all are zero. */
+/** A column of counts; hidden if all are zero. */
 const countsIn =
   (rows: ReadonlyArray<Usage>) =>
   (
@@ -34,7 +34,7 @@ const countsIn =
   ): ReadonlyArray<Column<Usage>> =>
     rows.some((row) => of(row) > 0) ? [{ title: name, isNumber: true, cell }] : []
 
-/** A column of durations, unless there are none. */
+/** A column of durations; hidden if there are none. */
 const durationsIn =
   (rows: ReadonlyArray<Usage>) =>
   (name: string, of: (row: Usage) => number | null): ReadonlyArray<Column<Usage>> => {
@@ -45,7 +45,7 @@ const durationsIn =
     return rows.some((row) => of(row) !== null) ? [{ title: name, isNumber: true, cell }] : []
   }
 
-/** What the rows are grouped by, then the sums. */
+/** The grouping columns, followed by the sums. */
 export const usageColumns = ({
   keyName,
   most,
@@ -71,7 +71,7 @@ export const usageColumns = ({
   }
   const counts = countsIn(rows)
   const durations = durationsIn(rows)
-  // Tasks and calls are those of a user
+  // Tasks and calls can only be listed for a single user
   const hasLists = !search.isOfAll || search.by.includes("user")
   const listed = (of: "calls" | "tasks") => (row: Usage) =>
     hasLists && row[of] > 0 ? (
@@ -109,7 +109,7 @@ export const usageColumns = ({
   ]
 }
 
-/** The address of a user, who may be deleted by now. */
+/** The user's address. The user may have been deleted. */
 const UserName = ({ id }: { readonly id: string | null }) => {
   const { data } = useResource(`user ${id}`, async () =>
     id === null ? undefined : await api.GET("/manage/v1/users/{id}", { params: { path: { id } } })
@@ -117,7 +117,7 @@ const UserName = ({ id }: { readonly id: string | null }) => {
   return id === null ? <None /> : <Link to={`/users/${id}`}>{data?.email ?? id}</Link>
 }
 
-/** From a sum to what it is made of. */
+/** The filters that list what a sum consists of. */
 const listQuery = (row: Usage, search: UsageSearch) => {
   const day = row.hour?.slice(0, 10) ?? row.day ?? search.day
   const from = day ?? search.from

@@ -7,10 +7,10 @@ import { usageTexts } from "../../texts/en/usage.ts"
 
 const words = usageTexts
 
-/** What rows are sums of, as `group_by` has it. */
+/** What rows are grouped by, as in `group_by`. */
 export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
 
-/** Of the operator, who sees all users. */
+/** The groupings of an operator who sees all users. */
 export const groupingsOfAll = [
   "user",
   "model",
@@ -24,17 +24,17 @@ type Grouping = (typeof groupings)[number] | (typeof groupingsOfAll)[number]
 export const measures = ["amount", "requests", "errors", "duration", "tokens", "results"] as const
 export type Measure = (typeof measures)[number]
 
-/** What a place of the chart stands for. */
+/** The period that one bar of the chart covers. */
 export const periods = ["hour", "day"] as const
 
-/** The API has rows by hour of so many days at once. */
+/** The most days for which the API returns rows by hour. */
 const hoursDaysMax = 8
-/** A search of so many days is shown by hour at first. */
+/** Searches of up to this many days start with hours. */
 const hoursDaysFirst = 2
 
 const sandboxes = ["true", "false"] as const
 
-/** Days of the default search, today included. */
+/** The number of days of the default search, including today. */
 const defaultDays = 30
 
 /** Ranges that end today, by their first day. */
@@ -49,7 +49,7 @@ export const rangesUpTo = (now: Date): ReadonlyArray<readonly [from: string, nam
   ]
 }
 
-/** Everything in the address. The operator sees real work unless the address says otherwise: simulated work has no cost. */
+/** The search in the address. For the operator simulated work is excluded by default, because it has no cost. */
 export const readUsageSearch = (now: Date, isOfAll: boolean) => {
   const {
     by,
@@ -70,13 +70,13 @@ export const readUsageSearch = (now: Date, isOfAll: boolean) => {
   return {
     from: begin,
     to: last,
-    /** The day whose rows are shown; all days of the search when none is chosen. */
+    /** The day whose rows are shown; `undefined` shows all days of the search. */
     day: day !== undefined && isDay(day) ? day : undefined,
     isOfAll,
     choices,
     by: choices.find((it) => it === by) ?? first,
     measure: measures.find((it) => it === measure) ?? "amount",
-    /** Hours of many days at once are too many to read. */
+    /** Too many hours could not be read. */
     hasHours: count <= hoursDaysMax,
     per: count > hoursDaysMax ? "day" : (periods.find((it) => it === per) ?? period),
     filters: {
@@ -88,7 +88,7 @@ export const readUsageSearch = (now: Date, isOfAll: boolean) => {
 
 export type UsageSearch = ReturnType<typeof readUsageSearch>
 
-/** The rows of the table: of the chosen day, else of all. The most expensive come first, unless they are days. */
+/** The rows of the table: of the selected day, or of all days. The most expensive come first, unless they are days. */
 export const rowsQuery = ({ by, day, filters, from, per, to }: UsageSearch) => ({
   ...filters,
   from: day ?? from,
@@ -97,13 +97,13 @@ export const rowsQuery = ({ by, day, filters, from, per, to }: UsageSearch) => (
   ...(by.startsWith("day") ? {} : { sort: "amount" as const })
 })
 
-/** The rows of the chart, and what each of its places is divided by. */
+/** The rows of the chart, divided by model or key. */
 export const chartQuery = ({ filters, from, per, to, ...search }: UsageSearch) => {
   const split = splitOf(search.by)
   return { ...filters, from, to, group_by: split === undefined ? per : `${per},${split}` }
 }
 
-/** Users are many: the table has them. */
+/** There are too many users for a chart; the table shows them. */
 export const splitOf = (by: Grouping): "key" | "model" | undefined => {
   if (by.includes("model")) return "model"
   return by.includes("key") ? "key" : undefined

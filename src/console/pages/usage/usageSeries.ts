@@ -7,9 +7,9 @@ import type { Measure, UsageSearch } from "./usageSearch.ts"
 type Usage = Schemas["Usage"]
 
 const words = usageTexts
-/** More days than these nobody reads; the table has all. */
+/** The most days in the chart; the table shows all. */
 const daysAtMost = 92
-/** So many models or keys have a color; the others are one. */
+/** The most models or keys with a separate color; the others share one. */
 const seriesAtMost = 5
 
 export const requestsOf = ({ calls, tasks }: Usage): number => tasks + calls
@@ -23,7 +23,7 @@ const countOf: Readonly<Record<Exclude<Measure, "amount" | "duration">, (row: Us
   results: resultsOf
 }
 
-/** What rows are together, as a decimal text, which counts are too. Durations do not add up. */
+/** The total of the rows as a decimal text. Durations have no total. */
 export const totalOf = (
   rows: ReadonlyArray<Usage>,
   measure: Exclude<Measure, "duration">
@@ -35,7 +35,7 @@ export const totalOf = (
 export const showTotal = (total: string, measure: Measure): string =>
   measure === "amount" ? showCredits(total) : Number(total).toLocaleString("en")
 
-/** The days or hours of a search, in order; hours that have not begun are left out. */
+/** The days or hours of a search, in order, without hours in the future. */
 export const placesOf = ({ from, per, to }: UsageSearch, now: Date) =>
   per === "hour"
     ? hoursBetween(from, to, now).map((hour) => ({
@@ -52,7 +52,7 @@ export interface Series {
   readonly rows: ReadonlyArray<Usage>
 }
 
-/** Those with the most first. What has no color is together at the end. */
+/** The largest series first. Those without a color are combined at the end. */
 export const seriesOf = (
   rows: ReadonlyArray<Usage>,
   nameOf: (row: Usage) => string,
@@ -68,13 +68,13 @@ export const seriesOf = (
     ...named
       .slice(0, seriesAtMost)
       .map((it, index) => ({ name: it.name, rows: it.rows, tone: index + 1 })),
-    // Percentiles of several models do not add up
+    // Percentiles of several models cannot be added
     ...(rest.length > 0 && measure !== "duration"
       ? [{ name: words.other, rows: rest, tone: 0 }]
       : [])
   ]
 }
 
-/** Rows by the id of their place. */
+/** The rows by the id of their place. */
 export const byPlace = (rows: ReadonlyArray<Usage>): ReadonlyMap<string, ReadonlyArray<Usage>> =>
   Map.groupBy(rows, ({ day, hour }) => hour ?? day ?? "")

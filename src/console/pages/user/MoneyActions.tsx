@@ -16,7 +16,7 @@ interface Props {
   readonly onChanged: () => void
 }
 
-/** Money comes from the operator. */
+/** The operator's actions on a wallet. */
 export const MoneyActions = (props: Props) => {
   const [asked, setAsked] = useState<"top-up" | "adjustment" | undefined>(undefined)
   const close = () => setAsked(undefined)
@@ -34,7 +34,7 @@ export const MoneyActions = (props: Props) => {
   )
 }
 
-/** Whose wallet it is, and what the amount makes of its balance. */
+/** The owner of the wallet, and the balance after the amount. */
 const aboutWallet =
   ({ user, wallet }: Props) =>
   (amount: string) => (

@@ -24,7 +24,7 @@ interface Props {
   readonly onChanged: (user: User) => void
 }
 
-/** What the operator does with a user. */
+/** The operator's actions on a user. */
 export const UserActions = ({ onChanged, user }: Props) => {
   const [asked, setAsked] = useState<Asked>(undefined)
   return (
@@ -145,7 +145,7 @@ interface DeleteProps {
   readonly onClose: () => void
 }
 
-/** What cannot be undone takes the address, typed. */
+/** Deleting cannot be undone, so the operator has to type the user's address. */
 const DeleteDialog = ({ onClose, onDelete, user: { email } }: DeleteProps) => {
   const [typed, setTyped] = useState("")
   const [isFaulty, setFaulty] = useState(false)

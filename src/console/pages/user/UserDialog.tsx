@@ -9,13 +9,13 @@ import type { User, UserFields } from "./userForm.ts"
 const words = operatorTexts.user
 
 interface Props {
-  /** The user to be changed; none: a new one. */
+  /** The user to change. Absent: a new user. */
   readonly of?: User
   readonly onSubmit: (fields: UserFields) => Promise<void>
   readonly onClose: () => void
 }
 
-/** Who it is, and of a known user the limits. */
+/** The user's name and address and, for an existing user, the limits. */
 export const UserDialog = ({ of, onClose, onSubmit }: Props) => {
   const [fields, setFields] = useState(() => fieldsOf(of))
   const set = (name: keyof UserFields) => (text: string) =>

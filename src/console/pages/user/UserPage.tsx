@@ -24,7 +24,7 @@ import { UserState } from "./UserState.tsx"
 const words = operatorTexts.user
 const latest = 10
 
-/** `/users/:id`: one user as the operator sees it. */
+/** `/users/:id`: a user, for the operator. */
 export default function UserPage({ params: { id = "" } }: PageProps) {
   const params = { path: { id } }
   const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params }))
@@ -116,7 +116,7 @@ const Details = ({ user }: { readonly user: User }) => (
   </dl>
 )
 
-/** What was done to the user and looked at, this page's own looks too. */
+/** The latest audit entries about this user, including those that this page causes. */
 const Latest = ({ user }: { readonly user: string }) => {
   const entries = useResource(`audit ${user}`, () =>
     api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } })

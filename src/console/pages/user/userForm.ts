@@ -5,7 +5,7 @@ import { texts } from "../../texts/en.ts"
 
 export type User = Schemas["User"]
 
-/** What the form of a user holds, as it is typed. */
+/** The values of the user form, as typed. */
 export interface UserFields {
   readonly email: string
   readonly name: string
@@ -32,7 +32,7 @@ export const newUserOf = ({ email, name, password }: UserFields) => ({
   ...(password === "" ? {} : { password })
 })
 
-/** What the form changes of a user, and nothing else. */
+/** Only the fields that the form changes. */
 export const changeOf = (user: User, fields: UserFields): Schemas["UserChange"] => {
   const before = fieldsOf(user)
   const { email, name, password, rate, tasks, threshold } = fields
@@ -46,7 +46,7 @@ export const changeOf = (user: User, fields: UserFields): Schemas["UserChange"] 
   }
 }
 
-/** Faults that need no gateway to be seen. A new user has no limits yet. */
+/** Faults that can be found without the gateway. A new user has no limits yet. */
 export const faultsOf = (
   { rate, tasks, threshold }: UserFields,
   isNew: boolean

@@ -98,7 +98,7 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
   }
 ]
 
-/** `/users`: everybody who may have keys and credits. */
+/** `/users`: everyone who can have keys and credits. */
 export default function UsersPage() {
   const { q, sort: order, state: chosen } = filterValues(["q", "sort", "state"])
   const state = states.find((it) => it === chosen)

@@ -10,7 +10,7 @@ import { walletTexts } from "../../texts/en/wallet.ts"
 export interface Amount {
   readonly amount: string
   readonly note: string
-  /** The same for the same amount and note: sent again, it is done once. */
+  /** The operation id, which stays the same for the same amount and note, so that a retry has no effect. */
   readonly operation: string
 }
 
@@ -19,9 +19,9 @@ interface Props {
   readonly help: string
   readonly action: string
   readonly initial?: string
-  /** What the amount means for whom, while it is typed. */
+  /** Explains the effect of the amount while it is typed. */
   readonly about?: (amount: string) => ComponentChildren
-  /** What the note has to be; none: there is no note. */
+  /** Whether a note is required. Absent: there is no note. */
   readonly note?: "optional" | "required"
   readonly onSubmit: (amount: Amount) => Promise<void>
   readonly onClose: () => void

@@ -13,7 +13,7 @@ interface Props {
   readonly onChanged: () => void
 }
 
-/** The threshold is the user's. The operator who views as a user changes nothing. */
+/** The threshold belongs to the user. An operator viewing as a user cannot change anything. */
 export const WalletActions = ({ onChanged, wallet }: Props) => {
   const [isAsked, setAsked] = useState(false)
   if (viewedUser() !== undefined) return null

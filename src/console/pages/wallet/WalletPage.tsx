@@ -45,7 +45,7 @@ const filters: ReadonlyArray<Filter> = [
 
 const names = ["task_id", "trace_id", "since", "until", "min_amount", "max_amount"] as const
 
-/** `/wallet`: what there is, and every entry that made it so. */
+/** `/wallet`: the balance and the ledger entries behind it. */
 export default function WalletPage() {
   const user = viewedUser() ?? ""
   const { kind: chosen } = filterValues(["kind"])

@@ -3,14 +3,14 @@ import { parseCredits, showCredits, textOfCredits } from "../../format/credits.t
 
 export type Entry = Schemas["WalletEntry"]
 
-/** All entries of a task or call, newest first; of anything else the one entry. */
+/** All entries of a task or call, newest first. Any other entry is a row by itself. */
 export interface LedgerRow {
   readonly id: string
   readonly newest: Entry
   readonly entries: ReadonlyArray<Entry>
 }
 
-/** One row for each task or call, where its newest entry is. */
+/** One row per task or call, at the place of its newest entry. */
 export const rowsOf = (entries: ReadonlyArray<Entry>): ReadonlyArray<LedgerRow> => {
   const rows = new Map<string, LedgerRow>()
   for (const entry of entries) {
@@ -30,13 +30,13 @@ const sumOf = ({ entries }: LedgerRow, ...kinds: ReadonlyArray<Entry["kind"]>): 
     .filter(({ kind }) => kinds.includes(kind))
     .reduce((sum, { amount }) => sum + parseCredits(amount), 0n)
 
-/** What a row is, by the entry that says most about it. */
+/** The kind of a row, given by its most significant entry. */
 export const kindOf = ({ entries, newest }: LedgerRow): Entry["kind"] =>
   (["late_charge", "capture", "release"] as const).find((kind) =>
     entries.some((it) => it.kind === kind)
   ) ?? newest.kind
 
-/** What the row did to the balance: what was charged, or is held, or came in. */
+/** The effect of the row on the balance: the charge, the hold, or the deposit. */
 export const changeOf = (row: LedgerRow): string => {
   const charged = sumOf(row, "capture", "late_charge")
   const kind = kindOf(row)

@@ -12,13 +12,13 @@ import type { Work } from "./useWork.ts"
 const words = walletTexts
 
 interface Shown {
-  /** The rows whose entries are shown. */
+  /** The rows whose entries are expanded. */
   readonly open: ReadonlySet<string>
   readonly work: ReadonlyMap<string, Work>
   readonly onToggle: (id: string) => void
 }
 
-/** A task by its prompt, a call by its model, an older one by its id; else what the operator noted. */
+/** A task is named by its prompt, a call by its model, older ones by id, and anything else by the operator's note. */
 const Subject = ({ row, work }: { readonly row: LedgerRow; readonly work: Work | undefined }) => {
   const { note, task_id: id } = row.newest
   if (id === null) return <>{note ?? <span class="faint">{words.noNote}</span>}</>

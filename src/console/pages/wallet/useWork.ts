@@ -12,7 +12,7 @@ export interface Work {
 
 const limit = 100
 
-/** The newest tasks and calls by id, since `newest` is new; the ledger knows no more than ids. */
+/** The newest tasks and calls by id, reloaded whenever `newest` changes, because ledger entries contain only ids. */
 export const useWork = (newest: string | undefined): ReadonlyMap<string, Work> => {
   const query = pageAfter(limit, undefined)
   const work = useResource(`${viewedUser()} ${newest}`, async () => {

@@ -11,7 +11,7 @@ import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 
 type Hour = Schemas["WebhookEndpointActivity"]["hours"][number]
 
-/** Attempts come in crowds; they are counted again at most so often. */
+/** Attempts arrive in bursts, so they are counted at most this often. */
 const pauseMillis = 10_000
 
 const outcomes = [
@@ -22,7 +22,7 @@ const outcomes = [
 
 const totalOf = ({ failed, succeeded, waiting }: Hour): number => succeeded + failed + waiting
 
-/** The deliveries of an endpoint in the last 24 hours, a bar for each hour. */
+/** The deliveries of an endpoint in the last 24 hours, one bar per hour. */
 export const ActivityBars = ({ endpoint }: { readonly endpoint: string }) => {
   const found = useResource(`${viewedUser() ?? ""} ${endpoint}`, () =>
     api.GET("/manage/v1/webhook-endpoints/{id}/activity", { params: { path: { id: endpoint } } })

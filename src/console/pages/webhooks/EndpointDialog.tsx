@@ -7,13 +7,13 @@ import { eventTypesOf, fieldsOf, withFormat } from "./endpointForm.ts"
 import type { Endpoint, EndpointFields } from "./endpointForm.ts"
 
 interface Props {
-  /** The endpoint to be changed; none: a new one. */
+  /** The endpoint to change. Absent: a new endpoint. */
   readonly of?: Endpoint
   readonly onSubmit: (fields: EndpointFields) => Promise<void>
   readonly onClose: () => void
 }
 
-/** Address, description and events of an endpoint. */
+/** The URL, description and events of an endpoint. */
 export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
   const [fields, setFields] = useState(() => fieldsOf(of))
   const { events, format } = fields

@@ -6,7 +6,7 @@ import { bodyOf } from "./endpointForm.ts"
 import type { Endpoint, EndpointFields } from "./endpointForm.ts"
 import { RecoverDialog } from "./RecoverDialog.tsx"
 
-/** What one does with an endpoint. */
+/** The actions on an endpoint. */
 export type What = "test" | "change" | "rotate" | "recover" | "pause" | "resume" | "remove"
 
 export type Asked =
@@ -22,7 +22,7 @@ interface Props {
   readonly onResent: (count: number) => void
 }
 
-/** What is asked before an endpoint is made or changed. */
+/** The dialogs for creating and changing endpoints. */
 export const EndpointDialogs = (props: Props) => {
   const { asked, onChanged, onClose, onResent, onSecret } = props
   if (asked === undefined) return null

@@ -12,7 +12,7 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** A call sends a bounded number again; it is repeated for the rest. */
+/** A call resends a limited number of deliveries; it is repeated for the rest. */
 const recover = async (id: string, since: string, before = 0): Promise<number> => {
   const { has_more: hasMore, recovered } = await api.POST(
     "/manage/v1/webhook-endpoints/{id}/recover",
@@ -25,7 +25,7 @@ const recover = async (id: string, since: string, before = 0): Promise<number> =
   return hasMore ? recover(id, since, count) : count
 }
 
-/** All failed and skipped deliveries of an endpoint since a time are sent again. */
+/** Resends all failed and skipped deliveries of an endpoint since a given time. */
 export const RecoverDialog = ({ of, onClose, onRecovered }: Props) => {
   const [since, setSince] = useState("")
   const time = isoOfLocalInput(since)

@@ -10,7 +10,7 @@ import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 
 const pollMillis = 1000
 
-/** What became of a test event, where it was sent. */
+/** The outcome of a test event. */
 export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
   const found = useResource(delivery, () =>
     api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id: delivery } } })

@@ -8,7 +8,7 @@ const tabs = [
   ["/webhooks/signature", words.debugger]
 ] as const
 
-/** The pages of webhooks beside each other. */
+/** The tabs of the webhook pages. */
 export const WebhookTabs = () => (
   <nav class="tabs" aria-label={words.tabs}>
     {tabs.map(([to, name]) => (

@@ -15,10 +15,10 @@ import type { Asked, What } from "./EndpointDialogs.tsx"
 import type { Endpoint } from "./endpointForm.ts"
 import { WebhookTabs } from "./WebhookTabs.tsx"
 
-/** What is said of what was done last. */
+/** The outcome of the last action. */
 type Note = { readonly resent: number } | { readonly cause: unknown } | undefined
 
-/** `/webhooks`: the endpoints of the user. */
+/** `/webhooks`: the user's endpoints. */
 export default function WebhooksPage() {
   const user = viewedUser()
   const endpoints = useResource(user ?? "", () =>
@@ -40,7 +40,7 @@ export default function WebhooksPage() {
       setNote({ cause })
     }
   }
-  // An attempt that ends may change the state of its endpoint
+  // The end of an attempt may change the state of its endpoint
   useLive((event) => {
     if (event.type === "delivery" && asked === undefined) endpoints.reload()
   })

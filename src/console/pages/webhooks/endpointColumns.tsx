@@ -13,7 +13,7 @@ import { TestOutcome } from "./TestOutcome.tsx"
 
 const secondMillis = 1000
 
-/** Counts down to the end of the old secret. */
+/** Counts down to the expiry of the old secret. */
 const OldSecret = ({ until }: { readonly until: string }) => {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {
@@ -60,10 +60,10 @@ const LastAttempt = ({ health: { last_attempt: last } }: Endpoint) =>
   )
 
 interface Shown {
-  /** The test event that was sent last, by endpoint. */
+  /** The id of each endpoint's last test event. */
   readonly tests: ReadonlyMap<string, string>
   readonly onAct: (what: What, endpoint: Endpoint) => void
-  /** The operator who views as a user changes nothing. */
+  /** An operator viewing as a user cannot change anything. */
   readonly isReadOnly: boolean
 }
 

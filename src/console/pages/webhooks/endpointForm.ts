@@ -13,7 +13,7 @@ export const eventTypes: ReadonlyArray<EventType> = [
   "key.expiring"
 ]
 
-/** OpenAI's names for outcomes, which only endpoints in its format get. */
+/** OpenAI's event types, which only endpoints in its format receive. */
 export const openAiEventTypes: ReadonlyArray<EventType> = [
   "response.completed",
   "response.incomplete",
@@ -31,11 +31,11 @@ type Format = Endpoint["format"]
 
 const isFormat = (text: string): text is Format => text === "gateway" || text === "openai"
 
-/** What an endpoint of this format can get. */
+/** The event types that an endpoint of this format can receive. */
 export const eventTypesOf = (format: Format): ReadonlyArray<EventType> =>
   format === "openai" ? [...eventTypes, ...openAiEventTypes] : eventTypes
 
-/** The fields with another format, without the events that it does not have. */
+/** The fields in another format, without events that the format lacks. */
 export const withFormat = (fields: EndpointFields, text: string): EndpointFields => {
   const format = isFormat(text) ? text : fields.format
   const known = eventTypesOf(format)

@@ -2,6 +2,7 @@
 export const taskTexts = {
   result: "Result",
   noResult: "The result appears here when the task completes.",
+  progress: (percent: number) => `${percent}% done`,
   input: "Input",
   receipt: "Receipt",
   held: "Held",

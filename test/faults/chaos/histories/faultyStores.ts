@@ -3,38 +3,38 @@ import { StoreUnavailable } from "../../../../src/domain/Problem.ts"
 import * as Gateway from "../../../../src/Gateway.ts"
 
 /**
- * What happens at one call of a store: it fails with nothing done, or done; it takes its time; the process
- * dies before it, or after it; or the whole process stops for a while.
+ * What happens at one call of a store: it fails before or after doing its work; it is slow; the process dies before or
+ * after it; or the whole process stops for a while.
  */
 export type Kind = "fails" | "fails when done" | "is slow" | "dies" | "dies when done" | "sleeps"
 
-/** At which call: the n-th of this method, over all processes. */
+/** The call that is hit: the n-th of this method, over all processes. */
 export interface StoreFault {
   readonly call: string
   readonly nth: number
   readonly kind: Kind
 }
 
-/** One process of a history, as far as its stores are concerned. */
+/** A process of a history, as seen by its stores. */
 export interface Life {
   isDead: boolean
-  /** It does nothing until this is done. */
+  /** While it sleeps, the process does nothing until this completes. */
   sleep: Deferred.Deferred<void> | undefined
-  /** When the history is over, what a dead process waits for fails at last. */
+  /** When the history is over, whatever a dead process waits for fails. */
   readonly over: Deferred.Deferred<void>
 }
 
 export interface Faults {
-  /** Calls so far, by method. */
+  /** The number of calls so far, by method. */
   readonly counts: Map<string, number>
   readonly plan: ReadonlyArray<StoreFault>
-  /** The process has died, or begun to sleep, just now. */
+  /** Called when the process dies or falls asleep. */
   readonly onEnd: (kind: "dies" | "sleeps") => void
 }
 
 const unavailable = new StoreUnavailable({ cause: "the history says so" })
 
-/** A dead process waits for its store for ever. */
+/** A dead process waits for its store forever. */
 const dead = ({ over }: Life) =>
   Effect.andThen(Deferred.await(over), Effect.die("this process is dead"))
 
@@ -102,7 +102,7 @@ const wrap = (key: string, service: object, faults: Faults, life: Life): object 
   )
 }
 
-/** All stores of the gateway, hit by the faults of a history. */
+/** All stores of the gateway, with the faults of a history. */
 export const faultyStores = (faults: Faults, life: Life): typeof Gateway.stores =>
   Layer.effectContext(
     Effect.map(Layer.build(Gateway.stores), (context) =>

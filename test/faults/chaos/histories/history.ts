@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import type { Kind, StoreFault } from "./faultyStores.ts"
 import type { SubmitAnswer, VendorStory } from "./storyVendor.ts"
 
-/** One task, what its client does with it, and what its vendor does. Times in seconds. */
+/** A task with the actions of its client and its vendor. Times in seconds. */
 export interface TaskStory {
   readonly at: number
   readonly isRepeated: boolean
@@ -30,7 +30,7 @@ const kinds: ReadonlyArray<Kind> = [
   "dies when done",
   "sleeps"
 ]
-/** Calls of the stores that move a task, its money or its deliveries. */
+/** Store calls that move a task, its money or its deliveries. */
 const calls = [
   "TaskStore.accept",
   "TaskStore.claim",

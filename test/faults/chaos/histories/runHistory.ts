@@ -25,9 +25,9 @@ import { StoryVendor } from "./storyVendor.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const events = ["task.created", "task.succeeded", "task.failed"]
-/** A sleeping process wakes so long after another one has taken its place. */
+/** How long after its replacement a sleeping process wakes. */
 const sleepSeconds = 12
-/** Then the history has no end. */
+/** After this time the history counts as endless. */
 const secondsMax = 300
 
 type Services = Layer.Success<ReturnType<typeof layerGateway>>
@@ -37,14 +37,14 @@ interface Process {
   readonly services: Context.Context<Services>
 }
 
-/** What a history came to. */
+/** The outcome of a history. */
 export interface Outcome {
   readonly breaches: ReadonlyArray<string>
   readonly processes: number
   readonly seconds: number
 }
 
-/** Lives through a history, with a process after each that dies, and looks at the invariants at its end. */
+/** Runs a history, with a new process after each that dies, and checks the invariants at its end. */
 export const runHistory = (history: History, seed: number): Promise<Outcome> =>
   live(history).pipe(
     Effect.scoped,
@@ -78,7 +78,7 @@ const live = Effect.fnUntraced(function* (history: History) {
   return { breaches, processes: world.count, seconds } satisfies Outcome
 })
 
-/** A second passes, and what was due in it has asked the store for what it needs. */
+/** Advances the clock by a second, and waits until the due work has sent its queries to the store. */
 const tick = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   yield* TestClock.adjust("1 second")
   for (let round = 0; round < 4; round += 1) {
@@ -87,7 +87,7 @@ const tick = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   }
 })
 
-/** The processes of a history, one after the other, and their vendor and receiver. */
+/** The processes of a history, one after the other, with their vendor and receiver. */
 class World {
   readonly vendor = new StoryVendor()
   readonly bodies = new Map<string, Set<string>>()
@@ -147,7 +147,7 @@ class World {
       const services = yield* Layer.buildWithScope(layer, scope)
       yield* Deferred.succeed(this.#current, { life, services })
     }).pipe(
-      // A start that meets a store that is away ends
+      // A start ends if the store is away
       Effect.catchCause(() =>
         Effect.sync(() => {
           life.isDead = true
@@ -157,7 +157,7 @@ class World {
     )
   }
 
-  /** A dead process cannot end in good order. */
+  /** A dead process cannot stop gracefully. */
   get close(): Effect.Effect<void> {
     return Effect.forEach(
       this.#scopes,
@@ -174,7 +174,7 @@ class World {
     return mockOutcome(status)
   }
 
-  /** To the process of now; `undefined` when it dies first or does not answer. */
+  /** Sends a request to the current process; `undefined` if it dies first or does not respond. */
   send(
     request: Effect.Effect<HttpResult, never, GatewayHttp>
   ): Effect.Effect<HttpResult | undefined> {
@@ -192,7 +192,7 @@ class World {
 
 const whileAlive = <A, E>(life: Life, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.suspend(() => {
-    // Until the history is over: what cannot be interrupted would keep its scope open
+    // Waits until the history is over, because uninterruptible work would keep its scope open
     if (life.isDead) {
       return Effect.andThen(Deferred.await(life.over), Effect.die("this process is dead"))
     }
@@ -210,7 +210,7 @@ const wakeLater = (life: Life) =>
     if (sleep !== undefined) yield* Deferred.succeed(sleep, undefined)
   })
 
-/** All clients of a history, and before them the user, who has an endpoint. */
+/** All clients of a history; before them, the user, who has an endpoint. */
 const clientsOf = Effect.fnUntraced(function* (
   history: History,
   world: World,
@@ -227,7 +227,7 @@ const clientsOf = Effect.fnUntraced(function* (
   })
 })
 
-/** Repeats a request until a process answers it. */
+/** Repeats a request until a process responds. */
 const surely = Effect.fnUntraced(function* (request: Effect.Effect<HttpResult | undefined>) {
   for (let tries = 0; tries < 60; tries += 1) {
     const answer = yield* request
@@ -241,7 +241,7 @@ type Call = (
   ...words: Parameters<ReturnType<typeof callWith>>
 ) => Effect.Effect<HttpResult | undefined>
 
-/** Creates a task, as often as it takes, and may cancel it. */
+/** Creates a task, with as many attempts as needed, and may cancel it. */
 const client = Effect.fnUntraced(function* (
   task: TaskStory,
   tag: string,
@@ -273,7 +273,7 @@ const breachesOf = Effect.fnUntraced(function* (
   accepted: ReadonlyMap<string, string>
 ) {
   const breaches: Array<string> = []
-  // The store's clock is no test clock
+  // The store's clock is not a test clock
   const stores = [...always, ...atRest].filter(({ sql }) => !sql.includes("clock_timestamp"))
   for (const invariant of stores) {
     const rows = yield* sql.unsafe<{ what: string }>(invariant.sql)

@@ -2,7 +2,7 @@ import type { Fiber } from "effect"
 import type { Scheduler, SchedulerDispatcher } from "effect/Scheduler"
 import { makeRandom } from "../random.ts"
 
-/** Runs what is ready in an order that the seed decides, and lets fibers yield early. */
+/** Runs ready fibers in an order given by the seed, and makes fibers yield early. */
 export const seededScheduler = (seed: number): Scheduler => {
   const random = makeRandom(seed, "scheduler")
   const operations = random.pick([16, 64, 256, 2048])

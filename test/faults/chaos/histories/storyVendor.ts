@@ -7,7 +7,7 @@ import type {
 import { VendorError } from "../../../../src/vendors/VendorError.ts"
 import type { VendorErrorClass } from "../../../../src/vendors/VendorError.ts"
 
-/** The answer to one submit. With `sold` the job exists although the answer says nothing of it. */
+/** The response to one submit. With `sold` the job exists although the response does not show it. */
 export type SubmitAnswer =
   | "retryable"
   | "limited"
@@ -15,14 +15,14 @@ export type SubmitAnswer =
   | "ambiguous, not sold"
   | "accepted"
 
-/** What the vendor does for a task; it stands in the task's prompt. */
+/** What the vendor does for a task, encoded in the task's prompt. */
 export interface VendorStory {
   readonly submits: ReadonlyArray<SubmitAnswer>
-  /** Seconds until a submit is answered. */
+  /** Seconds until the response to a submit. */
   readonly slow: number
-  /** Polls that find the job running. */
+  /** The number of polls that find the job running. */
   readonly polls: number
-  /** The number of the poll that goes wrong; 0: none. */
+  /** The number of the poll that fails; 0: none. */
   readonly badPoll: number
   readonly ending: "done" | "failed" | "lost"
 }
@@ -40,17 +40,17 @@ const failure = (kind: VendorErrorClass) => new VendorError({ class: kind, messa
 const storyOf = (body: unknown): { readonly tag: string; readonly story: VendorStory } =>
   JSON.parse(String((body as { readonly prompt: string }).prompt))
 
-/** A vendor that lives through all processes of a history. */
+/** A vendor that outlives the processes of a history. */
 export class StoryVendor {
   readonly jobs = new Map<string, Job>()
   readonly submits = new Map<string, number>()
 
-  /** Jobs that were sold for a task. */
+  /** The number of jobs sold for a task. */
   sold(tag: string): number {
     return [...this.jobs.values()].filter((job) => job.tag === tag).length
   }
 
-  /** The account as a process sees it; `alive` holds up what a dead or sleeping process would do. */
+  /** The account as seen by a process; `alive` suspends what a dead or sleeping process would do. */
   account(alive: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>): VendorAccount {
     const sell = ({ story, tag }: ReturnType<typeof storyOf>, createdAtMillis: number): string => {
       const id = `job-${this.jobs.size + 1}`

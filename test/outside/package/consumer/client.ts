@@ -1,4 +1,4 @@
-/** A program of somebody else, on any runtime, against a service that runs. */
+/** A consumer's program, for any runtime, that uses a running service. */
 import {
   fileFrom,
   GatewayClient,

@@ -3,12 +3,12 @@ import { TestClock } from "effect/testing"
 import { AppConfig, Gateway } from "generation-gateway"
 import { layerTest, MockVendor, startTestGateway, TestGateway } from "generation-gateway/testing"
 import type { StartedTestGateway } from "generation-gateway/testing"
-/** A program of somebody else: it is compiled and run in a folder that has the package only. */
+/** A consumer's program, compiled and run in a folder that contains only the package. */
 import assert from "node:assert/strict"
 import { makeHandlers } from "./handlers.ts"
 import { orderPoster } from "./poster.ts"
 
-/** The layers fit each other. */
+/** The layers fit together. */
 export const service = Gateway.http.pipe(
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),

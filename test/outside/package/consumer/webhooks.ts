@@ -1,4 +1,4 @@
-/** A receiver of somebody else, on any runtime that has Web Crypto. */
+/** A consumer's receiver, for any runtime with Web Crypto. */
 import { verifyWebhook } from "generation-gateway/webhooks"
 import type { VerifyResult } from "generation-gateway/webhooks"
 import vectors from "./vectors.json" with { type: "json" }

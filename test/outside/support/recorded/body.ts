@@ -1,4 +1,4 @@
-/** What stands at a path of names and indexes in a JSON value. */
+/** The value at a path of names and indexes in a JSON value. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce<unknown>(
     (found, name) =>
@@ -11,11 +11,11 @@ export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>) 
   return Array.isArray(found) ? (found as ReadonlyArray<unknown>) : []
 }
 
-/** Words of an answer, its JSON where a form is asked for, and the arguments of a tool's call. */
+/** The words of a response, its JSON if a format is requested, and the arguments of a tool call. */
 export const words = ["Hel", "lo", " there"]
 export const text = words.join("")
 export const formed = { city: "Lisbon", days: 3 }
 
-/** The arguments of a tool's call: all that the tool takes. */
+/** Arguments for all parameters of the tool. */
 export const argumentsFor = (tool: unknown): object =>
   JSON.stringify(tool ?? {}).includes('"days"') ? formed : { city: formed.city }

@@ -13,7 +13,7 @@ const usage = {
 
 const argumentsOf = (body: unknown) => JSON.stringify(argumentsFor(listAt(body, "tools")[0]))
 
-/** A tool is called once; its result is answered with text. */
+/** A tool is called once, and its result is answered with text. */
 const toolOf = (body: unknown): unknown => {
   const last = listAt(body, "messages").at(-1) ?? listAt(body, "input").at(-1)
   const isOver = at(last, "role") === "tool" || at(last, "type") === "function_call_output"

@@ -1,4 +1,4 @@
-/** As `@effect/vitest` runs it: the sample of docs/developing.md. */
+/** For `@effect/vitest`: the sample of docs/developing.md. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { layerTest, MockVendor, TestGateway } from "generation-gateway/testing"

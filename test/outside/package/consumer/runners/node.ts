@@ -1,4 +1,4 @@
-/** As `node --test` runs it. */
+/** For `node --test`. */
 import { MockVendor, startTestGateway, startVendorServer } from "generation-gateway/testing"
 import assert from "node:assert/strict"
 import { after, before, describe, it } from "node:test"

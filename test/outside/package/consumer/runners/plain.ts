@@ -1,9 +1,9 @@
-/** As plain vitest runs it. */
+/** For plain vitest. */
 import { MockVendor, startTestGateway, startVendorServer } from "generation-gateway/testing"
 import { expect, it } from "vitest"
 import { path } from "./path.ts"
 
-/** The first start of a machine makes a template: more than the 5 seconds of vitest. */
+/** The first start on a machine creates a template, which takes more than vitest's 5 seconds. */
 it("orders a picture that the vendor refuses", { timeout: 60_000 }, async () => {
   await using gateway = await startTestGateway({
     vendor: { "text-to-image-max": [MockVendor.refused("CONTENT", "not this")] }
