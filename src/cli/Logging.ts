@@ -1,6 +1,6 @@
 import { Cause, Effect, Exit, Layer, Logger, Option, References, Runtime, Schema } from "effect"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
-import { lackedRight } from "../db/DatabaseUnavailable.ts"
+import { refusedBy } from "../db/DatabaseUnavailable.ts"
 import { formatJson, formatPretty } from "./PrettyLog.ts"
 
 /** Implements `LOG_LEVEL` and `LOG_FORMAT`. docs/reference/configuration.md#logging */
@@ -19,7 +19,7 @@ const explain = (cause: Cause.Cause<unknown>): string => {
   const listenFault = explainListen(error)
   if (listenFault !== undefined) return listenFault
   if (error instanceof ConfigFault || isOperatorFault(error)) return error.message
-  return lackedRight(error)?.message ?? Cause.pretty(cause)
+  return refusedBy(error)?.message ?? Cause.pretty(cause)
 }
 
 const isOperatorFault = (error: unknown): error is Error =>

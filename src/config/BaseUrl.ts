@@ -1,7 +1,7 @@
 /** Whether paths can be appended to a URL: http(s), without query, fragment and credentials. */
-export const isBase = (url: URL): boolean =>
-  /^https?:$/u.test(url.protocol) &&
-  [url.search, url.hash, url.username, url.password].every((part) => part === "")
+export const isBase = ({ href, password, protocol, username }: URL): boolean =>
+  // `search` and `hash` do not show a lone ? or #
+  /^https?:$/u.test(protocol) && username === "" && password === "" && !/[?#]/u.test(href)
 
 export const isLoopback = ({ hostname }: URL): boolean =>
   /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(hostname)

@@ -292,16 +292,24 @@ const countFromString = Schema.NumberFromString.check(
 const durationMax = Duration.hours(artifactHours)
 const durationRemedy = `set a duration above 0 and up to ${artifactHours} hours, such as 1 hour`
 
-const delayRemedy = "set one duration or two, such as 2 seconds to 6 seconds"
+const delayRemedy = "set one duration or two, the shorter first, such as 2 seconds to 6 seconds"
 const decodeDuration = Schema.decodeUnknownOption(Schema.DurationFromString)
 
 const delayRange = (text: string): Effect.Effect<DelayRange, ConfigFault> => {
   const [first, second, ...rest] = text.split(" to ")
-  const min = decodeDuration(first)
-  const max = decodeDuration(second ?? first)
-  return Option.isSome(min) && Option.isSome(max) && rest.length === 0
-    ? Effect.succeed({ min: min.value, max: Duration.max(min.value, max.value) })
-    : Effect.fail(fault("SIMULATOR_DELAY", `"${text}" is not a duration`, delayRemedy))
+  return Option.all({ min: decodeDuration(first), max: decodeDuration(second ?? first) }).pipe(
+    Option.filter(
+      ({ max, min }) =>
+        rest.length === 0 &&
+        !Duration.isNegative(min) &&
+        Duration.isLessThanOrEqualTo(min, max) &&
+        Duration.isFinite(max)
+    ),
+    Effect.fromOption,
+    Effect.mapError(() =>
+      fault("SIMULATOR_DELAY", `"${text}" is not a duration or a range`, delayRemedy)
+    )
+  )
 }
 
 const sizeRemedy = "set a size, such as 128 MiB, or a number of bytes"

@@ -7,7 +7,11 @@ export const masterKeyRemedy =
 
 const adminTokenCharactersMin = 16
 
-export const isAdminToken = (token: string): boolean => token.length >= adminTokenCharactersMin
+/** Whether an `Authorization` header can carry the token. */
+const isSendable = (token: string): boolean => /^[\x21-\x7e]*$/u.test(token)
+
+export const isAdminToken = (token: string): boolean =>
+  token.length >= adminTokenCharactersMin && isSendable(token)
 
 /** The keys of `MASTER_KEY`. The first one encrypts, and all of them can decrypt. ADR 0222 */
 export const masterKeysOf = (text: string): Arr.NonEmptyReadonlyArray<string> => {
@@ -36,7 +40,7 @@ export const checkSecrets = (
 ) =>
   Effect.gen(function* () {
     const missing = "is required with DATABASE_URL"
-    const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters`
+    const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters of ASCII without spaces`
     if (required && Option.isNone(adminToken)) {
       return yield* fault("ADMIN_TOKEN", missing, tokenRemedy)
     }
@@ -44,6 +48,9 @@ export const checkSecrets = (
       ["ADMIN_TOKEN", adminToken],
       ["METRICS_TOKEN", metricsToken]
     ] as const) {
+      if (Option.exists(given, (token) => !isSendable(Redacted.value(token)))) {
+        return yield* fault(name, "has characters that a header cannot carry", tokenRemedy)
+      }
       if (Option.exists(given, (token) => !isAdminToken(Redacted.value(token)))) {
         return yield* fault(name, "is too short", tokenRemedy)
       }

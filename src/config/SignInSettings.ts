@@ -1,9 +1,9 @@
 import { Config, Effect, Option, Schema } from "effect"
 import type { Redacted } from "effect"
 import ipaddr from "ipaddr.js"
-import { foldAddress } from "../domain/EmailAddress.ts"
+import { addressPattern, foldAddress } from "../domain/EmailAddress.ts"
 import { Scope } from "../domain/Scope.ts"
-import { isLoopback } from "./BaseUrl.ts"
+import { isBase, isLoopback } from "./BaseUrl.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 
 /** The OpenID provider for signing in. docs/reference/configuration.md#sign-in */
@@ -44,10 +44,15 @@ const oidc = Effect.gen(function* () {
   const issuer = yield* read("OIDC_ISSUER", Config.option(Config.URL("OIDC_ISSUER")), remedy)
   const clientId = yield* text("OIDC_CLIENT_ID", "set the id of the client at the issuer")
   const clientSecret = yield* readSecret("OIDC_CLIENT_SECRET", "set the secret of the client")
-  const operators = yield* text("OIDC_OPERATORS", "set e-mail addresses, separated by commas")
+  const operatorsRemedy = "set e-mail addresses, separated by commas"
+  const operators = listOf(yield* text("OIDC_OPERATORS", operatorsRemedy))
   const scopes = listOf(yield* text("OIDC_TOKEN_SCOPES", scopesRemedy))
   if (Option.isNone(issuer)) {
-    const lonely = Option.isSome(clientId) || Option.isSome(operators) || scopes.length > 0
+    const lonely =
+      Option.isSome(clientId) ||
+      Option.isSome(clientSecret) ||
+      operators.length > 0 ||
+      scopes.length > 0
     return lonely
       ? yield* fault("OIDC_ISSUER", "is required with the other variables OIDC_…", remedy)
       : Option.none()
@@ -56,9 +61,16 @@ const oidc = Effect.gen(function* () {
   if (protocol !== "https:" && !(protocol === "http:" && isLoopback(issuer.value))) {
     return yield* fault("OIDC_ISSUER", "is not https", remedy)
   }
+  if (!isBase(issuer.value)) {
+    return yield* fault("OIDC_ISSUER", "has a query, a fragment or credentials", remedy)
+  }
   if (Option.isNone(clientId)) {
     const remedy = "set the id of the client at the issuer"
     return yield* fault("OIDC_CLIENT_ID", "is required with OIDC_ISSUER", remedy)
+  }
+  const nobody = operators.find((it) => !addressPattern.test(it))
+  if (nobody !== undefined) {
+    return yield* fault("OIDC_OPERATORS", `"${nobody}" is not an e-mail address`, operatorsRemedy)
   }
   const tokenScopes = yield* Effect.forEach(scopes, (it) =>
     isScope(it)
@@ -69,7 +81,7 @@ const oidc = Effect.gen(function* () {
     issuer: issuer.value,
     clientId: clientId.value,
     clientSecret,
-    operators: listOf(operators).map(foldAddress),
+    operators: operators.map(foldAddress),
     tokenScopes
   })
 })

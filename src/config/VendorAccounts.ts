@@ -59,13 +59,20 @@ const parseAccount = (
   if (!/^[\x21-\x7e]+$/u.test(key))
     return Result.fail("has characters that are not allowed in a header")
   const read: { -readonly [name in keyof Settings]: Settings[name] } = {}
+  const given = new Set<string>()
   for (const setting of settings) {
     const at = Math.max(0, setting.indexOf("="))
-    const parse = readers.get(setting.slice(0, at).trim())
+    const kind = setting.slice(0, at).trim()
+    const parse = readers.get(kind)
     if (parse === undefined) return Result.fail("is followed by an unknown setting")
+    if (given.has(kind)) return Result.fail(`has two settings ${kind}`)
+    given.add(kind)
     const parsed = parse(setting.slice(at + 1).trim())
     if (typeof parsed === "string") return Result.fail(parsed)
     Object.assign(read, parsed)
+  }
+  if (read.region !== undefined && provider.name !== "dashscope") {
+    return Result.fail("has a region, which only DashScope has")
   }
   const { name = fingerprintOf(key), ...others } = read
   const own = others.baseUrl ?? base

@@ -65,6 +65,13 @@ const decode = (text: string): string | undefined => {
   }
 }
 
+/** Not every text can be stored in another encoding. */
+export const wrongEncoding = (encoding: string, { database }: DatabaseAddress) =>
+  unavailable(
+    `the database "${database}" has the encoding ${encoding}`,
+    "Create one with createdb --template=template0 --encoding=UTF8"
+  )
+
 /** Explains to the operator why the first connection failed. */
 export const explainSqlError = (error: SqlError, address: DatabaseAddress): DatabaseUnavailable => {
   const at = `${address.host}:${address.port}`
@@ -154,16 +161,36 @@ const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
 /** SQLSTATE of a statement that the role may not run. */
 const insufficientPrivilege = "42501"
 
-/** If the role of the URL may not read or change the schema, the error that says so. */
-export const lackedRight = (error: unknown): DatabaseUnavailable | undefined => {
-  const said = causes(error).findLast(
+/** What a responding server lacks, by SQLSTATE. */
+export const lacks: ReadonlyMap<string, string> = new Map([
+  ["53100", "the disk of Postgres is full"],
+  ["53200", "Postgres is out of memory"],
+  ["53300", "Postgres takes no more connections"],
+  ["53400", "Postgres has reached a limit of its configuration"],
+  ["25006", "Postgres is read-only, as a standby is"],
+  ["57P03", "Postgres starts, stops or recovers"],
+  ["58030", "Postgres cannot read or write its files"]
+])
+
+/** If the role of the URL lacks a permission, or the server refuses writes, the error that says so. */
+export const refusedBy = (error: unknown): DatabaseUnavailable | undefined => {
+  const right = causes(error).findLast(
     (cause) => "code" in cause && cause.code === insufficientPrivilege
   )
-  return said === undefined
+  if (right !== undefined) {
+    return unavailable(
+      `its role lacks a permission (${right.message})`,
+      "Connect as the role that owns the database and its tables, or grant the missing permission"
+    )
+  }
+  const state = errorCodes(error).findLast((code) => lacks.has(code))
+  return state === undefined
     ? undefined
     : unavailable(
-        `its role lacks a permission (${said.message})`,
-        "Connect as the role that owns the database and its tables, or grant the missing permission"
+        `the store accepts no writes: ${lacks.get(state)} (SQLSTATE ${state})`,
+        state === "25006"
+          ? "Name the primary, or promote this server"
+          : "Free or add what Postgres lacks"
       )
 }
 

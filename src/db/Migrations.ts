@@ -4,7 +4,7 @@ import { isSqlError } from "effect/sql/SqlError"
 import type { SqlError } from "effect/sql/SqlError"
 import { lockedTableRetries } from "../domain/Retries.ts"
 import { applyFunctions, changedFunctions, labelOf } from "./AppliedFunctions.ts"
-import { lackedRight } from "./DatabaseUnavailable.ts"
+import { refusedBy } from "./DatabaseUnavailable.ts"
 import type { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import {
   migrationFault,
@@ -31,11 +31,11 @@ interface SchemaFiles {
 
 type SchemaFailure = MigrationError | DatabaseUnavailable | SqlError
 
-/** Turns a missing permission into an error that names it, so that the operator can grant it. */
-const namingRights = <A, E, R>(
+/** Turns a refusal of the server into an error that names its reason, which the operator can remove. */
+export const namingRefusals = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | DatabaseUnavailable, R> =>
-  Effect.mapError(self, (error) => (isSqlError(error) ? (lackedRight(error) ?? error) : error))
+  Effect.mapError(self, (error) => (isSqlError(error) ? (refusedBy(error) ?? error) : error))
 
 const readFiles = Effect.fnUntraced(function* (options: MigrationsOptions | undefined) {
   const directory = options?.directory ?? schemaDirectory
@@ -66,7 +66,7 @@ const turnIdleSeconds = 90
 export const migrate = (
   options?: MigrationsOptions
 ): Effect.Effect<ReadonlyArray<string>, SchemaFailure, SqlClient> =>
-  namingRights(migrateWith(options))
+  namingRefusals(migrateWith(options))
 
 const migrateWith = Effect.fn("Migrations.migrate")(function* (
   options?: MigrationsOptions
@@ -110,7 +110,7 @@ const isBusy = (error: MigrationError | SqlError): boolean => {
 export const inspect = (
   options?: MigrationsOptions
 ): Effect.Effect<ReadonlyArray<string>, SchemaFailure, SqlClient> =>
-  namingRights(inspectWith(options))
+  namingRefusals(inspectWith(options))
 
 const inspectWith = Effect.fn("Migrations.inspect")(function* (
   options?: MigrationsOptions

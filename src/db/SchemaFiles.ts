@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { readFile, readdir } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
+import { errorCode } from "./MakeFolder.ts"
 
 /** The schema cannot be brought up to date. The message says what to do. */
 export class MigrationError extends Schema.TaggedError<MigrationError>()("MigrationError", {
@@ -92,8 +93,11 @@ const read = <A>(what: string, promise: () => Promise<A>) =>
     catch: (cause) =>
       new MigrationError({
         migration: what,
-        fault: "it cannot be read",
-        remedy: "Install the program with its schema folder",
+        fault: `it cannot be read (${errorCode(cause) ?? "unknown fault"})`,
+        remedy:
+          errorCode(cause) === "EMFILE"
+            ? "Raise the limit of open files (ulimit -n)"
+            : "Install the program with its schema folder",
         cause
       })
   })

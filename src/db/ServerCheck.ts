@@ -7,7 +7,8 @@ import {
   ignoredSettings,
   lostStatements,
   tooOld,
-  waitReason
+  waitReason,
+  wrongEncoding
 } from "./DatabaseUnavailable.ts"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 
@@ -22,6 +23,7 @@ const Session = Schema.NonEmptyArray(
   Schema.Struct({
     serverVersion: Schema.String,
     number: Schema.Int,
+    encoding: Schema.String,
     isPlanned: Schema.Boolean,
     isBounded: Schema.Boolean
   })
@@ -49,10 +51,12 @@ const checkSession = Effect.fnUntraced(function* (
 ) {
   const rows = yield* sql`SELECT current_setting('server_version') AS server_version,
     current_setting('server_version_num')::int AS number,
+    current_setting('server_encoding') AS encoding,
     current_setting('enable_seqscan') = 'off' AND current_setting('jit') = 'off' AS is_planned,
     current_setting('idle_in_transaction_session_timeout') <> '0' AS is_bounded`
   const [session] = yield* Schema.decodeUnknownEffect(Session)(rows)
   if (session.number < serverVersionMin) return yield* tooOld(session.serverVersion)
+  if (session.encoding !== "UTF8") return yield* wrongEncoding(session.encoding, address)
   if (!session.isPlanned || !session.isBounded) return yield* ignoredSettings(address)
 })
 

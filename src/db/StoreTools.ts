@@ -2,8 +2,10 @@ import { DateTime, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { AppConfig } from "../config/Config.ts"
 import * as Database from "./Database.ts"
+import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import * as Migrations from "./Migrations.ts"
 import { rowOf, rowsOf, Time } from "./Rows.ts"
+import { hasState } from "./SchemaState.ts"
 import { storeFailures } from "./StoreFailures.ts"
 import { markStore } from "./StoreMark.ts"
 import { storeTrouble } from "./StoreTrouble.ts"
@@ -41,11 +43,20 @@ export const migrateStore = Effect.gen(function* () {
  */
 export const markRestoredStore = Effect.fnUntraced(function* (allowsSubmits: boolean) {
   const store = yield* nameOfStore
-  const marked = Effect.andThen(
-    Migrations.migrate(),
-    markStore({ by: "gateway store mark-restored", now: null, allowsSubmits })
-  )
-  const mark = yield* Effect.provide(marked, yield* connection)
+  const { database } = yield* AppConfig
+  const marked = Effect.gen(function* () {
+    // A schema in an empty database would prevent the restore
+    if (!(yield* hasState)) {
+      return yield* new DatabaseUnavailable({
+        variable: database._tag === "Embedded" ? "DATA_DIR" : "DATABASE_URL",
+        fault: `${store} contains no gateway`,
+        remedy: "Restore a backup into it first"
+      })
+    }
+    yield* Migrations.migrate()
+    return yield* markStore({ by: "gateway store mark-restored", now: null, allowsSubmits })
+  })
+  const mark = yield* Effect.provide(Migrations.namingRefusals(marked), yield* connection)
   // Without a process, a mark is always written and returned
   return { store, mark: Option.getOrThrow(mark) }
 })

@@ -1,3 +1,5 @@
+export const addressPattern = /^[^\s@]+@[^\s@]+$/u
+
 /**
  * The form in which addresses are compared: only A to Z become lower case. Lower-casing other characters (`İ`, the
  * kelvin sign) can also produce these letters, although such an address is a different mailbox.

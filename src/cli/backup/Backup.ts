@@ -57,7 +57,9 @@ const stopFirst = "Stop the service, and start it again after this"
 
 /** Locks the folder, so that no other process writes to it until the scope closes. */
 const locked = (dataDir: string) =>
-  Effect.mapError(lockDataDir(dataDir), ({ message }) => failed(message, stopFirst))
+  Effect.mapError(lockDataDir(dataDir), ({ message }) =>
+    failed(message, message.includes(" is in use by ") ? stopFirst : undefined)
+  )
 
 /** Copies the embedded store with its secrets and media while no process is using it. ADR 0221. */
 export const backup = Effect.fnUntraced(

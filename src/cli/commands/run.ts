@@ -8,7 +8,7 @@ import { note } from "../terminal/Output.ts"
 import { findModel, kindsOf, modelName } from "./models.ts"
 import type { ModelRow } from "./models.ts"
 import { requestKey } from "./RequestKey.ts"
-import { followTask, out, timeoutDefault } from "./tasks.ts"
+import { followTask, out, timeoutDefault, makeWritable } from "./tasks.ts"
 
 type Body = Record<string, Schema.Json>
 
@@ -143,6 +143,7 @@ export const runModel = Command.make(
     const given = yield* inputBody(input)
     const prompted = Option.isSome(prompt) ? { ...given, prompt: prompt.value } : given
     const body = yield* withImages(row, prompted, yield* Effect.forEach(images, mediumOf))
+    yield* makeWritable(out)
     const task = yield* create(row, body, idempotencyKey)
     yield* followTask(task, { folder: Option.some(out), timeout: timeoutDefault })
   })

@@ -1,9 +1,11 @@
 import { Duration, Effect, Option, Schema, Stream, FileSystem, Path } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpClient } from "effect/http"
+import { accessSync, constants } from "node:fs"
 import { extensionOf } from "../../catalog/media/Formats.ts"
 import type { TaskRef } from "../../client/index.ts"
 import { isEnded, pathOf } from "../../client/Task.ts"
+import { makeFolder } from "../../db/MakeFolder.ts"
 import { TaskResult } from "../../domain/task/Task.ts"
 import { foreign, Management } from "../Management.ts"
 import type { Answer } from "../Management.ts"
@@ -254,6 +256,19 @@ export const tasks = Command.make("tasks").pipe(
 const resultsOf = (task: TaskResult): ReadonlyArray<string> =>
   task.images ?? task.videos ?? task.audios ?? task.meshes ?? task.documents ?? []
 
+const unusable = (folder: string, { message }: { readonly message: string }) =>
+  failed(`${folder}: ${message}`, "Use --out to name a writable folder")
+
+/** Creates the folder of results. Fails if it cannot be written to, so before a task is bought for it. */
+export const makeWritable = (folder: string) =>
+  Effect.try({
+    try: () => {
+      makeFolder(folder, 0o777)
+      accessSync(folder, constants.W_OK)
+    },
+    catch: (cause) => unusable(folder, cause instanceof Error ? cause : { message: String(cause) })
+  })
+
 /**
  * Downloads the media of a task into a folder. Each file is named after the task, so an existing file is the same
  * medium and is overwritten.
@@ -262,10 +277,8 @@ const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: strin
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const http = yield* HttpClient.HttpClient
-  const usable = Effect.mapError(({ message }: { readonly message: string }) =>
-    failed(`${folder}: ${message}`, "Use --out to name a writable folder")
-  )
-  yield* usable(files.makeDirectory(folder, { recursive: true }))
+  const usable = Effect.mapError((error: { readonly message: string }) => unusable(folder, error))
+  yield* makeWritable(folder)
   return yield* Effect.forEach(resultsOf(task), (url, at) =>
     Effect.gen(function* () {
       const response = yield* http.get(url)

@@ -32,7 +32,7 @@ export interface Child {
   readonly process: ChildProcess
 }
 
-/** A process that does not answer within this time counts as not ready. */
+/** A process that does not answer within this time counts as not ready, or as not alive. */
 const answerMillisMax = 2000
 /** The time limit of a handover. If a process hangs, its replacement opens new sockets. */
 const handOverMillisMax = 10_000
@@ -134,6 +134,11 @@ export class Children {
   leave(child: Child): void {
     child.state = "leaving"
     send(child, { _tag: "Leave" })
+  }
+
+  /** Whether the process answers, so that its event loop runs. */
+  async isAlive(child: Child): Promise<boolean> {
+    return (await this.#ask(child, "alive")) !== undefined
   }
 
   reload(child: Child): void {

@@ -34,7 +34,9 @@ const send = (message: ToSupervisor, handle?: SocketHandle): Promise<void> =>
 class Member {
   readonly role: Role
   readonly #inherited: Array<SocketHandle> = []
-  readonly #answers: { [question in Question]?: Effect.Effect<string> } = {}
+  readonly #answers: { [question in Question]?: Effect.Effect<string> } = {
+    alive: Effect.succeed("alive")
+  }
   readonly #told = new Map<number, (text: string) => void>()
   #asked = 0
   #sockets: ListeningSockets | undefined

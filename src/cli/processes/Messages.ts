@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 
-/** Questions that all processes of a group answer. */
-export const Question = Schema.Literals(["metrics", "ready"])
+/** Questions that all processes of a group answer. `alive` is answered at once, whatever the store does. */
+export const Question = Schema.Literals(["alive", "metrics", "ready"])
 export type Question = typeof Question.Type
 
 /** The answer to `ready`, from one process or from all. */

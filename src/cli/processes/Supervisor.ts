@@ -10,6 +10,9 @@ import type { Child, Ended } from "./Children.ts"
 const steadyMillis = 60_000
 /** How long a replacement may take to start; it may wait two minutes for the store. */
 const startMillisMax = 180_000
+/** How often a process is asked whether it is alive, and how many answers in a row may be missing. */
+const watchMillis = 10_000
+const missedMax = 6
 /** Added to the two settings, for the work of a process after its grace period. */
 const closingMillisMax = 10_000
 
@@ -28,6 +31,7 @@ const supervise = Effect.gen(function* () {
   const others = Array.from({ length: processes - 1 }, () => children.start("next"))
   const slots = [first, ...others].map((child): Slot => ({ child }))
   yield* Effect.forEach(slots, (slot) => Effect.forkScoped(keep(children, slot, restarts)))
+  yield* Effect.forEach(slots, (slot) => Effect.forkScoped(watch(children, slot)))
   yield* Effect.promise(() => Promise.all(others.map(({ started }) => started)))
   yield* Effect.logInfo(`${children.listening.length} processes serve the port`)
   yield* replaceAtSignal(children, slots, restarts)
@@ -39,7 +43,7 @@ export const supervisor = supervise.pipe(
 )
 
 /** A slot of the group with its current process. */
-interface Slot {
+export interface Slot {
   child: Child
 }
 
@@ -74,6 +78,29 @@ const keep = Effect.fnUntraced(function* (children: Children, slot: Slot, restar
     if (slot.child !== child) continue
     restarts.death += 1
     slot.child = children.start("next")
+  }
+})
+
+/**
+ * Kills a process that hangs, because the connections that it gets would hang too. Another one is started in its place.
+ * A process that has not answered yet is still starting.
+ */
+export const watch = Effect.fnUntraced(function* (children: Pick<Children, "isAlive">, slot: Slot) {
+  let known: Child | undefined
+  let missed = 0
+  while (true) {
+    yield* Effect.sleep(watchMillis)
+    const { child } = slot
+    if (yield* Effect.promise(() => children.isAlive(child))) {
+      known = child
+      missed = 0
+    } else if (known === child && child.state !== "ended") {
+      missed += 1
+      if (missed < missedMax) continue
+      yield* Effect.logError(`The process ${child.pid} has not answered for a minute; killing it`)
+      child.process.kill("SIGKILL")
+      known = undefined
+    }
   }
 })
 

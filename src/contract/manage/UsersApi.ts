@@ -2,6 +2,7 @@ import { Schema, Struct } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Text } from "../../catalog/bodies/Fields.ts"
 import { CreditsFromString, SentCredits } from "../../domain/Credits.ts"
+import { addressPattern } from "../../domain/EmailAddress.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/task/Task.ts"
 import { ChangesAccess } from "../Access.ts"
@@ -12,7 +13,7 @@ import { Threshold, WalletView } from "./WalletApi.ts"
 
 const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
 const Email = Text.check(
-  Schema.isPattern(/^[^\s@]+@[^\s@]+$/u, { expected: "an e-mail address" }),
+  Schema.isPattern(addressPattern, { expected: "an e-mail address" }),
   Schema.isMaxLength(320)
 )
 

@@ -69,6 +69,19 @@ const enter = Effect.fnUntraced(function* (
   )
 })
 
+/** Reports a wrong or lost key at the start, because deliveries fail for good without the secrets that it encrypted. */
+const reportLostKey = Effect.fnUntraced(function* (
+  secrets: Secrets["Service"],
+  store: ProcessStore["Service"]
+) {
+  const newest = yield* store.newest
+  if (Option.isNone(newest) || isReadable(secrets, newest.value)) return
+  yield* Effect.logError(
+    "MASTER_KEY: the process before this one encrypted under a key that is not among these; what it stored cannot " +
+      "be read, and webhooks fail. Remedy: stop, and add that key; if it is lost, rotate the secrets of all endpoints"
+  )
+})
+
 /** Seconds between two heartbeats. Tests that span hours set more, for a process that is alone on its store. */
 export const HeartbeatSeconds = Context.Reference<number>("gateway/process/HeartbeatSeconds", {
   defaultValue: () => heartbeatSeconds
@@ -180,6 +193,7 @@ export class Process extends Context.Service<
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
       // Before it enters, so that an interrupted startup leaves no row that looks alive
       yield* Effect.addFinalizer(() => Effect.ignore(leave))
+      yield* reportLostKey(secrets, store)
       // Only one process can lock the embedded store's folder, so all earlier processes are dead
       if (database._tag === "Embedded") yield* store.deleteAll
       else {

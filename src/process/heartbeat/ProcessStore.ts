@@ -90,6 +90,8 @@ export class ProcessStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** The ids of processes with a heartbeat at this time or later. */
     readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
+    /** The process that ended last, or has sent the newest heartbeat. */
+    readonly newest: Effect.Effect<Option.Option<string>, StoreUnavailable>
     /** Deletes all rows. Only for a store that no other process can open. */
     readonly deleteAll: Effect.Effect<void, StoreUnavailable>
     /** Deletes processes without a heartbeat since then. */
@@ -147,6 +149,12 @@ export class ProcessStore extends Context.Service<
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
             WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
         alive: (since) => storeFailures(alive(since)),
+        newest:
+          sql`SELECT id FROM processes ORDER BY greatest(heartbeat_at, left_at) DESC LIMIT 1`.pipe(
+            rowsOf(Ids),
+            Effect.map((rows) => Option.map(Option.fromUndefinedOr(rows[0]), ({ id }) => id)),
+            storeFailures
+          ),
         deleteAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
         deleteOld: (since) =>
           sql`

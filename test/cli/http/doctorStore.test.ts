@@ -5,7 +5,7 @@ import { join } from "node:path"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
-import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { freshDatabase, migratedDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = Effect.sync(() => temporaryFolder("doctor-store"))
@@ -46,5 +46,32 @@ describe("gateway doctor", () => {
         )
       }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })))
     })
+  )
+})
+
+/** docs/standbys.md#after-a-restore */
+describe("gateway store mark-restored", () => {
+  it.live("refuses a database without a gateway, into which a backup can still be restored", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase()
+      yield* withEnvironment({
+        BASE_URL: "http://localhost:8080",
+        ADMIN_TOKEN: "operator-token-of-the-test",
+        DATABASE_URL: url.href,
+        MASTER_KEY: Buffer.alloc(32, 1).toString("base64")
+      })
+      const ran = yield* runCommand(["store", "mark-restored"])
+      assert.strictEqual(ran.code, 1)
+      assert.match(
+        ran.error,
+        /^Error: DATABASE_URL: the database .* contains no gateway\. Restore/u
+      )
+      const tables = Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`
+      )
+      const store = layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })
+      assert.deepStrictEqual(yield* Effect.provide(tables, store), [])
+    }).pipe(Effect.scoped)
   )
 })

@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { readFileSync, readdirSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -164,6 +164,22 @@ liveLayer(runningGateway())((it) => {
       const wrong = yield* gateway("run", "text-to-image-max", "--input", input)
       assert.strictEqual(wrong.code, 1)
       assert.include(wrong.error, "#/bogus")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("run buys nothing for a folder that cannot be written to", () =>
+    Effect.gen(function* () {
+      const dangling = join(yield* folder, "dangling")
+      symlinkSync(`${dangling}-target`, dangling)
+      const before = yield* json("tasks", "list")
+      // Node's recursive mkdir retries the refusal of /proc for ever
+      for (const out of [dangling, "/proc/pictures"]) {
+        const ran = yield* gateway("run", "text-to-image-max", "A lighthouse", "--out", out)
+        assert.strictEqual(ran.code, 1)
+        assert.include(ran.error, out)
+        assert.include(ran.error, "Remedy: Use --out to name a writable folder")
+      }
+      assert.deepStrictEqual(yield* json("tasks", "list"), before)
     }).pipe(Effect.scoped)
   )
 

@@ -81,6 +81,19 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("ask for a stop of the service only if it runs", () =>
+    Effect.gen(function* () {
+      const { archive, folder } = yield* stopped
+      yield* done("backup", archive)
+      const target = { DATA_DIR: "/proc/data", ARTIFACT_STORE: join(folder, "restored media") }
+      yield* withEnvironment(target)
+      const ran = yield* runCommand(["restore", archive])
+      assert.strictEqual(ran.code, 1)
+      assert.match(ran.error, /^Error: DATA_DIR: the folder \/proc\/data cannot be locked/u)
+      assert.notInclude(ran.error, "Stop the service")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("name a truncated archive, wherever it ends, and write nothing of it", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stopped

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Console, Effect } from "effect"
+import { Console, Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
 import { once } from "node:events"
 import { writeFileSync } from "node:fs"
 import { createServer } from "node:net"
@@ -8,10 +9,12 @@ import { join } from "node:path"
 import { vi } from "vitest"
 import { teardown } from "../../../src/cli/Service.ts"
 import { oneProcess } from "../../../src/cli/ServiceLayers.ts"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import * as Migrations from "../../../src/db/Migrations.ts"
 import { withEnvironment } from "../../support/commandLine.ts"
 import { compiled, shortLived } from "../../support/compiled.ts"
 import { freePort, run, until, untilReady } from "../../support/spawnService.ts"
-import { processDatabaseUrl } from "../../support/stores.ts"
+import { freshDatabase, processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = temporaryFolder("start")
@@ -102,6 +105,15 @@ const startHere = Effect.fnUntraced(function* (env: Record<string, string>) {
   return { code, output: written.join("") }
 }, Effect.scoped)
 
+const startOn = ({ href }: URL, env: Record<string, string> = {}) =>
+  startHere({
+    ...secrets,
+    DATABASE_URL: href,
+    DATA_DIR: join(folder, "shared"),
+    PORT: "18080",
+    ...env
+  })
+
 describe("a wrong value stops the start with one line that names the variable, the fault and the remedy", () => {
   for (const [name, env, line] of faults) {
     it.live(name, () =>
@@ -116,18 +128,33 @@ describe("a wrong value stops the start with one line that names the variable, t
   for (const [name, env, line] of laterFaults) {
     it.live(name, () =>
       Effect.gen(function* () {
-        const { href } = yield* processDatabaseUrl
-        const { code, output } = yield* startHere({
-          ...secrets,
-          DATABASE_URL: href,
-          DATA_DIR: join(folder, "shared"),
-          PORT: "18080",
-          ...env
-        })
+        const { code, output } = yield* startOn(yield* processDatabaseUrl, env)
         assertOneLine(code, output, line)
       })
     )
   }
+
+  it.live("DATABASE_URL names a standby", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase()
+      yield* Effect.gen(function* () {
+        yield* Migrations.migrate()
+        const sql = yield* SqlClient
+        const name = url.pathname.slice(1)
+        yield* sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+      }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })))
+      const { code, output } = yield* startOn(url)
+      assertOneLine(code, output, /^DATABASE_URL: .*no writes: .*read-only.*Name the primary/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("DATABASE_URL names a database with another encoding", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase({ template: "template0 ENCODING 'LATIN1' LOCALE 'C'" })
+      const { code, output } = yield* startOn(url)
+      assertOneLine(code, output, /^DATABASE_URL: the database .* has the encoding LATIN1\. Create/)
+    }).pipe(Effect.scoped)
+  )
 
   it.live("PORT is in use", () =>
     Effect.gen(function* () {

@@ -36,6 +36,13 @@ describe("the accounts in the environment", () => {
     })
   )
 
+  it.effect("refuse a region that DashScope does not have", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(accountsOf({ DASHSCOPE_API_KEY: "a;region=cn-hangzhou" }))
+      assert.match(error.message, /^DASHSCOPE_API_KEY: key 1 needs a region of cn-beijing/u)
+    })
+  )
+
   it.effect("accept weight, name, base, concurrent, polls and jwks after their key", () =>
     Effect.gen(function* () {
       const [first, second] = yield* accountsOf({
@@ -65,7 +72,8 @@ describe("the accounts in the environment", () => {
     ["polls=100001", "needs polls"],
     ["name=a b", "an invalid name"],
     ["base=ftp://x", "an invalid base"],
-    ["region=cn-hangzhou", "needs a region"],
+    ["region=us-east-1", "has a region, which only DashScope has"],
+    ["weight=1;weight=2", "has two settings weight"],
     ["jwks=keys", "an invalid jwks"],
     ["slots=3", "unknown setting"]
   ] as const) {
@@ -104,6 +112,8 @@ const addresses: ReadonlyArray<AddressVariable> = [
       "ftp://gateway.example.com",
       "https://gateway.example.com/?x=1",
       "https://gateway.example.com/#x",
+      "https://gateway.example.com/?",
+      "https://gateway.example.com/#",
       "https://user:secret-1@gateway.example.com"
     ],
     fault: /PUBLIC_URL.*https/u
@@ -123,6 +133,8 @@ const addresses: ReadonlyArray<AddressVariable> = [
       "ftp://gateway.example.com",
       "https://gateway.example.com/?x=1",
       "https://gateway.example.com/#x",
+      "https://gateway.example.com/?",
+      "https://gateway.example.com/#",
       "https://user:secret-1@gateway.example.com"
     ],
     fault: /^BASE_URL: .*; set an absolute http or https URL/u

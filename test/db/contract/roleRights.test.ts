@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { randomBytes } from "node:crypto"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { lackedRight } from "../../../src/db/DatabaseUnavailable.ts"
+import { refusedBy } from "../../../src/db/DatabaseUnavailable.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { inspectStore } from "../../../src/db/StoreTools.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
@@ -57,8 +57,8 @@ layer(Layer.empty, { timeout: "60 seconds" })("a role of the database without ri
       const { mayMigrate, mayWrite } = yield* Effect.provide(inspectStore, AppConfig.layerOf(env))
       assert.deepStrictEqual({ mayMigrate, mayWrite }, { mayMigrate: false, mayWrite: false })
       const error = yield* Effect.flip(session`INSERT INTO tasks VALUES (1)`)
-      assert.match(lackedRight(error)?.message ?? "", right)
-      assert.isUndefined(lackedRight(yield* Effect.flip(owner`SELECT 1 / 0`)))
+      assert.match(refusedBy(error)?.message ?? "", right)
+      assert.isUndefined(refusedBy(yield* Effect.flip(owner`SELECT 1 / 0`)))
     }).pipe(Effect.scoped)
   )
 })

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Fiber, FileSystem, Layer } from "effect"
+import { DateTime, Effect, Exit, Fiber, FileSystem, Layer, Logger } from "effect"
 import type { Context } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
@@ -137,6 +137,29 @@ describeStores("the rotation of the master key", (database) => {
         [...sealedColumns.map(({ column, table }) => `${table}.${column}`), ...otherBytes]
       )
     }).pipe(Effect.provide(database))
+  )
+
+  it.effect("is missed by the first start that lacks the key of the process before it", () =>
+    Effect.gen(function* () {
+      const built = yield* Layer.build(database)
+      const [lost, next] = [newKey(), newKey()]
+      const errorsOf = Effect.fnUntraced(function* (masterKey: string) {
+        const errors: Array<string> = []
+        const logger = Logger.make(({ logLevel, message }) => {
+          if (logLevel === "Error") errors.push(String(message))
+        })
+        yield* Effect.provide(start(built, masterKey), Logger.layer([logger]))
+        yield* Effect.provide(advance("1 second"), built)
+        return errors
+      })
+      assert.deepStrictEqual(yield* errorsOf(lost), [])
+      assert.deepStrictEqual(yield* errorsOf(`${next},${lost}`), [])
+      assert.deepStrictEqual(yield* errorsOf(next), [])
+      const [error, ...others] = yield* errorsOf(lost)
+      assert.match(error ?? "", /^MASTER_KEY: the process before this one encrypted under a key/u)
+      assert.deepStrictEqual(others, [])
+      assert.deepStrictEqual(yield* errorsOf(lost), [])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.effect("reads old and new meanwhile, resumes after a crash, and leaves nothing behind", () =>

@@ -273,9 +273,18 @@ describe("OIDC settings", () => {
           { OIDC_ISSUER: "http://id.example.com", OIDC_CLIENT_ID: "x" },
           /^OIDC_ISSUER: is not https;/u
         ],
+        [
+          { OIDC_ISSUER: "https://id.example.com/?tenant=a", OIDC_CLIENT_ID: "x" },
+          /^OIDC_ISSUER: has a query, a fragment or credentials;/u
+        ],
+        [
+          { OIDC_ISSUER: "https://id.example.com", OIDC_CLIENT_ID: "x", OIDC_OPERATORS: "ada" },
+          /^OIDC_OPERATORS: "ada" is not an e-mail address;/u
+        ],
         [{ OIDC_ISSUER: "https://id.example.com" }, /^OIDC_CLIENT_ID: is required/u],
         [{ OIDC_CLIENT_ID: "x" }, /^OIDC_ISSUER: is required/u],
         [{ OIDC_OPERATORS: "a@example.com" }, /^OIDC_ISSUER: is required/u],
+        [{ OIDC_CLIENT_SECRET: "secret" }, /^OIDC_ISSUER: is required/u],
         [{ OIDC_TOKEN_SCOPES: "inference" }, /^OIDC_ISSUER: is required/u],
         [
           {
