@@ -34,7 +34,7 @@ import type { CostBound, OutputSlices } from "./slices/OutputSlices.ts"
 import { soldModel } from "./SoldModel.ts"
 import { readBody } from "./streams/MeteredBody.ts"
 import type { ReadBody } from "./streams/MeteredBody.ts"
-import { readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
+import { concealedUsageOf, readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
 
 /** A model that may serve a call, with the request to send and its target. */
 export interface CallCandidate {
@@ -411,7 +411,9 @@ const planTokens = ({
     const detail = "Only OpenAI's responses are offered in the background, by the model's own name"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
-  const extras = surchargesOf(value, price)
+  const isGoogle = protocol === "gemini-generate" || protocol === "gemini-embeddings"
+  const concealed = isGoogle ? concealedUsageOf(query ?? "") : []
+  const extras = [...surchargesOf(value, price), ...concealed]
   if (Arr.isReadonlyArrayNonEmpty(extras)) return Result.fail(invalid(capFaults(extras)))
   const kept = keptUpstream.filter(
     (member) =>

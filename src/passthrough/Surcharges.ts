@@ -32,6 +32,24 @@ const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
       detail: "This costs more than the price of the tokens and is not offered here: leave it out"
     }))
 
+/**
+ * Google's system parameters that filter or encode the response, or make the vendor read the request differently than
+ * the gateway. The usage figures could then be missing, and the call would cost less than the vendor charges.
+ */
+const concealing = new Set(["fields", "callback", "ct"])
+
+/** docs/reference/wallet.md#calls-that-are-refused */
+export const concealedUsageOf = (query: string): ReadonlyArray<FieldFault> =>
+  [...new URLSearchParams(query)].flatMap(([name, value]) => {
+    const parameter = name.toLowerCase().replace(/^\$/u, "")
+    const isForm = parameter === "alt" && !/^(?:json|sse)$/u.test(value)
+    return isForm || concealing.has(parameter)
+      ? [{ pointer: `#/query/${name}`, detail: isForm ? "Expected json or sse" : concealed }]
+      : []
+  })
+
+const concealed = "The response could lack the usage figures that it is charged by: leave it out"
+
 /** Tools that the client runs, or that cost only tokens: by their type at OpenAI and Anthropic … */
 const freeTypes =
   /^(?:function|custom|namespace|mcp|local_shell|apply_patch|tool_search|computer|bash|text_editor|memory|web_fetch)(?:_|$)/u
