@@ -21,7 +21,12 @@ const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknow
   ["serviceTier", new Set([undefined, null, "standard", "flex"])],
   ["speed", new Set([undefined, null, "standard"])],
   ["inference_geo", new Set([undefined, null, "global"])],
-  ["web_search_options", new Set([undefined, null])]
+  ["web_search_options", new Set([undefined, null])],
+  // OpenRouter: other models, which are billed at their own price, and tools
+  ["models", new Set([undefined, null])],
+  ["plugins", new Set([undefined, null])],
+  // xAI: the response has no usage figures, because the call ends later
+  ["deferred", new Set([undefined, null, false])]
 ]
 
 const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
@@ -29,7 +34,7 @@ const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
     .filter(([name, values]) => !values.has(at(body, name)))
     .map(([name]) => ({
       pointer: `#/${name}`,
-      detail: "This costs more than the price of the tokens and is not offered here: leave it out"
+      detail: "This may cost more than the price of the tokens and is not offered here: leave it out"
     }))
 
 /**

@@ -122,6 +122,11 @@ describe("metering", () => {
       ["/v1/chat/completions", { ...chat, service_tier: "priority" }, ["#/service_tier"]],
       ["/v1/chat/completions", { ...chat, web_search_options: {} }, ["#/web_search_options"]],
       [
+        "/v1/chat/completions",
+        { ...chat, models: ["openai/o3-pro"], plugins: [{ id: "web" }], deferred: true },
+        ["#/models", "#/plugins", "#/deferred"]
+      ],
+      [
         "/vendors/openai/v1/responses",
         {
           model: "gpt-4o",
