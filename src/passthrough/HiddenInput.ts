@@ -25,6 +25,8 @@ const files = setOf(
   "cachedContent"
 )
 const fileTypes = setOf("document", "item_reference")
+/** Media of vendors in OpenAI's dialect: `{ url }` or the URL itself. */
+const media = setOf("video_url", "audio_url")
 const longCaches = setOf("1h", "12h", "24h")
 
 /** Finds hidden input in a parsed body. */
@@ -41,6 +43,7 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
       pictureCount += 1
       lastPicture = object
     }
+    hasFile ||= media.has(name)
     // A file may be a `LongText`
     if (isText || value instanceof LongText) hasFile ||= files.has(name)
     if (!isText) return

@@ -116,6 +116,8 @@ describe("the hold of a call is the most that it can cost", () => {
     const files = [
       ["responses", { input: [{ content: [{ type: "input_file", file_url: url }] }] }],
       ["chat", { messages: [{ content: [{ type: "file", file: { file_data: "JVBERi0=" } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "video_url", video_url: { url } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "audio_url", audio_url: { url } }] }] }],
       [
         "messages",
         { messages: [{ content: [{ type: "document", source: { type: "url", url } }] }] }
