@@ -34,7 +34,8 @@ const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
     .filter(([name, values]) => !values.has(at(body, name)))
     .map(([name]) => ({
       pointer: `#/${name}`,
-      detail: "This may cost more than the price of the tokens and is not offered here: leave it out"
+      detail:
+        "This may cost more than the price of the tokens and is not offered here: leave it out"
     }))
 
 /**

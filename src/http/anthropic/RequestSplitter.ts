@@ -177,7 +177,6 @@ export class RequestSplitter {
         if (!this.#members.has("requests")) return required
         this.#state = "after"
         return at + 1
-      case "null":
       case "item":
       case "after":
         return notJson
