@@ -141,9 +141,12 @@ describe("the @google/genai package, unchanged", () => {
     ]) {
       for (const method of ["generateContent", "streamGenerateContent"]) {
         const response = await post(method, query!)
-        const { code, errors } = (await response.json()) as Record<string, any>
+        const { code, errors } = (await response.json()) as {
+          code: number
+          errors: ReadonlyArray<{ pointer: string }>
+        }
         assert.deepEqual(
-          [response.status, code, errors[0].pointer],
+          [response.status, code, errors[0]?.pointer],
           [400, 2001, `#/query/${name}`],
           query
         )
