@@ -291,6 +291,8 @@ describe("metering", () => {
     const problem = await jsonOf(answer)
     assert.equal(problem.code, 1101)
     assert.equal(problem.error.type, "insufficient_quota")
+    // 16,384 tokens for each of 128 choices at 1000 credits a million, and the bytes of the prompt at 250
+    assert.match(problem.detail, /lower than the 2097\.\d+ credits that this call holds$/u)
     assert.equal(upstream.seen.length, 0)
     assert.equal((await gateway.entries()).length, count)
   })
