@@ -446,6 +446,7 @@ const planTokens = ({
   ]
   const reasons =
     input.tools !== undefined ||
+    input.compacts ||
     (usage?.reasoning !== "shown" &&
       mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value))
   const isVisible = !reasons && !hidesOutput(value) && isStream(protocol, route, body, query)
@@ -507,6 +508,7 @@ const planCounted = (
 interface CallInput {
   readonly tokensMax: number
   readonly asksLongCache: boolean
+  readonly compacts: boolean
   readonly tools: ToolUses | undefined
 }
 
@@ -515,17 +517,17 @@ interface CallInput {
  * Searches the whole body, so it is called once per call, even for several models.
  */
 const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
-  const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
+  const { asksLongCache, compacts, hasFile, pictures } = hiddenInputOf(value)
   const isHidden = continues || hasFile || namesStoredItem(value) || readsToolResults(value)
   const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
-  return { tokensMax, asksLongCache, tools: toolUsesMaxOf(value) }
+  return { tokensMax, asksLongCache, compacts, tools: toolUsesMaxOf(value) }
 }
 
 const boundOf = (
   model: TokenModel,
   price: TokenPrice,
   body: ReadBody["body"],
-  { asksLongCache, tokensMax, tools }: CallInput,
+  { asksLongCache, compacts, tokensMax, tools }: CallInput,
   ownLimit?: number
 ): CostBound => {
   const { generationConfig, generation_config } = body
@@ -548,10 +550,12 @@ const boundOf = (
       generation_config?.candidate_count
     ) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
+  // A compaction reads the whole context and writes a summary, in addition to the response
+  const times = compacts ? 2 : 1
   return {
     price,
-    inputTokens: Math.min(tokensMax, model.inputTokensMax),
-    outputTokens: each * Math.min(choices, choicesMax),
+    inputTokens: times * Math.min(tokensMax, model.inputTokensMax),
+    outputTokens: times * each * Math.min(choices, choicesMax),
     keepsLong: asksLongCache,
     tools
   }

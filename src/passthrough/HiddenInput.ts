@@ -9,6 +9,8 @@ export interface HiddenInput {
   readonly hasFile: boolean
   /** Requests a cache with a longer lifetime than the default, in Anthropic's or OpenAI's form. */
   readonly asksLongCache: boolean
+  /** Requests that Anthropic compacts the context: it then reads the prompt and what it has made of it. */
+  readonly compacts: boolean
 }
 
 const setOf = (...words: ReadonlyArray<string>): ReadonlySet<string> => new Set(words)
@@ -35,6 +37,7 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
   let lastPicture: object | undefined
   let hasFile = hasStoredPrompt(body)
   let asksLongCache = false
+  let compacts = false
   visitContent(body, (name, value, object) => {
     const isText = typeof value === "string"
     const isType = isText && name === "type"
@@ -49,8 +52,9 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
     if (!isText) return
     hasFile ||= isType && fileTypes.has(value)
     asksLongCache ||= longCaches.has(value)
+    compacts ||= isType && value.startsWith("compact_")
   })
-  return { pictures: pictureCount, hasFile, asksLongCache }
+  return { pictures: pictureCount, hasFile, asksLongCache, compacts }
 }
 
 /** A prompt of OpenAI's dashboard: a member of the request itself. */

@@ -134,6 +134,17 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(held.output, 1000)
   })
 
+  it("a context that the vendor may compact is held twice", () => {
+    const edits = { context_management: { edits: [{ type: "compact_20260112" }] } }
+    const { plan, text } = planOf("messages", { max_tokens: 30, stream: true, ...edits })
+    const { hold, metered, slices } = Result.getOrThrow(plan)
+    assert.strictEqual(Number(hold), 2 * (text.length + 30))
+    assert.isUndefined(slices)
+    assert.isTrue(metered._tag === "Tokens" && metered.mayReason)
+    const clears = { context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } }
+    assert.strictEqual(heldOf("messages", { max_tokens: 30, ...clears }).output, 30)
+  })
+
   it("tools that the vendor runs are held as the most that the model reads", () => {
     for (const [to, body] of [
       ["responses", { tools: [{ type: "function" }, { type: "mcp", server_url: "https://x" }] }],
