@@ -87,15 +87,15 @@ const toolsOf = (body: unknown): ReadonlyArray<ListedTool> => {
   return added.length === 0 ? own : [...own, ...added]
 }
 
-/** The tools of a list. A namespace contains a list of tools too. */
+/** The tools of a list. A namespace contains a list of tools too, and Google accepts a single tool for a list. */
 const toolsIn = (holder: unknown, place: string): ReadonlyArray<ListedTool> => {
   const tools = at(holder, "tools")
-  return Array.isArray(tools)
-    ? tools.flatMap((tool: unknown, index) => {
-        const pointer = `${place}/tools/${index}`
-        return at(tool, "type") === "namespace" ? toolsIn(tool, pointer) : [{ tool, pointer }]
-      })
-    : []
+  if (typeof tools !== "object" || tools === null) return []
+  if (!Array.isArray(tools)) return [{ tool: tools, pointer: `${place}/tools` }]
+  return tools.flatMap((tool: unknown, index) => {
+    const pointer = `${place}/tools/${index}`
+    return at(tool, "type") === "namespace" ? toolsIn(tool, pointer) : [{ tool, pointer }]
+  })
 }
 
 const chargedNames = (tool: unknown): ReadonlyArray<string> => {

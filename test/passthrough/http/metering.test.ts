@@ -149,6 +149,11 @@ describe("metering", () => {
         "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
         { contents: [], tools: [{ functionDeclarations: [] }, { retrieval: {} }] },
         ["#/tools/1"]
+      ],
+      [
+        "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
+        { contents: {}, tools: { retrieval: {} } },
+        ["#/tools"]
       ]
     ]
     const count = (await gateway.entries()).length

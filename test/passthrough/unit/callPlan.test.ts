@@ -152,6 +152,7 @@ describe("the hold of a call is the most that it can cost", () => {
       ["messages", { tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] }],
       ["messages", { mcp_servers: [{ type: "url", url: "https://x", name: "x" }] }],
       ["gemini", { tools: [{ urlContext: {} }] }],
+      ["gemini", { tools: { urlContext: {} } }],
       ["gemini", { tools: [{ function_declarations: [] }, { code_execution: {} }] }]
     ] as const) {
       assert.strictEqual(heldOf(to, body).tokens, 100_000 + 1000, JSON.stringify(body))
