@@ -25,7 +25,8 @@ import type { CountedCall } from "./counted/CountedCall.ts"
 import { planUpload } from "./counted/UploadPlan.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import type { FallbackModel } from "./FallbackModels.ts"
-import { hiddenInputOf } from "./HiddenInput.ts"
+import { hiddenInputOf, pictureTokensOf } from "./HiddenInput.ts"
+import type { HiddenInput } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
@@ -329,9 +330,6 @@ const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Sch
 /** The most choices for which a call is held: the maximum of OpenAI, which allows the most. */
 const choicesMax = 128
 
-/** The most tokens per image, whose cost does not show in the length of its URL. */
-const tokensPerPictureMax = 6000
-
 /** Members that refer to data stored in the upstream account, which all users share. ADR 0073. */
 const keptUpstream = ["previous_response_id", "conversation"] as const
 
@@ -505,10 +503,9 @@ const planCounted = (
   }))
 }
 
-interface CallInput {
+interface CallInput extends HiddenInput {
+  /** Of everything except pictures, whose tokens depend on the model. */
   readonly tokensMax: number
-  readonly asksLongCache: boolean
-  readonly compacts: boolean
   readonly tools: ToolUses | undefined
 }
 
@@ -517,17 +514,17 @@ interface CallInput {
  * Searches the whole body, so it is called once per call, even for several models.
  */
 const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
-  const { asksLongCache, compacts, hasFile, pictures } = hiddenInputOf(value)
-  const isHidden = continues || hasFile || namesStoredItem(value) || readsToolResults(value)
-  const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
-  return { tokensMax, asksLongCache, compacts, tools: toolUsesMaxOf(value) }
+  const hidden = hiddenInputOf(value)
+  const isHidden = continues || hidden.hasFile || namesStoredItem(value) || readsToolResults(value)
+  const tokensMax = isHidden ? Infinity : bytes.length
+  return { ...hidden, tokensMax, tools: toolUsesMaxOf(value) }
 }
 
 const boundOf = (
   model: TokenModel,
   price: TokenPrice,
   body: ReadBody["body"],
-  { asksLongCache, compacts, tokensMax, tools }: CallInput,
+  input: CallInput,
   ownLimit?: number
 ): CostBound => {
   const { generationConfig, generation_config } = body
@@ -551,13 +548,14 @@ const boundOf = (
     ) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
   // A compaction reads the whole context and writes a summary, in addition to the response
-  const times = compacts ? 2 : 1
+  const times = input.compacts ? 2 : 1
+  const tokensMax = input.tokensMax + pictureTokensOf(model, input)
   return {
     price,
     inputTokens: times * Math.min(tokensMax, model.inputTokensMax),
     outputTokens: times * each * Math.min(choices, choicesMax),
-    keepsLong: asksLongCache,
-    tools
+    keepsLong: input.asksLongCache,
+    tools: input.tools
   }
 }
 

@@ -1,3 +1,4 @@
+import type { TokenModel } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/json/Json.ts"
 import { LongText } from "../domain/json/LongText.ts"
 import { visitContent } from "./RequestContent.ts"
@@ -5,6 +6,8 @@ import { visitContent } from "./RequestContent.ts"
 /** Input of a call that the length of its body does not show. */
 export interface HiddenInput {
   readonly pictures: number
+  /** Requests pictures at OpenAI's detail `original`. */
+  readonly hasOriginals: boolean
   /** A document, audio, video or data stored at the vendor, which may contain any number of tokens. */
   readonly hasFile: boolean
   /** Requests a cache with a longer lifetime than the default, in Anthropic's or OpenAI's form. */
@@ -35,6 +38,7 @@ const longCaches = setOf("1h", "12h", "24h")
 export const hiddenInputOf = (body: unknown): HiddenInput => {
   let pictureCount = 0
   let lastPicture: object | undefined
+  let hasOriginals = false
   let hasFile = hasStoredPrompt(body)
   let asksLongCache = false
   let compacts = false
@@ -51,10 +55,26 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
     if (isText || value instanceof LongText) hasFile ||= files.has(name)
     if (!isText) return
     hasFile ||= isType && fileTypes.has(value)
+    hasOriginals ||= name === "detail" && value === "original"
     asksLongCache ||= longCaches.has(value)
     compacts ||= isType && value.startsWith("compact_")
   })
-  return { pictures: pictureCount, hasFile, asksLongCache, compacts }
+  return { pictures: pictureCount, hasOriginals, hasFile, asksLongCache, compacts }
+}
+
+const pictureTokensMax = 6000
+/** 10,000 patches, some of which count as 1.2 tokens. */
+const originalTokensMax = 12_000
+/** gpt-4o-mini counts 2,833 tokens, and 5,667 for each of up to eight tiles. */
+const pictureTokensOfMini = 2833 + 8 * 5667
+
+/** The most tokens of the pictures, whose cost does not show in the length of their URLs. */
+export const pictureTokensOf = (
+  { model }: TokenModel,
+  { hasOriginals, pictures }: Pick<HiddenInput, "hasOriginals" | "pictures">
+): number => {
+  if (model === "gpt-4o-mini") return pictures * pictureTokensOfMini
+  return pictures * (hasOriginals ? originalTokensMax : pictureTokensMax)
 }
 
 /** A prompt of OpenAI's dashboard: a member of the request itself. */

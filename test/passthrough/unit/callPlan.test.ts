@@ -370,6 +370,21 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("gemini", { contents: [{ parts }] }).output, 6000 + 1000)
   })
 
+  it("a picture is held as the most tokens that its model and its detail can make of it", () => {
+    const picture = (detail?: string) => ({
+      messages: [{ content: [{ type: "image_url", image_url: { url: "https://x", detail } }] }]
+    })
+    assert.strictEqual(heldOf("chat", picture()).output, 6000 + 1000)
+    assert.strictEqual(heldOf("chat", picture("original")).output, 12_000 + 1000)
+    const mini = { ...model("openai"), model: "gpt-4o-mini" }
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [mini] }))
+    for (const name of ["gpt-4o-mini", "gpt-4o-mini-2024-07-18"]) {
+      const { plan, text } = planOf("chat", { ...picture(), model: name }, prices)
+      // Eight tiles of 5,667 tokens, and 2,833
+      assert.strictEqual(Number(Result.getOrThrow(plan).hold), text.length + 48_169 + 1000)
+    }
+  })
+
   it("a long-lived cache of a tool's definition counts", () => {
     const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
     const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [dear] }))
