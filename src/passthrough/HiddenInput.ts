@@ -22,16 +22,17 @@ const setOf = (...words: ReadonlyArray<string>): ReadonlySet<string> => new Set(
 const pictures = setOf("image_url", "input_image", "image", "inline_data", "inlineData")
 const files = setOf(
   "file_data",
-  "file_url",
   "file_id",
   "file_uri",
   "fileUri",
   "cached_content",
-  "cachedContent"
+  "cachedContent",
+  // A URL at Mistral; OpenAI has an object with the sound itself
+  "input_audio"
 )
 const fileTypes = setOf("document", "item_reference")
-/** Media of vendors in OpenAI's dialect: `{ url }` or the URL itself. */
-const media = setOf("video_url", "audio_url")
+/** Files and media at a URL, in OpenAI's dialect: `{ url }` or the URL itself. */
+const media = setOf("file_url", "document_url", "video_url", "audio_url")
 const longCaches = setOf("1h", "12h", "24h")
 
 /** Finds hidden input in a parsed body. */
@@ -50,7 +51,7 @@ export const hiddenInputOf = (body: unknown): HiddenInput => {
       pictureCount += 1
       lastPicture = object
     }
-    hasFile ||= media.has(name)
+    hasFile ||= value !== null && media.has(name)
     // A file may be a `LongText`
     if (isText || value instanceof LongText) hasFile ||= files.has(name)
     if (!isText) return

@@ -118,6 +118,9 @@ describe("the hold of a call is the most that it can cost", () => {
       ["chat", { messages: [{ content: [{ type: "file", file: { file_data: "JVBERi0=" } }] }] }],
       ["chat", { messages: [{ content: [{ type: "video_url", video_url: { url } }] }] }],
       ["chat", { messages: [{ content: [{ type: "audio_url", audio_url: { url } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "file_url", file_url: { url } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "document_url", document_url: url }] }] }],
+      ["chat", { messages: [{ content: [{ type: "input_audio", input_audio: url }] }] }],
       [
         "messages",
         { messages: [{ content: [{ type: "document", source: { type: "url", url } }] }] }
