@@ -238,15 +238,19 @@ const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   }
 }
 
+/** The numbers of Gemini's modalities, which a client may request instead of their names. */
+const modalityNumbers = { IMAGE: 2, AUDIO: 4 } as const
+
 /** Gemini's tokens of one modality. */
-const modality = (details: unknown, name: string): number =>
-  Array.isArray(details)
-    ? details.reduce<number>(
-        (sum, detail: unknown) =>
-          at(detail, "modality") === name ? sum + count(detail, "tokenCount") : sum,
-        0
-      )
-    : 0
+const modality = (details: unknown, name: keyof typeof modalityNumbers): number => {
+  if (!Array.isArray(details)) return 0
+  const names: ReadonlyArray<unknown> = [name, modalityNumbers[name]]
+  return details.reduce<number>(
+    (sum, detail: unknown) =>
+      names.includes(at(detail, "modality")) ? sum + count(detail, "tokenCount") : sum,
+    0
+  )
+}
 
 /** Omits zero counts: most calls contain only text, and their receipts have no such members. */
 const modalities = (audio: number, image: number) => ({

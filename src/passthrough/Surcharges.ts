@@ -48,7 +48,7 @@ const concealing = new Set(["fields", "callback", "ct"])
 export const concealedUsageOf = (query: string): ReadonlyArray<FieldFault> =>
   [...new URLSearchParams(query)].flatMap(([name, value]) => {
     const parameter = name.toLowerCase().replace(/^\$/u, "")
-    const isForm = parameter === "alt" && !/^(?:json|sse)$/u.test(value)
+    const isForm = parameter === "alt" && !/^(?:json|sse)(?:;enum-encoding=int)?$/u.test(value)
     return isForm || concealing.has(parameter)
       ? [{ pointer: `#/query/${name}`, detail: isForm ? "Expected json or sse" : concealed }]
       : []

@@ -331,6 +331,18 @@ describe("Gemini's usage by modality", () => {
     assert.deepInclude(mergeUsage(first, usage!), { audioInputTokens: 180 })
   })
 
+  it("may name the modalities by their numbers", () => {
+    const numbers = { TEXT: 1, IMAGE: 2, AUDIO: 4 }
+    const encoded = JSON.stringify(usageMetadata).replaceAll(
+      /"(TEXT|IMAGE|AUDIO)"/gu,
+      (_, name: keyof typeof numbers) => `${numbers[name]}`
+    )
+    assert.deepEqual(
+      usageOf("gemini-generate", { usageMetadata: JSON.parse(encoded) }),
+      usageOf("gemini-generate", { usageMetadata })
+    )
+  })
+
   it("has no such members for text alone", () => {
     const usage = usageOf("gemini-generate", {
       usageMetadata: { promptTokenCount: 100, promptTokensDetails: [text] }

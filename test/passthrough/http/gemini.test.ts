@@ -158,6 +158,9 @@ describe("the @google/genai package, unchanged", () => {
     })
     assert.equal(plain.status, 200)
     assert.notProperty(mock.seen[0]!.headers, "x-goog-fieldmask")
+    // As Google's clients of its other languages send it
+    const encoded = await post("generateContent", "%24alt=json%3Benum-encoding%3Dint")
+    assert.equal(encoded.status, 200)
     const free = await post("countTokens", "fields=totalTokens")
     assert.equal(free.status, 200)
   })
