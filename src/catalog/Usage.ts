@@ -238,16 +238,19 @@ const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   }
 }
 
-/** The numbers of Gemini's modalities, which a client may request instead of their names. */
-const modalityNumbers = { IMAGE: 2, AUDIO: 4 } as const
+/** Gemini's modalities by name and by number, which a client may request instead. */
+const modalityNames = {
+  IMAGE: new Set<unknown>(["IMAGE", 2]),
+  AUDIO: new Set<unknown>(["AUDIO", 4])
+}
 
 /** Gemini's tokens of one modality. */
-const modality = (details: unknown, name: keyof typeof modalityNumbers): number => {
+const modality = (details: unknown, name: keyof typeof modalityNames): number => {
   if (!Array.isArray(details)) return 0
-  const names: ReadonlyArray<unknown> = [name, modalityNumbers[name]]
+  const names = modalityNames[name]
   return details.reduce<number>(
     (sum, detail: unknown) =>
-      names.includes(at(detail, "modality")) ? sum + count(detail, "tokenCount") : sum,
+      names.has(at(detail, "modality")) ? sum + count(detail, "tokenCount") : sum,
     0
   )
 }
