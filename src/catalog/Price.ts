@@ -282,6 +282,8 @@ export interface TokenUsage extends Units {
   readonly reasoningTokens?: number
   readonly audioInputTokens?: number
   readonly imageOutputTokens?: number
+  /** Input tokens that were read to compact the context, before the prompt was read. */
+  readonly compactedTokens?: number
   readonly tools?: ToolUses
 }
 
@@ -299,7 +301,8 @@ const ratesOf = (price: TokenPrice, inputTokens: number) =>
 
 /** The charge of a passthrough call, rounded up to a micro-credit. */
 export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
-  const rates = ratesOf(price, usage.inputTokens)
+  const { compactedTokens = 0, inputTokens } = usage
+  const rates = ratesOf(price, Math.max(compactedTokens, inputTokens - compactedTokens))
   const cached = Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens)
   const written = Math.min(usage.cacheWriteTokens ?? 0, usage.inputTokens - cached)
   const long = Math.min(usage.cacheWriteLongTokens ?? 0, written)

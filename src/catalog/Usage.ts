@@ -182,9 +182,34 @@ const rerankUsage = (value: unknown): TokenUsage | undefined => {
   }
 }
 
-/** Anthropic's `input_tokens` excludes cached tokens; `inputTokens` is the sum. */
+/** Anthropic's totals exclude compactions of the context, which only `iterations` lists. */
 const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
   if (!isObject(usage)) return undefined
+  const iterations = at(usage, "iterations")
+  return Array.isArray(iterations)
+    ? iterations
+        .filter((it: unknown) => at(it, "type") === "compaction")
+        .map(anthropicFigures)
+        .reduce<TokenUsage>(withCompaction, anthropicFigures(usage))
+    : anthropicFigures(usage)
+}
+
+const withCompaction = (total: TokenUsage, one: TokenUsage): TokenUsage => {
+  const sum = (name: "cachedInputTokens" | "cacheWriteTokens" | "cacheWriteLongTokens") =>
+    (total[name] ?? 0) + (one[name] ?? 0)
+  return {
+    ...total,
+    inputTokens: total.inputTokens + one.inputTokens,
+    outputTokens: total.outputTokens + one.outputTokens,
+    cachedInputTokens: sum("cachedInputTokens"),
+    cacheWriteTokens: sum("cacheWriteTokens"),
+    cacheWriteLongTokens: sum("cacheWriteLongTokens"),
+    compactedTokens: (total.compactedTokens ?? 0) + one.inputTokens
+  }
+}
+
+/** Anthropic's `input_tokens` excludes cached tokens; `inputTokens` is the sum. */
+const anthropicFigures = (usage: unknown): TokenUsage => {
   const cached = count(usage, "cache_read_input_tokens")
   const written = count(usage, "cache_creation_input_tokens")
   return {
@@ -213,15 +238,22 @@ const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   }
 }
 
+/** Gemini's modalities by name and by number, which a client may request instead. */
+const modalityNames = {
+  IMAGE: new Set<unknown>(["IMAGE", 2]),
+  AUDIO: new Set<unknown>(["AUDIO", 4])
+}
+
 /** Gemini's tokens of one modality. */
-const modality = (details: unknown, name: string): number =>
-  Array.isArray(details)
-    ? details.reduce<number>(
-        (sum, detail: unknown) =>
-          at(detail, "modality") === name ? sum + count(detail, "tokenCount") : sum,
-        0
-      )
-    : 0
+const modality = (details: unknown, name: keyof typeof modalityNames): number => {
+  if (!Array.isArray(details)) return 0
+  const names = modalityNames[name]
+  return details.reduce<number>(
+    (sum, detail: unknown) =>
+      names.has(at(detail, "modality")) ? sum + count(detail, "tokenCount") : sum,
+    0
+  )
+}
 
 /** Omits zero counts: most calls contain only text, and their receipts have no such members. */
 const modalities = (audio: number, image: number) => ({
@@ -282,6 +314,7 @@ export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage
         cacheWriteTokens: Math.max(a.cacheWriteTokens ?? 0, b.cacheWriteTokens ?? 0),
         cacheWriteLongTokens: Math.max(a.cacheWriteLongTokens ?? 0, b.cacheWriteLongTokens ?? 0),
         reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0),
+        ...compacted(Math.max(a.compactedTokens ?? 0, b.compactedTokens ?? 0)),
         ...usedTools(mergeToolUses(a.tools, b.tools)),
         ...mergeUnits(a, b),
         ...modalities(
@@ -300,6 +333,8 @@ const larger = (unit: keyof Units, a: Units, b: Units): Units => {
   const most = Math.max(a[unit] ?? 0, b[unit] ?? 0)
   return most === 0 ? {} : { [unit]: most }
 }
+
+const compacted = (tokens: number) => (tokens === 0 ? {} : { compactedTokens: tokens })
 
 const usedTools = (tools: ToolUses | undefined) => (tools === undefined ? {} : { tools })
 

@@ -52,7 +52,7 @@ const NewMessageBatch = Schema.Struct({
       params: open
     })
   ),
-  webhook: Schema.optionalKey(GivenWebhook)
+  webhook: Schema.optionalKey(Schema.NullOr(GivenWebhook))
 })
 
 const BatchId = Schema.String.check(Schema.isPattern(/^msgbatch_[0-9a-f]{32}$/u))

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { Text } from "../catalog/bodies/Fields.ts"
+import { storable, Text } from "../catalog/bodies/Fields.ts"
 import { CreditsFromString, ExactCreditsFromString } from "../domain/Credits.ts"
 import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskBatchId, TaskId } from "../domain/Ids.ts"
 import { SkipReason } from "../domain/task/Candidate.ts"
@@ -182,7 +182,10 @@ export const BatchReceiptView = Schema.Struct({
 }).annotate({ identifier: "BatchReceipt" })
 
 /** `?metadata[key]=value`. If there are several, all must match. docs/reference/tasks.md#metadata */
-const metadataQuery = Schema.Record(Schema.TemplateLiteral(["metadata[", Schema.String, "]"]), Text)
+const metadataQuery = Schema.Record(
+  Schema.TemplateLiteral(["metadata[", Schema.String, "]"]).check(storable),
+  Text
+)
 
 /** A user's own tasks. docs/reference/tasks.md#history */
 export class TasksApi extends HttpApiGroup.make("tasks").add(

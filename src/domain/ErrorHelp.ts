@@ -53,8 +53,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Send it from a page at the gateway's own address (BASE_URL), or use an API key."
   ),
   1101: help(
-    "The available balance (settled minus held) is lower than the price. No task was created.",
-    "Top up the wallet, or wait until running tasks have ended and their holds are released. A stream that ended with this code was charged for what it had sent."
+    "The available balance (settled minus held) is lower than the price, or than what a call holds until its cost is known. Nothing was created.",
+    "Top up the wallet, limit the output of a call (max_tokens), or wait until running tasks have ended and their holds are released. A stream that ended with this code was charged for what it had sent."
   ),
   1102: help(
     "The price is higher than the remaining spend limit of the API key (remaining). Nothing was created.",

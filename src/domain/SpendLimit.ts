@@ -45,16 +45,16 @@ export const overSpendLimit = (
   at: DateTime.Utc
 ): OverSpendLimit => ({ _tag: "OverSpendLimit", reset: resets[refusal], left, at })
 
-/** Code 1102, with the remaining credits and the time of the reset. */
-export const spendLimitProblem = ({ at, left, reset }: OverSpendLimit): Problem => {
+/** Code 1102, with the remaining credits and the time of the reset. `needed` ends the message. */
+export const spendLimitProblem = ({ at, left, reset }: OverSpendLimit, needed = ""): Problem => {
   const remaining = Credits.format(left)
   const until = resetAfter(reset, at)
   const detail = `This API key may spend ${remaining} more credits`
-  if (until === null) return new Problem({ code: 1102, detail, remaining })
+  if (until === null) return new Problem({ code: 1102, detail: `${detail}${needed}`, remaining })
   const seconds = Math.ceil((DateTime.toEpochMillis(until) - DateTime.toEpochMillis(at)) / 1000)
   return new Problem({
     code: 1102,
-    detail: `${detail} before ${DateTime.formatIso(until)}`,
+    detail: `${detail} before ${DateTime.formatIso(until)}${needed}`,
     remaining,
     retryAfterSeconds: seconds
   })

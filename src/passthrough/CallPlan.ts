@@ -25,7 +25,8 @@ import type { CountedCall } from "./counted/CountedCall.ts"
 import { planUpload } from "./counted/UploadPlan.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import type { FallbackModel } from "./FallbackModels.ts"
-import { hiddenInputOf } from "./HiddenInput.ts"
+import { hiddenInputOf, pictureTokensOf } from "./HiddenInput.ts"
+import type { HiddenInput } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
@@ -34,7 +35,7 @@ import type { CostBound, OutputSlices } from "./slices/OutputSlices.ts"
 import { soldModel } from "./SoldModel.ts"
 import { readBody } from "./streams/MeteredBody.ts"
 import type { ReadBody } from "./streams/MeteredBody.ts"
-import { readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
+import { concealedUsageOf, readsToolResults, surchargesOf, toolUsesMaxOf } from "./Surcharges.ts"
 
 /** A model that may serve a call, with the request to send and its target. */
 export interface CallCandidate {
@@ -329,9 +330,6 @@ const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Sch
 /** The most choices for which a call is held: the maximum of OpenAI, which allows the most. */
 const choicesMax = 128
 
-/** The most tokens per image, whose cost does not show in the length of its URL. */
-const tokensPerPictureMax = 6000
-
 /** Members that refer to data stored in the upstream account, which all users share. ADR 0073. */
 const keptUpstream = ["previous_response_id", "conversation"] as const
 
@@ -411,7 +409,9 @@ const planTokens = ({
     const detail = "Only OpenAI's responses are offered in the background, by the model's own name"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
-  const extras = surchargesOf(value, price)
+  const isGoogle = protocol === "gemini-generate" || protocol === "gemini-embeddings"
+  const concealed = isGoogle ? concealedUsageOf(query ?? "") : []
+  const extras = [...surchargesOf(value, price), ...concealed]
   if (Arr.isReadonlyArrayNonEmpty(extras)) return Result.fail(invalid(capFaults(extras)))
   const kept = keptUpstream.filter(
     (member) =>
@@ -444,6 +444,7 @@ const planTokens = ({
   ]
   const reasons =
     input.tools !== undefined ||
+    input.compacts ||
     (usage?.reasoning !== "shown" &&
       mayReason(protocol, [model, ...fallbacks.success.map((other) => other.model)], value))
   const isVisible = !reasons && !hidesOutput(value) && isStream(protocol, route, body, query)
@@ -502,9 +503,9 @@ const planCounted = (
   }))
 }
 
-interface CallInput {
+interface CallInput extends HiddenInput {
+  /** Of everything except pictures, whose tokens depend on the model. */
   readonly tokensMax: number
-  readonly asksLongCache: boolean
   readonly tools: ToolUses | undefined
 }
 
@@ -513,17 +514,17 @@ interface CallInput {
  * Searches the whole body, so it is called once per call, even for several models.
  */
 const inputOf = ({ bytes, value }: ReadBody, continues: boolean): CallInput => {
-  const { asksLongCache, hasFile, pictures } = hiddenInputOf(value)
-  const isHidden = continues || hasFile || namesStoredItem(value) || readsToolResults(value)
-  const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
-  return { tokensMax, asksLongCache, tools: toolUsesMaxOf(value) }
+  const hidden = hiddenInputOf(value)
+  const isHidden = continues || hidden.hasFile || namesStoredItem(value) || readsToolResults(value)
+  const tokensMax = isHidden ? Infinity : bytes.length
+  return { ...hidden, tokensMax, tools: toolUsesMaxOf(value) }
 }
 
 const boundOf = (
   model: TokenModel,
   price: TokenPrice,
   body: ReadBody["body"],
-  { asksLongCache, tokensMax, tools }: CallInput,
+  input: CallInput,
   ownLimit?: number
 ): CostBound => {
   const { generationConfig, generation_config } = body
@@ -546,12 +547,15 @@ const boundOf = (
       generation_config?.candidate_count
     ) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
+  // A compaction reads the whole context and writes a summary, in addition to the response
+  const times = input.compacts ? 2 : 1
+  const tokensMax = input.tokensMax + pictureTokensOf(model, input)
   return {
     price,
-    inputTokens: Math.min(tokensMax, model.inputTokensMax),
-    outputTokens: each * Math.min(choices, choicesMax),
-    keepsLong: asksLongCache,
-    tools
+    inputTokens: times * Math.min(tokensMax, model.inputTokensMax),
+    outputTokens: times * each * Math.min(choices, choicesMax),
+    keepsLong: input.asksLongCache,
+    tools: input.tools
   }
 }
 

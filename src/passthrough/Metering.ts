@@ -1,7 +1,7 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
-import { zero } from "../domain/Credits.ts"
+import { formatExact, zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
@@ -182,7 +182,7 @@ const opened = (batches: CallBatches, calls: AdmissionLimiter, start: CallStart)
     const giveUp = batches.openUnsafe(start, (exit) => {
       ended()
       const held: Exit.Exit<Credits | undefined, Problem | StoreUnavailable> = Exit.isSuccess(exit)
-        ? leftOf(exit.value)
+        ? leftOf(exit.value, start.amount)
         : Exit.failCause(exit.cause)
       isHeld = Exit.isSuccess(held)
       resume(held)
@@ -199,12 +199,12 @@ const opened = (batches: CallBatches, calls: AdmissionLimiter, start: CallStart)
   )
 }
 
-const leftOf = (held: Held): Exit.Exit<Credits | undefined, Problem> => {
+const leftOf = (held: Held, amount: Credits): Exit.Exit<Credits | undefined, Problem> => {
   if (held === undefined) return noLimit
   if (held === "lost") return Exit.die(new Error("A call that begins has no hold to lose"))
   return typeof held === "object" && held._tag === "Held"
     ? Exit.succeed(held.left)
-    : Exit.fail(refusalProblem(held))
+    : Exit.fail(refusalProblem(held, amount))
 }
 
 const noLimit = Exit.succeed(undefined)
@@ -218,11 +218,12 @@ const once = (close: (end: CallEnd) => void) => {
   }
 }
 
-const refusalProblem = (refusal: CallRefusal): Problem => {
+const refusalProblem = (refusal: CallRefusal, amount: Credits): Problem => {
   if (refusal === "key") return problem(1003, "This API key was revoked or has expired")
+  const held = formatExact(amount)
   return refusal === "balance"
-    ? problem(1101, "The available balance is lower than the most that this call can cost")
-    : spendLimitProblem(refusal)
+    ? problem(1101, `The available balance is lower than the ${held} credits that this call holds`)
+    : spendLimitProblem(refusal, `, and this call holds ${held}`)
 }
 
 /** The end of a call whose process died before settling it. It is released in the customer's favor. ADR 0072. */

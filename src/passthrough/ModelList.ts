@@ -86,18 +86,36 @@ export const aliasAt = (
 ): Relayed | undefined => {
   const alias =
     model === undefined || !isModelRoute(route) ? undefined : catalog.aliasOf(route.vendor, model)
-  return (
-    alias && {
-      status: 200,
-      headers: { "content-type": "application/json" },
-      body: utf8.encode(
-        JSON.stringify(aliasMember(dialectOfProvider(catalog, route.provider), alias))
-      ),
-      sandbox,
-      ...unmetered
-    }
-  )
+  return alias && shown(aliasMember(dialectOfProvider(catalog, route.provider), alias), sandbox)
 }
+
+/** The name `vendor/model` in the path of a single model. Clients encode its slashes or leave them. */
+export const listedIn = (path: string): string | undefined => {
+  const name = /^\/v1\/models\/([^/]+?(?:\/|%2f).+)$/iu.exec(path)?.[1]
+  return name?.replaceAll(/%(?:2f|3a|40)/giu, decodeURIComponent)
+}
+
+/** Another vendor's model as the list shows it. Fails with 2006 if the list does not have it. */
+export const modelElsewhere = (
+  { catalog, route }: OpenPath,
+  listed: string,
+  sandbox: boolean,
+  nowMillis: number
+): Effect.Effect<Relayed, Problem> => {
+  const member = modelsElsewhere(catalog, route, nowMillis).find((it) => modelOf(it) === listed)
+  const model = catalog.tokenModels.find((it) => nameOf(it) === listed)
+  return member === undefined
+    ? Effect.fail(notOffered(catalog, route.vendor, listed))
+    : Effect.succeed({ ...shown(member, sandbox), ending: model && endingOf(model) })
+}
+
+const shown = (member: Member, sandbox: boolean): Relayed => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body: utf8.encode(JSON.stringify(member)),
+  sandbox,
+  ...unmetered
+})
 
 const utf8 = new TextEncoder()
 

@@ -23,7 +23,7 @@ import type { TraceCall } from "./CallTelemetry.ts"
 import { keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
-import { aliasAt, refuseOtherModel, soldModels } from "./ModelList.ts"
+import { aliasAt, listedIn, modelElsewhere, refuseOtherModel, soldModels } from "./ModelList.ts"
 import { clientResponse, dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { CallRequest, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { makeAbandonedStreams } from "./streams/AbandonedStreams.ts"
@@ -131,12 +131,13 @@ const relayKept = Effect.fnUntraced(function* (
 
 const openPath = (
   upstream: UpstreamCatalog,
-  { method, target: { path, vendor } }: CallRequest
+  { method, target: { isShared, path, vendor } }: CallRequest
 ): Exit.Exit<OpenPath, Problem> => {
-  const match = upstream.match(vendor, method, path)
+  const listed = isShared ? listedIn(path) : undefined
+  const match = upstream.match(vendor, method, listed === undefined ? path : "/v1/models")
   switch (match._tag) {
     case "Open":
-      return Exit.succeed(match)
+      return Exit.succeed(listed === undefined ? match : { ...match, listed })
     case "OtherMethod": {
       const { allow } = match
       return Exit.fail(new Problem({ code: 2007, detail: `${method} is not allowed here`, allow }))
@@ -151,10 +152,12 @@ const relayFree = Effect.fnUntraced(function* (
   { clock, upstream }: Services,
   call: PassthroughCall
 ) {
-  const { route } = call.to
+  const { listed, route } = call.to
   const now = clock.currentTimeMillisUnsafe()
   const { body } = yield* Effect.fromResult(planOf(call, now))
-  const alias = aliasAt(call.to, upstream.isSandbox(route.provider))
+  const sandbox = upstream.isSandbox(route.provider)
+  if (listed !== undefined) return yield* modelElsewhere(call.to, listed, sandbox, now)
+  const alias = aliasAt(call.to, sandbox)
   if (alias !== undefined) return alias
   yield* refuseOtherModel(call.to)
   // The vendor counts it under its route

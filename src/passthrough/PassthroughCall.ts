@@ -14,7 +14,10 @@ import { toClientHeaders, toUpstreamHeaders, withRetryAdvice } from "./RelayHead
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
 /** An open route and the upstream path. */
-export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }>
+export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }> & {
+  /** Another vendor's model to show, by the name that the list of this route has for it: `vendor/model`. */
+  readonly listed?: string
+}
 
 /** The target of a call. The part of the path after the vendor is the vendor's path. */
 export interface CallTarget {

@@ -30,6 +30,7 @@ const fromClient = new Set([
   "expect",
   // The gateway must be able to read the response, because its usage figures determine the charge
   "accept-encoding",
+  "x-goog-fieldmask",
   "traceparent",
   "tracestate",
   "baggage",

@@ -21,7 +21,12 @@ const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknow
   ["serviceTier", new Set([undefined, null, "standard", "flex"])],
   ["speed", new Set([undefined, null, "standard"])],
   ["inference_geo", new Set([undefined, null, "global"])],
-  ["web_search_options", new Set([undefined, null])]
+  ["web_search_options", new Set([undefined, null])],
+  // OpenRouter: other models, which are billed at their own price, and tools
+  ["models", new Set([undefined, null])],
+  ["plugins", new Set([undefined, null])],
+  // xAI: the response has no usage figures, because the call ends later
+  ["deferred", new Set([undefined, null, false])]
 ]
 
 const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
@@ -29,8 +34,27 @@ const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
     .filter(([name, values]) => !values.has(at(body, name)))
     .map(([name]) => ({
       pointer: `#/${name}`,
-      detail: "This costs more than the price of the tokens and is not offered here: leave it out"
+      detail:
+        "This may cost more than the price of the tokens and is not offered here: leave it out"
     }))
+
+/**
+ * Google's system parameters that filter or encode the response, or make the vendor read the request differently than
+ * the gateway. The usage figures could then be missing, and the call would cost less than the vendor charges.
+ */
+const concealing = new Set(["fields", "callback", "ct"])
+
+/** docs/reference/wallet.md#calls-that-are-refused */
+export const concealedUsageOf = (query: string): ReadonlyArray<FieldFault> =>
+  [...new URLSearchParams(query)].flatMap(([name, value]) => {
+    const parameter = name.toLowerCase().replace(/^\$/u, "")
+    const isForm = parameter === "alt" && !/^(?:json|sse)(?:;enum-encoding=int)?$/u.test(value)
+    return isForm || concealing.has(parameter)
+      ? [{ pointer: `#/query/${name}`, detail: isForm ? "Expected json or sse" : concealed }]
+      : []
+  })
+
+const concealed = "The response could lack the usage figures that it is charged by: leave it out"
 
 /** Tools that the client runs, or that cost only tokens: by their type at OpenAI and Anthropic … */
 const freeTypes =
@@ -63,15 +87,15 @@ const toolsOf = (body: unknown): ReadonlyArray<ListedTool> => {
   return added.length === 0 ? own : [...own, ...added]
 }
 
-/** The tools of a list. A namespace contains a list of tools too. */
+/** The tools of a list. A namespace contains a list of tools too, and Google accepts a single tool for a list. */
 const toolsIn = (holder: unknown, place: string): ReadonlyArray<ListedTool> => {
   const tools = at(holder, "tools")
-  return Array.isArray(tools)
-    ? tools.flatMap((tool: unknown, index) => {
-        const pointer = `${place}/tools/${index}`
-        return at(tool, "type") === "namespace" ? toolsIn(tool, pointer) : [{ tool, pointer }]
-      })
-    : []
+  if (typeof tools !== "object" || tools === null) return []
+  if (!Array.isArray(tools)) return [{ tool: tools, pointer: `${place}/tools` }]
+  return tools.flatMap((tool: unknown, index) => {
+    const pointer = `${place}/tools/${index}`
+    return at(tool, "type") === "namespace" ? toolsIn(tool, pointer) : [{ tool, pointer }]
+  })
 }
 
 const chargedNames = (tool: unknown): ReadonlyArray<string> => {

@@ -36,7 +36,12 @@ export const storableFault = (text: string): string | undefined => {
   return text.includes("\u0000") ? "Contains the character U+0000, which is not allowed" : undefined
 }
 
-const storable = Schema.makeFilter<string>(storableFault, { toJsonSchema: () => [{}, true] }, true)
+/** Accepts only texts that can be stored. */
+export const storable = Schema.makeFilter<string>(
+  storableFault,
+  { toJsonSchema: () => [{}, true] },
+  true
+)
 
 const atMost = (maximum: number) =>
   Schema.makeFilter<string>(

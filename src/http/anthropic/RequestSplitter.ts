@@ -6,6 +6,7 @@ const backslash = 0x5c
 const lineFeed = 0x0a
 const space = 0x20
 const byteOrderMark = [0xef, 0xbb, 0xbf]
+const nullLiteral = Buffer.from("null")
 
 const opening = new Set([0x7b, 0x5b])
 const closing = new Set([0x7d, 0x5d])
@@ -23,7 +24,8 @@ type Fault = string | FieldFault
  * docs/reference/vendor-batches.md#anthropics-form
  */
 export class RequestSplitter {
-  #state: "before" | "name" | "colon" | "value" | "item" | "next" | "rest" | "after" = "before"
+  #state: "before" | "name" | "colon" | "value" | "null" | "item" | "next" | "rest" | "after" =
+    "before"
   #requests = 0
   /** Whether a comma precedes the next request. */
   #isComma = false
@@ -40,10 +42,12 @@ export class RequestSplitter {
   #isNameOpen = false
   /** The member whose value is read. */
   #member: "requests" | "webhook" = "requests"
-  #hasRequests = false
+  readonly #members = new Set<string>()
   #webhook: Buffer | undefined
+  /** The number of bytes of a webhook's `null` read so far. */
+  #nullBytes = 0
 
-  /** The webhook as it is written, once the body has ended. */
+  /** The webhook as it is written, once the body has ended. A `null` counts as absent. */
   get webhook(): Buffer | undefined {
     return this.#webhook
   }
@@ -141,6 +145,7 @@ export class RequestSplitter {
       return at + 1
     }
     if (this.#isEmpty && this.#marked % byteOrderMark.length > 0) return notJson
+    if (this.#state === "null") return this.#readNull(byte, at)
     if (byte === space || (byte >= 0x09 && byte <= 0x0d)) return at + 1
     this.#isEmpty = false
     const char = String.fromCharCode(byte)
@@ -169,7 +174,7 @@ export class RequestSplitter {
           return at + 1
         }
         if (char !== "}") return notJson
-        if (!this.#hasRequests) return required
+        if (!this.#members.has("requests")) return required
         this.#state = "after"
         return at + 1
       case "item":
@@ -180,13 +185,21 @@ export class RequestSplitter {
 
   #beginValue(char: string, at: number): number | Fault {
     if (this.#member === "webhook") {
-      if (char !== "{") return { pointer: "#/webhook", detail: "Expected an object" }
-      this.#state = "item"
+      if (char !== "{" && char !== "n") {
+        return { pointer: "#/webhook", detail: "Expected an object or null" }
+      }
+      this.#state = char === "{" ? "item" : "null"
       return at
     }
     if (char !== "[") return { pointer: "#/requests", detail: "Expected an array" }
-    this.#hasRequests = true
     this.#state = "next"
+    return at + 1
+  }
+
+  #readNull(byte: number, at: number): number | Fault {
+    if (byte !== nullLiteral[this.#nullBytes]) return notJson
+    this.#nullBytes += 1
+    if (this.#nullBytes === nullLiteral.length) this.#state = "rest"
     return at + 1
   }
 
@@ -227,8 +240,8 @@ export class RequestSplitter {
     this.#isNameOpen = false
     this.#isComma = false
     if (name !== "requests" && name !== "webhook") return unknownMember
-    const isRepeated = name === "requests" ? this.#hasRequests : this.#webhook !== undefined
-    if (isRepeated) return { pointer: `#/${name}`, detail: "Expected only once" }
+    if (this.#members.has(name)) return { pointer: `#/${name}`, detail: "Expected only once" }
+    this.#members.add(name)
     this.#member = name
     this.#state = "colon"
     return end + 1

@@ -60,6 +60,9 @@ export const unsupportedFields = (
   Object.entries(asksNothing).flatMap(([name, values]) => {
     const value = fields[name]
     if (value === undefined || values.includes(value)) return []
-    const taken = values.length === 0 ? "is not taken" : `may be ${values.join(" or ")} only`
-    return [{ pointer: `#/${name}`, detail: `The field ${taken} by models of this route` }]
+    const detail =
+      values.length === 0
+        ? "The models of this route do not take this field"
+        : `The models of this route take only ${values.join(" or ")}`
+    return [{ pointer: `#/${name}`, detail }]
   })

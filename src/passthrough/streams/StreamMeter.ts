@@ -287,7 +287,8 @@ const finishMarks: { readonly [protocol in UsageProtocol]: RegExp } = {
   "openai-transcription": /"transcript\.text\.done"/u,
   rerank: /"results"/u,
   "anthropic-messages": /"(?:content_block_stop|message_delta)"/u,
-  "gemini-generate": /"finishReason"\s*:\s*"/u,
+  // A name, or its number
+  "gemini-generate": /"finishReason"\s*:\s*["1-9]/u,
   "gemini-embeddings": /"finishReason"\s*:\s*"/u
 }
 

@@ -166,6 +166,11 @@ describe("token prices", () => {
     const of = (inputTokens: number) => chargeTokens(price, { inputTokens, outputTokens: million })
     assert.strictEqual(of(5 * million), make(5n * 100n + 1000n))
     assert.strictEqual(of(5 * million + 1), make(5n * 200n + 1500n + 1n))
+    // What a compaction read is not part of the prompt
+    const compacted = (inputTokens: number, compactedTokens: number) =>
+      chargeTokens(price, { inputTokens, compactedTokens, outputTokens: 0 })
+    assert.strictEqual(compacted(8 * million, 4 * million), make(8n * 100n))
+    assert.strictEqual(compacted(8 * million, 6 * million), make(8n * 200n))
   })
 
   it("the hold covers every possible usage", () =>
@@ -265,6 +270,39 @@ describe("the usage in a response", () => {
     })
     assert.deepEqual(messages, { ...parts, inputTokens: 10, outputTokens: 9, reasoningTokens: 7 })
   })
+
+  it("includes Anthropic's compactions, which its totals leave out", () => {
+    const compaction = {
+      type: "compaction",
+      input_tokens: 100,
+      cache_read_input_tokens: 80_000,
+      cache_creation_input_tokens: 20,
+      cache_creation: { ephemeral_1h_input_tokens: 5 },
+      output_tokens: 3500
+    }
+    const message = { type: "message", input_tokens: 23_000, output_tokens: 1000 }
+    const usage = {
+      input_tokens: 23_000,
+      output_tokens: 1000,
+      iterations: [compaction, compaction, message]
+    }
+    const found = {
+      inputTokens: 23_000 + 2 * 80_120,
+      outputTokens: 8000,
+      cachedInputTokens: 160_000,
+      cacheWriteTokens: 40,
+      cacheWriteLongTokens: 10,
+      reasoningTokens: 0,
+      compactedTokens: 2 * 80_120
+    }
+    assert.deepEqual(usageOf("anthropic-messages", { usage }), found)
+    const start = usageOf("anthropic-messages", {
+      message: { usage: { input_tokens: 23_000, output_tokens: 1 } }
+    })
+    assert.deepEqual(mergeUsage(start, found), found)
+    const wrong = { ...usage, iterations: [{ ...compaction, input_tokens: -1 }] }
+    assert.isNaN(usageOf("anthropic-messages", { usage: wrong })!.inputTokens)
+  })
 })
 
 describe("Gemini's usage by modality", () => {
@@ -291,6 +329,18 @@ describe("Gemini's usage by modality", () => {
     })
     const first = usageOf("gemini-generate", { usageMetadata: { promptTokenCount: 400 } })
     assert.deepInclude(mergeUsage(first, usage!), { audioInputTokens: 180 })
+  })
+
+  it("may name the modalities by their numbers", () => {
+    const numbers = { TEXT: 1, IMAGE: 2, AUDIO: 4 }
+    const encoded = JSON.stringify(usageMetadata).replaceAll(
+      /"(TEXT|IMAGE|AUDIO)"/gu,
+      (_, name: keyof typeof numbers) => `${numbers[name]}`
+    )
+    assert.deepEqual(
+      usageOf("gemini-generate", { usageMetadata: JSON.parse(encoded) }),
+      usageOf("gemini-generate", { usageMetadata })
+    )
   })
 
   it("has no such members for text alone", () => {

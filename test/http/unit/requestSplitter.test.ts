@@ -54,6 +54,19 @@ describe("a body with requests", () => {
     }
   })
 
+  it("may have null as its webhook, which counts as absent", () => {
+    const list = JSON.stringify(requests)
+    const text = requests.map((it) => `${JSON.stringify(it)}\n`).join("")
+    for (const body of [
+      `{"webhook" : null , "requests":${list}}`,
+      `{"requests":${list},"webhook":null}`
+    ]) {
+      for (let length = 1; length <= body.length; length += 1) {
+        assert.deepStrictEqual(read(body, length), { fault: undefined, text })
+      }
+    }
+  })
+
   it("has a webhook of at most 16 KiB", () => {
     const body = (bytes: number) =>
       `{"webhook":{"url":"${"x".repeat(bytes - 10)}"},"requests":[{}]}`
@@ -112,6 +125,12 @@ describe("a body with requests", () => {
     '{"requests":[{}],}',
     '{"webhook":[],"requests":[{}]}',
     '{"webhook":"x","requests":[{}]}',
+    '{"webhook":nul,"requests":[{}]}',
+    '{"webhook":n ull,"requests":[{}]}',
+    '{"webhook":nullnull,"requests":[{}]}',
+    '{"webhook":null,"requests":[{}],"webhook":null}',
+    '{"webhook":null,"requests":[{}],"webhook":{}}',
+    '{"requests":[{}],"webhook":null',
     '{"requests":[{}],"webhook":{',
     `{"${"x".repeat(300)}":[{}]}`,
     '{"requests":[{"a":"b\nc"}]}'

@@ -82,7 +82,7 @@ describe.each([...agents, ...adapters])("$name $version", { timeout: 120_000 }, 
 
   const refusals = [
     ["a wrong key", () => "sk-wrong", "API key is malformed"],
-    ["an empty wallet", () => emptyKey, "The available balance is lower than the most"]
+    ["an empty wallet", () => emptyKey, "The available balance is lower than the "]
   ] as const
   it.each(refusals)(
     "shows our sentence at once for %s, and no vendor is asked",

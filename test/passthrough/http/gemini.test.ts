@@ -109,6 +109,48 @@ describe("the @google/genai package, unchanged", () => {
     assert.isAbove(Number(counted.captured), 75)
   })
 
+  it("may not ask for a response without its usage figures", async () => {
+    const post = (method: string, query: string, headers: Record<string, string> = {}) =>
+      fetch(`${gateway.origin}/vendors/google/v1beta/models/gemini-2.5-flash:${method}?${query}`, {
+        method: "POST",
+        headers: { "x-goog-api-key": gateway.key, "content-type": "application/json", ...headers },
+        body: JSON.stringify({ contents: [{ parts: [{ text: "Hi" }] }] })
+      })
+    for (const [query, name] of [
+      ["fields=candidates", "fields"],
+      ["$fields=candidates", "$fields"],
+      ["alt=sse&%24fields=candidates", "$fields"],
+      ["alt=proto", "alt"],
+      ["alt=json&$alt=media", "$alt"],
+      ["callback=f", "callback"],
+      ["$ct=application/x-protobuf", "$ct"]
+    ]) {
+      for (const method of ["generateContent", "streamGenerateContent"]) {
+        const response = await post(method, query!)
+        const { code, errors } = (await response.json()) as {
+          code: number
+          errors: ReadonlyArray<{ pointer: string }>
+        }
+        assert.deepEqual(
+          [response.status, code, errors[0]?.pointer],
+          [400, 2001, `#/query/${name}`],
+          query
+        )
+      }
+    }
+    assert.isEmpty(mock.seen)
+    const plain = await post("generateContent", "alt=json&prettyPrint=false&$alt=json", {
+      "x-goog-fieldmask": "candidates"
+    })
+    assert.equal(plain.status, 200)
+    assert.notProperty(mock.seen[0]!.headers, "x-goog-fieldmask")
+    // As Google's clients of its other languages send it
+    const encoded = await post("generateContent", "%24alt=json%3Benum-encoding%3Dint")
+    assert.equal(encoded.status, 200)
+    const free = await post("countTokens", "fields=totalTokens")
+    assert.equal(free.status, 200)
+  })
+
   it("calls functions", async () => {
     const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: parameters }] }]
     const answer = await client.models.generateContent({ ...ask, config: { tools } })

@@ -102,6 +102,11 @@ describe("metering", () => {
       ["/v1/chat/completions", { ...chat, service_tier: "priority" }, ["#/service_tier"]],
       ["/v1/chat/completions", { ...chat, web_search_options: {} }, ["#/web_search_options"]],
       [
+        "/v1/chat/completions",
+        { ...chat, models: ["openai/o3-pro"], plugins: [{ id: "web" }], deferred: true },
+        ["#/models", "#/plugins", "#/deferred"]
+      ],
+      [
         "/vendors/openai/v1/responses",
         {
           model: "gpt-4o",
@@ -124,6 +129,11 @@ describe("metering", () => {
         "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
         { contents: [], tools: [{ functionDeclarations: [] }, { retrieval: {} }] },
         ["#/tools/1"]
+      ],
+      [
+        "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
+        { contents: {}, tools: { retrieval: {} } },
+        ["#/tools"]
       ]
     ]
     const count = (await gateway.entries()).length
@@ -266,6 +276,8 @@ describe("metering", () => {
     const problem = await jsonOf(answer)
     assert.equal(problem.code, 1101)
     assert.equal(problem.error.type, "insufficient_quota")
+    // 16,384 tokens for each of 128 choices at 1000 credits a million, and the bytes of the prompt at 250
+    assert.match(problem.detail, /lower than the 2097\.\d+ credits that this call holds$/u)
     assert.equal(upstream.seen.length, 0)
     assert.equal((await gateway.entries()).length, count)
   })

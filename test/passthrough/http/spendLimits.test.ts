@@ -104,6 +104,7 @@ describe("a key with a spend limit that calls often", () => {
     for (const answer of refused) {
       assert.deepStrictEqual([answer.status, codeOf(answer)], [402, 1102])
       assert.isNull(answer.headers.get("retry-after"))
+      assert.match(answer.text, /credits, and this call holds \d+\.\d\d/u)
     }
     for (const { headers } of answered) {
       const left = Number(headers.get("x-service-budget-remaining") ?? Number.NaN)

@@ -299,6 +299,29 @@ describe("lists of models", () => {
     assert.notInclude(ids, "claudish/org/chat-1")
   })
 
+  it("at /v1 show each of them by its name, with the slash as it is or encoded", async () => {
+    const get = async (path: string, method = "GET") => {
+      const headers = { authorization: `Bearer ${gateway.key}` }
+      const response = await fetch(`${gateway.origin}${path}`, { method, headers })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const list = (await get("/v1/models")).body["data"] as ReadonlyArray<{ id: string }>
+    for (const id of ["acme/org/chat-1", "deepseek/deepseek-chat"]) {
+      for (const name of [id, encodeURIComponent(id)]) {
+        const { body, status } = await get(`/v1/models/${name}`)
+        assert.equal(status, 200, name)
+        assert.deepEqual(body, list.find((it) => it.id === id) as object)
+      }
+    }
+    for (const name of ["claudish/org/chat-1", "acme%2Funknown", "nobody/model", "acme/%ff"]) {
+      const { body, status } = await get(`/v1/models/${name}`)
+      assert.deepEqual([status, body["code"]], [404, 2006], name)
+      assert.include(String(body["detail"]), "is not offered here", name)
+    }
+    assert.equal((await get("/v1/models/acme%2Forg%2Fchat-1", "DELETE")).status, 405)
+    assert.isTrue(vendor.seen.every(({ url }) => url.endsWith("/models")))
+  })
+
   it("of the management API have them with their prices", async () => {
     const rows: Array<Row> = []
     for (let path: string | null = "models?limit=100"; path !== null;) {

@@ -116,6 +116,11 @@ describe("the hold of a call is the most that it can cost", () => {
     const files = [
       ["responses", { input: [{ content: [{ type: "input_file", file_url: url }] }] }],
       ["chat", { messages: [{ content: [{ type: "file", file: { file_data: "JVBERi0=" } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "video_url", video_url: { url } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "audio_url", audio_url: { url } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "file_url", file_url: { url } }] }] }],
+      ["chat", { messages: [{ content: [{ type: "document_url", document_url: url }] }] }],
+      ["chat", { messages: [{ content: [{ type: "input_audio", input_audio: url }] }] }],
       [
         "messages",
         { messages: [{ content: [{ type: "document", source: { type: "url", url } }] }] }
@@ -132,6 +137,17 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(held.output, 1000)
   })
 
+  it("a context that the vendor may compact is held twice", () => {
+    const edits = { context_management: { edits: [{ type: "compact_20260112" }] } }
+    const { plan, text } = planOf("messages", { max_tokens: 30, stream: true, ...edits })
+    const { hold, metered, slices } = Result.getOrThrow(plan)
+    assert.strictEqual(Number(hold), 2 * (text.length + 30))
+    assert.isUndefined(slices)
+    assert.isTrue(metered._tag === "Tokens" && metered.mayReason)
+    const clears = { context_management: { edits: [{ type: "clear_tool_uses_20250919" }] } }
+    assert.strictEqual(heldOf("messages", { max_tokens: 30, ...clears }).output, 30)
+  })
+
   it("tools that the vendor runs are held as the most that the model reads", () => {
     for (const [to, body] of [
       ["responses", { tools: [{ type: "function" }, { type: "mcp", server_url: "https://x" }] }],
@@ -139,6 +155,7 @@ describe("the hold of a call is the most that it can cost", () => {
       ["messages", { tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] }],
       ["messages", { mcp_servers: [{ type: "url", url: "https://x", name: "x" }] }],
       ["gemini", { tools: [{ urlContext: {} }] }],
+      ["gemini", { tools: { urlContext: {} } }],
       ["gemini", { tools: [{ function_declarations: [] }, { code_execution: {} }] }]
     ] as const) {
       assert.strictEqual(heldOf(to, body).tokens, 100_000 + 1000, JSON.stringify(body))
@@ -354,6 +371,21 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("messages", file).tokens, 100_000 + 1000)
     const parts = [{ functionResponse: { response: {}, parts: [{ inlineData: { data: "" } }] } }]
     assert.strictEqual(heldOf("gemini", { contents: [{ parts }] }).output, 6000 + 1000)
+  })
+
+  it("a picture is held as the most tokens that its model and its detail can make of it", () => {
+    const picture = (detail?: string) => ({
+      messages: [{ content: [{ type: "image_url", image_url: { url: "https://x", detail } }] }]
+    })
+    assert.strictEqual(heldOf("chat", picture()).output, 6000 + 1000)
+    assert.strictEqual(heldOf("chat", picture("original")).output, 12_000 + 1000)
+    const mini = { ...model("openai"), model: "gpt-4o-mini" }
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [mini] }))
+    for (const name of ["gpt-4o-mini", "gpt-4o-mini-2024-07-18"]) {
+      const { plan, text } = planOf("chat", { ...picture(), model: name }, prices)
+      // Eight tiles of 5,667 tokens, and 2,833
+      assert.strictEqual(Number(Result.getOrThrow(plan).hold), text.length + 48_169 + 1000)
+    }
   })
 
   it("a long-lived cache of a tool's definition counts", () => {

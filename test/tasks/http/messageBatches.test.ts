@@ -322,6 +322,21 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect("take null as no webhook", () =>
+      Effect.gen(function* () {
+        const body = (more: object) => JSON.stringify({ requests: [message("a")], ...more })
+        const headers = { "idempotency-key": "without a webhook" }
+        const created = yield* post(body({ webhook: null }), headers)
+        assert.strictEqual(created.status, 200)
+        const again = yield* post(body({}), headers)
+        assert.strictEqual(again.json.id, created.json.id)
+        const task = taskIdOf(created.json.id)
+        const { data } = (yield* read(`/manage/v1/webhook-deliveries?task_id=${task}`)).json
+        assert.isEmpty(data)
+        yield* ended(yield* client, created.json.id)
+      })
+    )
+
     it.effect("take the key where older clients send it", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running

@@ -81,7 +81,12 @@ for (const store of ["embedded", "postgres"] as const) {
             assert.deepStrictEqual(yield* found("metadata%5Bx%5Dy%5D="), [0])
             assert.deepStrictEqual(yield* found("metadata[__proto__]=own"), [0])
             assert.deepStrictEqual(yield* found("metadata[order]=1"), [])
-            for (const query of ["metadata=1", "metadata[a]=1&metadata[a]=2", "metadata[a]=%00"]) {
+            for (const query of [
+              "metadata=1",
+              "metadata[a]=1&metadata[a]=2",
+              "metadata[a]=%00",
+              "metadata[%00]=a"
+            ]) {
               const { json, status } = yield* user.call("GET", `/manage/v1/tasks?${query}`)
               assert.deepStrictEqual([status, json.code], [400, 2001], query)
             }
