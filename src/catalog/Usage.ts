@@ -43,6 +43,9 @@ export const credibleUsage = (
   return undefined
 }
 
+/** Bytes of text per token, for upstreams that report no figures: the vendors' usual estimate. */
+export const bytesPerToken = 4
+
 const unitsIn = ({ characters = 0, searches = 0, seconds = 0 }: TokenUsage): number =>
   characters + searches + seconds
 

@@ -3,7 +3,7 @@ import type { Clock } from "effect"
 import { chargeUsage, unitOf } from "../catalog/ModelPrice.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { settledPrice } from "../catalog/SettledPrice.ts"
-import { credibleUsage, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
+import { bytesPerToken, credibleUsage, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
 import { Credits, zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { CallContent } from "../users/contents/CallContent.ts"
@@ -11,7 +11,6 @@ import type { StreamWatch, UpstreamHeaders } from "../vendors/upstream/UpstreamE
 import { released } from "./CallBatches.ts"
 import type { CallHold } from "./CallHolds.ts"
 import type { CallPlan, MeteredTokens } from "./CallPlan.ts"
-import { bytesPerToken } from "./counted/CountedCall.ts"
 import { SoundMeter } from "./counted/SoundMeter.ts"
 import { endingEvent } from "./ErrorBody.ts"
 import type { CallEnd } from "./Metering.ts"
@@ -40,7 +39,7 @@ const nothingRead = {
   isCounted: false,
   isFinal: false,
   lacks: undefined,
-  pieces: 0,
+  tokens: 0,
   responder: undefined,
   usage: undefined
 }
@@ -187,7 +186,7 @@ export class CallBill implements StreamWatch {
     const relayed = this.#meter?.push(chunk, covered) ?? chunk
     if (this.#meter !== undefined && this.#left === undefined)
       this.#sliced?.passed(this.#meter.passed)
-    if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
+    if (this.#firstTokenMillis === undefined && (this.#meter?.tokens ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
     }
     if (this.#left === undefined) this.#content?.push(relayed)
@@ -264,7 +263,7 @@ export class CallBill implements StreamWatch {
   ended(how: "complete" | "broken" | "abandoned"): void {
     this.#left?.end()
     const meter = this.#meter ?? nothingRead
-    const { failed, isCounted, isFinal, pieces, responder, usage: reported } = meter
+    const { failed, isCounted, isFinal, responder, tokens, usage: reported } = meter
     // A client that left received the earlier part and pays for it, even if the stream breaks later
     const isBroken = how === "broken" && this.#left === undefined
     if (isBroken || failed) return this.release(this.#status)
@@ -273,7 +272,7 @@ export class CallBill implements StreamWatch {
       return
     }
     // A stream that ends without an event costs nothing
-    if (how === "complete" && reported === undefined && pieces === 0) {
+    if (how === "complete" && reported === undefined && tokens === 0) {
       return this.release(this.#status)
     }
     const usage = this.#credible(reported)
@@ -282,11 +281,11 @@ export class CallBill implements StreamWatch {
     if ((how === "complete" || isFinal) && usage !== undefined) {
       this.#settle(usage, isCounted, responder)
     } else {
-      const counted = this.#estimate(pieces)
+      const counted = this.#estimate(tokens)
       this.#settle(
         usage === undefined || usage.inputTokens === 0
           ? mergeUsage(usage, counted)
-          : mergeUsage(usage, { inputTokens: 0, outputTokens: pieces }),
+          : mergeUsage(usage, { inputTokens: 0, outputTokens: tokens }),
         true,
         responder
       )

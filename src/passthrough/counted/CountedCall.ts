@@ -4,6 +4,7 @@ import type { ModelPrice } from "../../catalog/ModelPrice.ts"
 import type { TokenModel } from "../../catalog/OpenRoutes.ts"
 import { holdTokens } from "../../catalog/Price.ts"
 import type { TokenUsage } from "../../catalog/Price.ts"
+import { bytesPerToken } from "../../catalog/Usage.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { at } from "../../domain/json/Json.ts"
 import { documentOf, isMark, longTextOf } from "../../domain/json/JsonDocument.ts"
@@ -32,9 +33,6 @@ type Counted = Result.Result<CountedCall, Problem>
 
 const refused = (...faults: readonly [FieldFault, ...Array<FieldFault>]): Counted =>
   Result.fail(invalid(faults))
-
-/** Bytes of text per token, for upstreams that report no figures: the vendors' usual estimate. */
-export const bytesPerToken = 4
 
 /** Usual speech, and the slowest speech that a hold covers. */
 const charactersPerSecond = 15

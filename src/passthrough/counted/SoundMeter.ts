@@ -31,7 +31,8 @@ export class SoundMeter implements Meter {
     this.#counts = counts
   }
 
-  get pieces(): number {
+  /** Not zero once there is output, whose tokens `usage` has. */
+  get tokens(): number {
     return this.#pieces
   }
 

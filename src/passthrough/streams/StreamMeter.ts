@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { UsageProtocol } from "../../catalog/OpenRoutes.ts"
 import type { TokenUsage } from "../../catalog/Price.ts"
 import {
+  bytesPerToken,
   isErrorEvent,
   isUsageChunk,
   mergeUsage,
@@ -26,8 +27,8 @@ export interface Meter {
   readonly isCounted: boolean
   /** The model named by the events with figures. */
   readonly responder: string | undefined
-  /** The number of events with a piece of output, each about one token. */
-  readonly pieces: number
+  /** The output seen so far, in tokens: four bytes of text each, and at least one for an event with output. */
+  readonly tokens: number
   /** Whether the figures are those of the whole response. Anything after them costs nothing. */
   readonly isFinal: boolean
   /** Whether an output, or a part of it, is complete, so that the client may have all that it wants. */
@@ -47,7 +48,7 @@ export interface Meter {
 }
 
 /**
- * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of pieces of output, and
+ * Reads a stream of server-sent events as it passes: the upstream's usage figures, the tokens of output, and
  * whether the upstream failed. Bytes pass unchanged and at once. A chunk waits for the end of its event only if the
  * usage chunk must be hidden, if a failure must be sanitized, or if its output is not covered yet.
  * docs/reference/passthrough.md#streams
@@ -64,7 +65,7 @@ export class StreamMeter implements Meter {
   #long: LongEvent | undefined
   #usage: TokenUsage | undefined
   #responder: string | undefined
-  #pieces = 0
+  #tokens = 0
   #failed = false
   #hasFinished = false
   #isFinal = false
@@ -86,8 +87,8 @@ export class StreamMeter implements Meter {
     return this.#responder
   }
 
-  get pieces(): number {
-    return this.#pieces
+  get tokens(): number {
+    return Math.floor(this.#tokens)
   }
 
   get passed(): number {
@@ -130,8 +131,10 @@ export class StreamMeter implements Meter {
     this.#lacks = undefined
     for (let end = text.endOfEvent(start); end > 0; end = text.endOfEvent(start)) {
       const hasPiece = text.hasPiece(start, end)
-      if (covered !== Infinity && !this.#mayPass(text, start, end, covered, hasPiece)) break
-      const replaced = this.#event(text, start, end, hasPiece)
+      const plain = hasPiece ? text.plainLength(this.#protocol, start, end) : undefined
+      if (covered !== Infinity && !this.#mayPass(text, start, end, covered, hasPiece, plain)) break
+      if (hasPiece) this.#count(plain)
+      const replaced = this.#event(text, start, end)
       if (replaced !== undefined) {
         const before = data.subarray(start, Math.max(start, relayed))
         // The part that the client already has is the same in both
@@ -171,9 +174,10 @@ export class StreamMeter implements Meter {
     start: number,
     end: number,
     covered: number,
-    hasPiece: boolean
+    hasPiece: boolean,
+    plain: number | undefined
   ): boolean {
-    const passed = this.#passed + boundOf(this.#protocol, text, start, end, hasPiece)
+    const passed = this.#passed + boundOf(this.#protocol, text, start, end, hasPiece, plain)
     if (passed > covered) this.#lacks = passed
     else this.#passed = passed
     return passed <= covered
@@ -187,13 +191,18 @@ export class StreamMeter implements Meter {
     this.#held = 0
     const text = new EventText(rest, this.#protocol)
     const end = rest.length
-    const replaced = end > 0 ? this.#event(text, 0, end, text.hasPiece(0, end)) : undefined
+    if (end > 0 && text.hasPiece(0, end)) this.#count(text.plainLength(this.#protocol, 0, end))
+    const replaced = end > 0 ? this.#event(text, 0, end) : undefined
     return replaced !== undefined && first === 0 ? replaced : rest.subarray(first)
   }
 
+  /** Counts an event with output, and its text if it has nothing else. */
+  #count(plain = 0): void {
+    this.#tokens += Math.max(1, plain / bytesPerToken)
+  }
+
   /** Reads one event; returns its replacement if the client must not get it unchanged. */
-  #event(text: EventText, start: number, end: number, hasPiece: boolean): Buffer | undefined {
-    if (hasPiece) this.#pieces += 1
+  #event(text: EventText, start: number, end: number): Buffer | undefined {
     if (!text.mayReport(start, end)) return undefined
     const event = text.bytes.toString("utf8", start, end)
     const value = this.#report(event)
@@ -203,7 +212,7 @@ export class StreamMeter implements Meter {
 
   #endLong(event: LongEvent): void {
     this.#long = undefined
-    this.#pieces += 1
+    this.#count()
     this.#hasFinished ||= finishMarks[this.#protocol].test(event.text)
     this.#report(event.text)
   }
@@ -228,9 +237,9 @@ const boundOf = (
   text: EventText,
   start: number,
   end: number,
-  hasPiece: boolean
+  hasPiece: boolean,
+  plain: number | undefined
 ): number => {
-  const plain = hasPiece ? text.plainLength(protocol, start, end) : undefined
   if (plain !== undefined) return Math.max(1, plain)
   const item = itemMarks[protocol]
   if (!hasPiece && (item === undefined || !text.includes(item, start, end))) return 0

@@ -148,6 +148,18 @@ describe("a stream of a model that does not reason", () => {
     goOn()
   })
 
+  it("left in the middle of large events: their text is charged, a token for four bytes", async () => {
+    const pieces = ["a".repeat(1000), `${"b".repeat(996)}here`]
+    const large = pieces.map((content) => ({ choices: [{ index: 0, delta: { content } }] }))
+    const events = large.map((event) => `data: ${JSON.stringify(event)}\n\n`)
+    for (const max_tokens of [undefined, 1000]) {
+      await leaveAt({ ...plain, body: { ...plain.body, max_tokens }, events }, "here")
+      const { usage } = await newestOf(gateway)
+      assert.deepInclude(usage, { outputTokens: 500, counted: true })
+      goOn()
+    }
+  })
+
   it("left after its finish event: charged by the figures that come", async () => {
     const whole = await readToEnd(plain)
     mayGoOn = new Promise((resolve) => (goOn = resolve))

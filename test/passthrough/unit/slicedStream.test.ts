@@ -120,7 +120,7 @@ describe("the meter of a stream that the hold follows", () => {
       assert.strictEqual(meter.lacks, 16)
       assert.strictEqual(meter.push(Buffer.alloc(0)).toString(), one("mnop"))
       assert.isUndefined(meter.lacks)
-      assert.strictEqual(meter.pieces, 4)
+      assert.strictEqual(meter.tokens, 4)
     }
   )
 
