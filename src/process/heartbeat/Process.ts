@@ -72,9 +72,8 @@ const enter = Effect.fnUntraced(function* (
 /** Reports a wrong or lost key at the start, because deliveries fail for good without the secrets that it encrypted. */
 const reportLostKey = Effect.fnUntraced(function* (
   secrets: Secrets["Service"],
-  store: ProcessStore["Service"]
+  newest: Option.Option<string>
 ) {
-  const newest = yield* store.newest
   if (Option.isNone(newest) || isReadable(secrets, newest.value)) return
   yield* Effect.logError(
     "MASTER_KEY: the process before this one encrypted under a key that is not among these; what it stored cannot " +
@@ -193,10 +192,10 @@ export class Process extends Context.Service<
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
       // Before it enters, so that an interrupted startup leaves no row that looks alive
       yield* Effect.addFinalizer(() => Effect.ignore(leave))
-      yield* reportLostKey(secrets, store)
       // Only one process can lock the embedded store's folder, so all earlier processes are dead
-      if (database._tag === "Embedded") yield* store.deleteAll
+      if (database._tag === "Embedded") yield* reportLostKey(secrets, yield* store.deleteAll)
       else {
+        yield* reportLostKey(secrets, yield* store.newest)
         yield* enter(id, secrets, store)
         const now = yield* clock.now
         yield* store.deleteOld(DateTime.subtract(now, { hours: processRowHours }))

@@ -2,6 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import type { Statement } from "effect/sql/Statement"
 import { DirectConnection } from "../../db/DirectConnection.ts"
 import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
@@ -51,6 +52,13 @@ const entranceLock = 7_305_004_119
 
 const Ids = Schema.Struct({ id: Schema.String })
 
+const firstId = (statement: Statement<unknown>) =>
+  statement.pipe(
+    rowsOf(Ids),
+    Effect.map((rows) => Option.map(Option.fromUndefinedOr(rows[0]), ({ id }) => id)),
+    storeFailures
+  )
+
 /** The heartbeats of the service's processes. */
 export class ProcessStore extends Context.Service<
   ProcessStore,
@@ -92,8 +100,8 @@ export class ProcessStore extends Context.Service<
     readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
     /** The process that ended last, or has sent the newest heartbeat. */
     readonly newest: Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Deletes all rows. Only for a store that no other process can open. */
-    readonly deleteAll: Effect.Effect<void, StoreUnavailable>
+    /** Deletes all rows and returns the newest. Only for a store that no other process can open. */
+    readonly deleteAll: Effect.Effect<Option.Option<string>, StoreUnavailable>
     /** Deletes processes without a heartbeat since then. */
     readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     readonly ping: Effect.Effect<void, StoreUnavailable>
@@ -151,11 +159,11 @@ export class ProcessStore extends Context.Service<
         alive: (since) => storeFailures(alive(since)),
         newest:
           sql`SELECT id FROM processes ORDER BY greatest(heartbeat_at, left_at) DESC LIMIT 1`.pipe(
-            rowsOf(Ids),
-            Effect.map((rows) => Option.map(Option.fromUndefinedOr(rows[0]), ({ id }) => id)),
-            storeFailures
+            firstId
           ),
-        deleteAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
+        deleteAll: sql`
+          WITH gone AS (DELETE FROM processes RETURNING id, greatest(heartbeat_at, left_at) AS seen_at)
+          SELECT id FROM gone ORDER BY seen_at DESC LIMIT 1`.pipe(firstId),
         deleteOld: (since) =>
           sql`
             DELETE FROM processes WHERE greatest(heartbeat_at, left_at) < ${toDate(since)}`.pipe(
