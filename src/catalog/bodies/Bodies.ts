@@ -1,104 +1,16 @@
 import { Effect, Schema } from "effect"
 import type { JsonSchema } from "effect"
-import {
-  promptLongCodePointsMax,
-  promptShortCodePointsMax,
-  imageEditCountMax,
-  imageEditImagesMax
-} from "../../domain/limits/Limits.ts"
 import type { DescribedBody } from "../jobs/DescribedBody.ts"
 import type { Described } from "../jobs/JobModel.ts"
-import {
-  audioUrl,
-  choice,
-  Duration,
-  NegativePrompt,
-  nullableFlag,
-  prompt,
-  promptExtend,
-  SafetyFilter,
-  Seed,
-  image,
-  LongText,
-  ShortDuration,
-  imageCount,
-  images
-} from "./Fields.ts"
+import { ImageEdit } from "./ImageEdit.ts"
 import { ImageEditMax } from "./ImageEditMax.ts"
 import { ImageEditPro } from "./ImageEditPro.ts"
-import { videoSizes, AreaSize } from "./Size.ts"
+import { ImageToVideoSpark } from "./ImageToVideoSpark.ts"
+import { KeyframeToVideoPlus } from "./KeyframeToVideoPlus.ts"
 import { TextToImageMax } from "./TextToImageMax.ts"
+import { TextToImagePreview } from "./TextToImagePreview.ts"
+import { TextToVideoSpark } from "./TextToVideoSpark.ts"
 import { VideoEditPlus } from "./VideoEditPlus.ts"
-
-/** docs/reference/models.md#text-to-video-spark */
-const TextToVideoSpark = Schema.Struct({
-  prompt: prompt(promptLongCodePointsMax, "What the video shows"),
-  negative_prompt: Schema.optionalKey(NegativePrompt),
-  audio: nullableFlag("Automatic audio; `false` forces silent output"),
-  audio_url: audioUrl(". If shorter than the video the rest is silent, if longer it is cut"),
-  size: choice(
-    [...videoSizes["720P"], ...videoSizes["1080P"]],
-    "1280*720",
-    "`width*height`; the first five are the 720P tier, the others the 1080P tier"
-  ),
-  duration: Schema.optionalKey(Duration),
-  prompt_extend: promptExtend(true),
-  seed: Schema.optionalKey(Seed),
-  safety_filter: SafetyFilter
-}).annotate({ identifier: "TextToVideoSpark" })
-
-/** docs/reference/models.md#keyframe-to-video-plus */
-const KeyframeToVideoPlus = Schema.Struct({
-  prompt: prompt(promptShortCodePointsMax, "Transition and motion"),
-  image: image("First keyframe (JPEG, PNG without transparency, BMP or WEBP)"),
-  last_frame: image("Last keyframe, same constraints"),
-  negative_prompt: Schema.optionalKey(NegativePrompt),
-  template: Schema.optionalKey(
-    Schema.NullOr(LongText).annotate({ description: "Name of a video effect template" })
-  ),
-  resolution: choice(["720P"], "720P", "Only `720P`"),
-  duration: Schema.optionalKey(ShortDuration),
-  prompt_extend: promptExtend(true),
-  seed: Schema.optionalKey(Seed),
-  safety_filter: SafetyFilter
-}).annotate({ identifier: "KeyframeToVideoPlus" })
-
-/** docs/reference/models.md#image-edit */
-const ImageEdit = Schema.Struct({
-  prompt: prompt(promptLongCodePointsMax, "What to do with the pictures"),
-  images: images(imageEditImagesMax, "Reference pictures (JPEG, PNG, BMP or WEBP)"),
-  negative_prompt: Schema.optionalKey(NegativePrompt),
-  size: AreaSize,
-  n: imageCount(imageEditCountMax, imageEditCountMax),
-  seed: Schema.optionalKey(Seed),
-  prompt_extend: promptExtend(false),
-  safety_filter: SafetyFilter
-}).annotate({ identifier: "ImageEdit" })
-
-/** The body follows the upstream model. docs/reference/models.md#text-to-image-preview */
-const TextToImagePreview = Schema.Struct({
-  prompt: prompt(promptLongCodePointsMax, "What the image shows, in Chinese or English"),
-  negative_prompt: Schema.optionalKey(NegativePrompt),
-  size: AreaSize,
-  n: imageCount(imageEditCountMax, imageEditCountMax),
-  prompt_extend: promptExtend(true),
-  seed: Schema.optionalKey(Seed),
-  safety_filter: SafetyFilter
-}).annotate({ identifier: "TextToImagePreview" })
-
-/** The body follows the upstream model. docs/reference/models.md#image-to-video-spark */
-const ImageToVideoSpark = Schema.Struct({
-  prompt: prompt(promptLongCodePointsMax, "Motion and story"),
-  image: image("First frame (JPEG, PNG without transparency, BMP or WEBP)"),
-  negative_prompt: Schema.optionalKey(NegativePrompt),
-  audio: nullableFlag("Automatic audio; `false` forces silent output"),
-  audio_url: audioUrl(),
-  resolution: choice(["480P", "720P", "1080P"], "720P", "Tier of the video; affects the cost"),
-  duration: Schema.optionalKey(Duration),
-  prompt_extend: promptExtend(true),
-  seed: Schema.optionalKey(Seed),
-  safety_filter: SafetyFilter
-}).annotate({ identifier: "ImageToVideoSpark" })
 
 /** Each label identifies a body. Models with the same body share a label. docs/reference/models.md#labels */
 export const Label = Schema.Literals([

@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Option, Result } from "effect"
+import { Array as Arr, Effect, Option } from "effect"
 import { LongText } from "../../domain/json/LongText.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Body, BodySource } from "../bodies/Bodies.ts"
@@ -10,13 +10,14 @@ import type { AudioInfo } from "./Audio.ts"
 import { charactersOf, decodeBase64, decodedBytes, withoutStart } from "./Base64.ts"
 import type { Characters } from "./Base64.ts"
 import { mimesOf } from "./Formats.ts"
-import type { VideoFormat } from "./Formats.ts"
 import { inspectImage } from "./Image.ts"
 import type { ImageInfo } from "./Image.ts"
 import { mediaFieldsOf } from "./MediaFields.ts"
-import { bytesFault, MediaFault, checkedFormat } from "./MediaRules.ts"
-import type { MediaRules, VideoRules } from "./MediaRules.ts"
+import { bytesFault, MediaFault } from "./MediaRules.ts"
+import type { MediaRules } from "./MediaRules.ts"
 import { inSlices } from "./Slices.ts"
+import { inspectVideo } from "./Video.ts"
+import type { VideoInfo } from "./Video.ts"
 
 export type MediaInfo = ImageInfo | AudioInfo | VideoInfo
 
@@ -250,27 +251,5 @@ export const mapMedia = (
     source,
     replace(source, body, (pointer, value) =>
       typeof value === "string" ? by(pointer, value) : value
-    )
-  )
-
-/** A video that complies with the rules of its field; the upstream inspects its content. */
-interface VideoInfo {
-  readonly kind: "video"
-  readonly format: VideoFormat
-  readonly mime: string
-  readonly content: Uint8Array
-}
-
-/** Checks a fetched video by format and size only. */
-const inspectVideo = (bytes: Uint8Array, rules: VideoRules): Effect.Effect<VideoInfo, MediaFault> =>
-  Effect.fromResult(
-    checkedFormat(bytes, rules).pipe(
-      Result.map((format): VideoInfo => ({
-        kind: "video",
-        format,
-        mime: mimesOf[format][0],
-        content: bytes
-      })),
-      Result.mapError((detail) => new MediaFault({ detail }))
     )
   )

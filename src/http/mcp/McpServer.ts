@@ -2,14 +2,12 @@ import { DateTime, Effect, Schema } from "effect"
 import { bodyParseOptions, faultsOf } from "../../catalog/FieldFaults.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { protocolVersions } from "../../contract/McpApi.ts"
-import { createTask, wallet } from "../../contract/McpTools.ts"
+import { createTask } from "../../contract/McpTools.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import { TaskStatus } from "../../domain/task/Task.ts"
 import { version } from "../../domain/Version.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
-import { Wallet } from "../../wallet/Wallet.ts"
-import { showWallet } from "../manage/wallet/WalletHandlers.ts"
 import { TokenUse } from "../server/access/TokenUse.ts"
 import { makeDeliveryTools } from "./DeliveryTools.ts"
 import { errorOf, resultOf, rpcCodes, tasksExtension } from "./JsonRpc.ts"
@@ -17,10 +15,11 @@ import type { JsonObject, RpcError, RpcRequest } from "./JsonRpc.ts"
 import { makeModelTools } from "./ModelTools.ts"
 import { makeTaskExtension } from "./TaskExtension.ts"
 import { makeTaskTools } from "./TaskTools.ts"
-import { resultOfAnswer, resultOfFailure, bind } from "./Tools.ts"
+import { resultOfAnswer, resultOfFailure } from "./Tools.ts"
 import type { Content, Failure, McpTool, OfRequest } from "./Tools.ts"
 import { hasResourceLinks, isStateless, negotiate, takesTasks } from "./Versions.ts"
 import type { ProtocolVersion } from "./Versions.ts"
+import { makeWalletTools } from "./WalletTools.ts"
 
 /** A response and its HTTP status: since 2026-07-28 an unknown method is a 404. */
 export interface Answered {
@@ -220,9 +219,3 @@ const decodeInitialize = paramsOf(
     clientInfo: Schema.Struct({ name: Schema.String, version: Schema.String })
   })
 )
-
-const makeWalletTools = Effect.map(Wallet, ({ get }) => [
-  bind(wallet, "manage", (_args, { userId }) =>
-    Effect.map(get(userId), (row) => ({ value: showWallet(row) }))
-  )
-])

@@ -1,23 +1,15 @@
 import { Clock, Duration, Effect } from "effect"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
-import type { JobProtocol, OwnResults, Polled, Callbacks } from "../../catalog/jobs/JobProtocol.ts"
+import type { JobProtocol, OwnResults, Polled } from "../../catalog/jobs/JobProtocol.ts"
 import { first, textAt } from "../../catalog/jobs/JsonPath.ts"
-import type { AccountSetting } from "../../domain/Provider.ts"
 import type { Adapter } from "../Adapter.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../BaseUrl.ts"
 import { blocking } from "../Blocking.ts"
 import { unsupportedModel } from "../BodyFields.ts"
-import { unsigned } from "../CallbackScheme.ts"
-import type { CallbackScheme } from "../CallbackScheme.ts"
-import * as FalCallbacks from "../fal/FalCallbacks.ts"
 import { emptyResult, jobFailed, unreadableError } from "../Faults.ts"
 import { takes } from "../FlatInput.ts"
-import { dataUri } from "../MediaTexts.ts"
-import type { MediumText } from "../MediaTexts.ts"
-import { multipart } from "../Multipart.ts"
 import { percentOf, pollIntervalAtAge, submitTimeout } from "../Polling.ts"
-import { isSecret, standardScheme } from "../replicate/ReplicateCallbacks.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -31,6 +23,7 @@ import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { credentialOf } from "./JobAuth.ts"
 import { contentOf } from "./JobBody.ts"
+import { callbackScheme } from "./JobCallbacks.ts"
 import { hasReason, jobFailure, queryFailure, resultFailure, submitFailure } from "./JobFailures.ts"
 import { figuresIn, idOf, jobOf, jobUrl, membersOf, valuesIn } from "./JobHandle.ts"
 import type { Job } from "./JobHandle.ts"
@@ -38,6 +31,7 @@ import { makeList } from "./JobListing.ts"
 import { isOk, jsonIn, makeSend } from "./JobRequests.ts"
 import type { JobSend } from "./JobRequests.ts"
 import { flagsAt, itemsIn, itemsOf, usageIn } from "./JobResults.ts"
+import { inlineOrUpload } from "./JobUploads.ts"
 import { urlOf, withParameter } from "./JobUrl.ts"
 import { formOf } from "./ModelForm.ts"
 
@@ -264,58 +258,3 @@ const cancelWith = (
     const state = textAt([polled.state.at], jsonIn(response)) ?? ""
     return states === undefined || states.includes(state) ? "Canceled" : "TooLate"
   })
-
-const uploadTimeout = Duration.seconds(120)
-
-/** A data URI or, for a larger medium of a vendor with uploads, the URL of an uploaded file. */
-const inlineOrUpload = (protocol: JobProtocol, base: string, send: JobSend): MediumText => {
-  const { uploads } = protocol.submit
-  const url = uploads === undefined ? undefined : urlOf(base, uploads.path, {})
-  if (uploads === undefined || url === undefined) return dataUri
-  return (medium) => {
-    if (medium.size <= uploads.above) return dataUri(medium)
-    return Effect.gen(function* () {
-      const { mime, pointer } = medium
-      const name = `${pointer.replaceAll(/[^a-z0-9]+/giu, "")}.${mime.split("/")[1] ?? "bin"}`
-      const raw = yield* multipart([[uploads.part, { name, mime, bytes: yield* medium.bytes }]])
-      const response = yield* send({
-        purpose: "query",
-        method: "POST",
-        url,
-        raw,
-        timeout: uploadTimeout
-      })
-      if (!isOk(response)) return yield* queryFailure(protocol, response)
-      const uploaded = textAt([uploads.at], jsonIn(response))
-      return uploaded === undefined || uploaded === ""
-        ? yield* unreadableError("query", response)
-        : uploaded
-    })
-  }
-}
-
-/** How the callbacks of a description are verified. docs/vendors-as-files.md#callbacks */
-const callbackScheme = (
-  { proof }: Callbacks,
-  { baseUrl, jwksUrl }: AccountSetting,
-  send: JobSend
-): CallbackScheme => {
-  switch (proof.scheme) {
-    case "url":
-      return unsigned
-    case "fal":
-      return FalCallbacks.scheme(jwksUrl)
-    case "standard-webhooks": {
-      const { at, path } = proof.secret
-      const url = urlOf(baseUrl, path, {}) ?? baseUrl
-      return standardScheme(
-        Effect.flatMap(send({ purpose: "query", url }), (response) => {
-          const secret = isOk(response) ? textAt([at], jsonIn(response)) : undefined
-          return secret !== undefined && isSecret(secret)
-            ? Effect.succeed([secret])
-            : unreadableError("query", response)
-        })
-      )
-    }
-  }
-}

@@ -96,6 +96,16 @@ interface AddressVariable {
   readonly fault: RegExp
 }
 
+/** URLs to which no path can be appended. */
+const noBase = [
+  "ftp://gateway.example.com",
+  "https://gateway.example.com/?x=1",
+  "https://gateway.example.com/#x",
+  "https://gateway.example.com/?",
+  "https://gateway.example.com/#",
+  "https://user:secret-1@gateway.example.com"
+]
+
 const addresses: ReadonlyArray<AddressVariable> = [
   {
     name: "PUBLIC_URL",
@@ -106,16 +116,7 @@ const addresses: ReadonlyArray<AddressVariable> = [
       ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
       ["http://127.0.0.1:8080", "http://127.0.0.1:8080"]
     ],
-    refused: [
-      "http://gateway.example.com",
-      "gateway.example.com",
-      "ftp://gateway.example.com",
-      "https://gateway.example.com/?x=1",
-      "https://gateway.example.com/#x",
-      "https://gateway.example.com/?",
-      "https://gateway.example.com/#",
-      "https://user:secret-1@gateway.example.com"
-    ],
+    refused: ["http://gateway.example.com", "gateway.example.com", ...noBase],
     fault: /PUBLIC_URL.*https/u
   },
   {
@@ -127,16 +128,7 @@ const addresses: ReadonlyArray<AddressVariable> = [
       ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
       ["http://gateway.example.com:8080", "http://gateway.example.com:8080"]
     ],
-    refused: [
-      "localhost:8080",
-      "gateway.example.com",
-      "ftp://gateway.example.com",
-      "https://gateway.example.com/?x=1",
-      "https://gateway.example.com/#x",
-      "https://gateway.example.com/?",
-      "https://gateway.example.com/#",
-      "https://user:secret-1@gateway.example.com"
-    ],
+    refused: ["localhost:8080", "gateway.example.com", ...noBase],
     fault: /^BASE_URL: .*; set an absolute http or https URL/u
   },
   {
