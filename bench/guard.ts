@@ -314,11 +314,11 @@ const measurePolls = async (own: Side, other: Side) => {
   const pairs: Array<readonly [Measured, Measured]> = []
   for (let round = 0; round < rounds; round += 1) {
     const window = async (side: Side): Promise<Measured> => {
-      await side.vendor.ask("look")
+      await side.vendor.ask("figures")
       const before = cpuMicros(side.pid)
       await pause(4000)
       const micros = cpuMicros(side.pid) - before
-      const { polls } = await side.vendor.ask("look")
+      const { polls } = await side.vendor.ask("figures")
       return { micros: micros / polls, perSecond: polls / 4 }
     }
     pairs.push(await Promise.all([window(own), window(other)] as const))

@@ -166,15 +166,15 @@ const main = async (folder: string) => {
   const tasks: Array<string> = []
   for (let n = 0; n < 50; n += 1) tasks.push(await makeTask(origin, rich))
   const target = { port, rich, poor, tasks }
-  const look = () => measure(port, victim, task)
-  await look()
+  const sample = () => measure(port, victim, task)
+  await sample()
   const chosen = Object.keys(attacks).filter(
     (name) => only === undefined || only.some((part) => name.includes(part))
   )
   for (const name of chosen) {
-    const calm = await look()
+    const calm = await sample()
     console.log(`calm: ${shown(calm)}; load ${loadavg()[0]?.toFixed(1)}`)
-    const { figures, statuses } = await underAttack(name, target, look)
+    const { figures, statuses } = await underAttack(name, target, sample)
     const worst = Math.max(
       ...(["creates", "polls", "calls"] as const).map((it) => figures[it].p99 / calm[it].p99)
     )

@@ -334,10 +334,10 @@ const wait = async (contender: Contender, vendor: ChildProcess, counts: Readonly
     }
     await Promise.all(Array.from({ length: clients }, (_, n) => client(n)))
     await pause(5000)
-    await askVendor(vendor, "look")
+    await askVendor(vendor, "figures")
     const cpu = cpuMicros(contender.pid)
     await pause(20_000)
-    const { lateness, polls } = await askVendor(vendor, "look")
+    const { lateness, polls } = await askVendor(vendor, "figures")
     const micros = (cpuMicros(contender.pid) - cpu) / polls
     const sorted = lateness.toSorted((a, b) => a - b)
     const at = (share: number) =>
@@ -373,13 +373,13 @@ const open = async (contender: Contender, vendor: ChildProcess) => {
   if (contender.restart === undefined || openCount === 0) return
   await contender.create(0, "wait")
   await pause(2000)
-  await askVendor(vendor, "look")
+  await askVendor(vendor, "figures")
   const readyMillis = await contender.restart((url) => query(url, copies(openCount)))
   const from = performance.now()
   let first = Number.NaN
   for (let second = 1; second <= 60; second += 1) {
     await pause(1000)
-    const { polls } = await askVendor(vendor, "look")
+    const { polls } = await askVendor(vendor, "figures")
     if (Number.isNaN(first) && polls > 1) first = (performance.now() - from) / 1000
     if (second % 15 !== 0) continue
     const mb = residentMb(contender.pid)

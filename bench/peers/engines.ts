@@ -64,7 +64,7 @@ export const startVendor = async () => {
     /** The number of jobs submitted to it so far. */
     jobs: async () => {
       const answer = told()
-      child.send("look")
+      child.send("figures")
       return (await answer).jobs
     },
     stop: () => child.kill()

@@ -36,7 +36,7 @@ export const takeStore = async (name: string, template: Blob): Promise<UsedStore
   const [used] = found < 0 ? [] : idle.splice(found, 1)
   if (used !== undefined) return used
   const pglite = await PGlite.create({ loadDataDir: template, startParams: startParams(false) })
-  return { name, pglite, initial: await look(pglite), counts: await countsOf(pglite) }
+  return { name, pglite, initial: await initialOf(pglite), counts: await countsOf(pglite) }
 }
 
 export const returnStore = async (store: UsedStore): Promise<void> => {
@@ -57,7 +57,7 @@ export const returnStore = async (store: UsedStore): Promise<void> => {
 const rest = `
   BEGIN; SET LOCAL statement_timeout = '50ms'; SELECT pg_stat_force_next_flush(); COMMIT`
 
-const look = async (pglite: PGlite): Promise<Initial> => {
+const initialOf = async (pglite: PGlite): Promise<Initial> => {
   const filled: Array<string> = []
   for (const table of (await countsOf(pglite)).keys()) {
     const rows = await column(pglite, `SELECT 'a row' FROM ${table} LIMIT 1`)

@@ -9,14 +9,14 @@ import { advance, callWith, eventually, layerGateway } from "../support/gateway.
 
 let isAway = false
 let isSilent = false
-let looks = 0
+let reads = 0
 
 const stores = Layer.effect(
   WalletStore,
   Effect.map(WalletStore, (live) => ({
     ...live,
     drift: Effect.suspend(() => {
-      looks += 1
+      reads += 1
       if (isSilent) return Effect.never
       return isAway ? Effect.fail(new StoreUnavailable({ cause: "away" })) : live.drift
     })
@@ -43,7 +43,7 @@ it.effect("scrapes answer in 5 seconds while the store is silent, and wait by on
   Effect.gen(function* () {
     const metrics = callWith(undefined)("GET", "/metrics")
     isSilent = true
-    looks = 0
+    reads = 0
     const scrapes = yield* Effect.forkChild(
       Effect.all(
         Array.from({ length: 20 }, () => metrics),
@@ -53,11 +53,11 @@ it.effect("scrapes answer in 5 seconds while the store is silent, and wait by on
       )
     )
     yield* eventually(
-      Effect.sync(() => looks),
+      Effect.sync(() => reads),
       (count) => count > 0
     )
     yield* advance("20 millis", "1 millis")
-    assert.strictEqual(looks, 1)
+    assert.strictEqual(reads, 1)
     yield* advance("5 seconds")
     for (const { status, text } of yield* Fiber.join(scrapes)) {
       assert.strictEqual(status, 200)

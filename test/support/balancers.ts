@@ -15,7 +15,7 @@ export const startBalancer = async (
   const isReady = new Map(backends.map((backend) => [backend.href, true]))
   const retries = { connect: 0 }
   let turn = 0
-  const look = () => {
+  const probe = () => {
     for (const backend of backends) {
       const ask = httpRequest(new URL("/readyz", backend), { agent }, (response) => {
         response.resume()
@@ -25,7 +25,7 @@ export const startBalancer = async (
       ask.end()
     }
   }
-  const looks = kind === "plain" ? setInterval(look, 200) : undefined
+  const probes = kind === "plain" ? setInterval(probe, 200) : undefined
   const next = (): URL => {
     const usable = backends.filter((it) => kind === "naive" || isReady.get(it.href) === true)
     turn += 1
@@ -68,7 +68,7 @@ export const startBalancer = async (
     url: `http://127.0.0.1:${port}`,
     retries,
     [Symbol.asyncDispose]: async () => {
-      clearInterval(looks)
+      clearInterval(probes)
       agent.destroy()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -6,7 +6,7 @@ import { until } from "./until.ts"
 /** Steps that several console stories use. */
 
 /** Asserts that axe finds nothing and that no element is wider than the screen. */
-export const looks = async (it: ConsolePage) => {
+export const assertPage = async (it: ConsolePage) => {
   assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
   await it.assertFits()
 }

@@ -175,10 +175,10 @@ export class GatewayProcess {
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
     const now = ownClock(this.pid)
     const began = now()
-    const looks = setInterval(now, 10)
+    const reads = setInterval(now, 10)
     if (this.isRunning) this.#child?.kill(signal)
     await this.#ended
-    clearInterval(looks)
+    clearInterval(reads)
     return now() - began
   }
 

@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs"
  * A clock that stops while the main thread of this process, or of one of the given ones, is ready to run but other
  * programs occupy the processors: real time minus the time that Linux counts as waiting. A time limit of the product
  * that is asserted with it also holds on a busy machine. On other systems it is real time. For a process that has
- * ended, the value that `look` read last counts.
+ * ended, its last reading counts.
  */
 export const ownClock = (...pids: ReadonlyArray<number | undefined>) => {
   const waited = new Map<number, number>()
-  const look = (): number => {
+  const read = (): number => {
     const millis = performance.now()
     let total = 0
     for (const pid of new Set([process.pid, ...pids])) {
@@ -19,7 +19,7 @@ export const ownClock = (...pids: ReadonlyArray<number | undefined>) => {
     }
     return millis - total
   }
-  return look
+  return read
 }
 
 /** The second figure: nanoseconds spent waiting on a run queue. */

@@ -122,13 +122,13 @@ export const run = (
   }
 }
 
-/** Waits until `look` returns something. Fails after a minute, or when the process has ended. */
+/** Waits until `read` returns something. Fails after a minute, or when the process has ended. */
 export const until = async <A>(
   service: Spawned,
-  look: () => Promise<A | undefined>
+  read: () => Promise<A | undefined>
 ): Promise<A> => {
   for (let waited = 0; waited < 60_000 && !service.hasEnded(); waited += 50) {
-    const found = await look().catch(() => undefined)
+    const found = await read().catch(() => undefined)
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

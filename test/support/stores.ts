@@ -22,7 +22,7 @@ import {
 import { returnStore, takeStore } from "../../src/testing/UsedStores.ts"
 import { liveLayer } from "./liveLayer.ts"
 import { serverUrl } from "./postgresProcess.ts"
-import { giveBack, lookAt, takeUsed } from "./usedDatabases.ts"
+import { giveBack, withInitial, takeUsed } from "./usedDatabases.ts"
 
 /** Copies a store into a data folder. The service opens it as if an earlier start on the same day had created it. */
 export const prepareDataDir = async (dataDir: string) => {
@@ -140,7 +140,7 @@ const copyOf = Effect.fnUntraced(function* <E>(
     Effect.suspend(() => {
       const used = takeUsed(template)
       return used === undefined
-        ? Effect.flatMap(createDatabase(template), (url) => Effect.orDie(lookAt(template, url)))
+        ? Effect.flatMap(createDatabase(template), (url) => Effect.orDie(withInitial(template, url)))
         : Effect.succeed(used)
     }),
     (database) =>

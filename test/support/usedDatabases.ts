@@ -36,12 +36,12 @@ export const takeUsed = (template: string): UsedDatabase | undefined => {
 }
 
 /** Records the initial state of a database that has just been copied from its template. */
-export const lookAt = Effect.fnUntraced(function* (template: string, url: URL) {
-  const look = Effect.gen(function* () {
+export const withInitial = Effect.fnUntraced(function* (template: string, url: URL) {
+  const read = Effect.gen(function* () {
     const sequences = Array.from(yield* run(sequencesSql), ({ name }) => name).join(", ")
     return { counts: yield* startCounting, filled: yield* filledTables, sequences }
   })
-  const initial = known.get(template) ?? (yield* within(url, look))
+  const initial = known.get(template) ?? (yield* within(url, read))
   known.set(template, initial)
   return { template, url, initial } satisfies UsedDatabase
 })

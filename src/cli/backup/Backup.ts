@@ -205,7 +205,8 @@ export const restore = Effect.fnUntraced(
     const staging = yield* makeStaging(dataDir)
     const manifest = yield* readArchive(archive, staging)
     const data = join(staging, "data")
-    if (!existsSync(join(data, "postgres"))) return yield* failed(`${archive} holds no store`)
+    if (!existsSync(join(data, "postgres", "PG_VERSION")))
+      return yield* failed(`${archive} holds no store`)
     const { applied, tasksInDoubt } = yield* Effect.scoped(markIn(data, durable))
     yield* attempt(data, async () => {
       for (const name of (await readdir(data)).filter((it) => isOfProcess(it))) {

@@ -145,15 +145,15 @@ const stages = ["pending", "processing", "completed"] as const
 const find = (receiver: Receiver, id: string, type: string): Received | undefined =>
   receiver.of(id).find((it) => it.event.type === type)
 
-/** The value as soon as `look` returns one, `undefined` after the timeout. */
-const waitFor = <A>(look: () => A | undefined, millis: number): Effect.Effect<A | undefined> =>
+/** The value as soon as `read` returns one, `undefined` after the timeout. */
+const waitFor = <A>(read: () => A | undefined, millis: number): Effect.Effect<A | undefined> =>
   Effect.suspend(() => {
-    const found = look()
+    const found = read()
     if (found !== undefined || millis <= 0) return Effect.succeed(found)
-    return Effect.andThen(Effect.sleep(lookEveryMillis), waitFor(look, millis - lookEveryMillis))
+    return Effect.andThen(Effect.sleep(checkEveryMillis), waitFor(read, millis - checkEveryMillis))
   })
 
-const lookEveryMillis = 50
+const checkEveryMillis = 50
 
 /** Downloads and inspects every result. */
 const checkResult = Effect.fnUntraced(function* ({ model, result }: FinishedTask) {

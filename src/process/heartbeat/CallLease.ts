@@ -30,18 +30,18 @@ export class CallLease {
 
   /** Call when the heartbeat has been confirmed. */
   confirmed(sentAt: { readonly monotonic: number; readonly wall: number }): void {
-    this.#look()
+    this.#check()
     if (sentAt.monotonic >= this.#sentAt.monotonic) this.#sentAt = sentAt
     this.#isSilent = false
   }
 
   /** The number of silences that were longer than the lease, including the current one. */
   silences(): number {
-    this.#look()
+    this.#check()
     return this.#silences
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#isSilent) return
     const { monotonic, wall } = this.now()
     this.#isSilent =

@@ -118,7 +118,7 @@ const makeRequests = Effect.gen(function* () {
 /** What a later search may still find for a task. */
 type Hope = "nothing" | "owners" | "more"
 
-interface Looked {
+interface Search {
   readonly found: ReadonlyMap<TaskId, ListedJob>
   readonly hopeOf: (id: TaskId) => Hope
   /** Whether the list is complete and shows no job that may belong to this task. */
@@ -191,7 +191,7 @@ const makeListed = Effect.gen(function* () {
     waiting: ReadonlyArray<Unsettled>,
     requests: ReadonlyMap<TaskId, Known>
   ) {
-    const nothing: Looked = { found: new Map(), hopeOf: () => "nothing", isAbsent: () => false }
+    const nothing: Search = { found: new Map(), hopeOf: () => "nothing", isAbsent: () => false }
     if (account.list === undefined || requests.size === 0) return nothing
     const now = yield* Clock.currentTimeMillis
     const windows = waiting.map((it) => windowOf(it, now))
@@ -212,7 +212,7 @@ const makeListed = Effect.gen(function* () {
     const first = certainJobs(claimants, ownerless)
     const jobs = yield* withRecords(claimants, ownerless, first)
     const found = jobs === ownerless ? first : certainJobs(claimants, jobs)
-    return lookedAt(claimants, jobs, found)
+    return searchOf(claimants, jobs, found)
   })
 })
 
@@ -242,11 +242,11 @@ const withRecords = Effect.fnUntraced(function* (
   )
 })
 
-const lookedAt = (
+const searchOf = (
   claimants: ReadonlyArray<Claimant>,
   free: ReadonlyArray<FreeJob>,
-  found: Looked["found"]
-): Looked => {
+  found: Search["found"]
+): Search => {
   const candidates = candidatesFor(claimants, free)
   return {
     found,

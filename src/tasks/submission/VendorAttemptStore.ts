@@ -125,7 +125,7 @@ export class VendorAttemptStore extends Context.Service<
             })),
             storeFailures
           ),
-        ...looks(sql),
+        ...searchRecords(sql),
         tasks: (ids) =>
           sql`SELECT * FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`.pipe(
             rowsOf(TaskRow),
@@ -145,7 +145,7 @@ export class VendorAttemptStore extends Context.Service<
 }
 
 /** The records of searches for the jobs of tasks in doubt. */
-const looks = (sql: PgClient.PgClient) =>
+const searchRecords = (sql: PgClient.PgClient) =>
   ({
     beginSearch: ({ accountId, epoch, n, taskId, vendor }) =>
       sql`SELECT * FROM task_search_begin(${taskId}, ${epoch}, ${n}, ${vendor}, ${accountId})`.pipe(

@@ -53,11 +53,11 @@ describe("the catalog of a running gateway", () => {
           assert.strictEqual(before.status, 200, before.text)
           assert.match(before.json.hash, hash)
           write({ change: { "text-to-image-max": { price: price("9.00") } } })
-          const looked = yield* operator("POST", "/manage/v1/catalog/reload?dry_run=true")
-          assert.strictEqual(looked.status, 200, looked.text)
-          assert.match(looked.json.hash, hash)
-          assert.notStrictEqual(looked.json.hash, before.json.hash)
-          assert.deepInclude(looked.json, {
+          const preview = yield* operator("POST", "/manage/v1/catalog/reload?dry_run=true")
+          assert.strictEqual(preview.status, 200, preview.text)
+          assert.match(preview.json.hash, hash)
+          assert.notStrictEqual(preview.json.hash, before.json.hash)
+          assert.deepInclude(preview.json, {
             previous_hash: before.json.hash,
             adopted: false,
             difference: {

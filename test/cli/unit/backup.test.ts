@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { randomBytes } from "node:crypto"
 import {
   existsSync,
   mkdirSync,
@@ -10,6 +11,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
+import { mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gunzipSync, gzipSync } from "node:zlib"
@@ -32,20 +34,28 @@ const otherFileSystem = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-/** A stopped service's store, with a medium in a separate folder, and a target. */
-const stopped = Effect.gen(function* () {
+/** The folders of a stopped service, with a medium in a separate folder, and a target. */
+const stoppedWith = Effect.fnUntraced(function* (putStore: (dataDir: string) => Promise<void>) {
   const folder = yield* folderIn(tmpdir())
   const env = {
     DATA_DIR: join(folder, "data"),
     ARTIFACT_STORE: join(folder, "media"),
     BASE_URL: "http://localhost:8080"
   }
-  yield* Effect.promise(() => prepareDataDir(env.DATA_DIR))
+  yield* Effect.promise(() => putStore(env.DATA_DIR))
   writeFileSync(join(env.DATA_DIR, "master-key"), "a secret\n", { mode: 0o600 })
   mkdirSync(join(env.ARTIFACT_STORE, "a b"), { recursive: true })
   writeFileSync(join(env.ARTIFACT_STORE, "a b", "medium"), "bytes")
   yield* withEnvironment(env)
   return { folder, archive: join(folder, "a backup.tar.gz"), ...env }
+})
+
+const stopped = stoppedWith(prepareDataDir)
+
+/** With one file instead of a store, for what ends before the store is opened. */
+const stoppedSmall = stoppedWith(async (dataDir) => {
+  await mkdir(join(dataDir, "postgres"), { recursive: true })
+  await writeFile(join(dataDir, "postgres", "a table"), randomBytes(1024 * 1024))
 })
 
 const done = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
@@ -83,7 +93,7 @@ describe("gateway backup and restore", () => {
 
   it.live("ask for a stop of the service only if it runs", () =>
     Effect.gen(function* () {
-      const { archive, folder } = yield* stopped
+      const { archive, folder } = yield* stoppedSmall
       yield* done("backup", archive)
       const target = { DATA_DIR: "/proc/data", ARTIFACT_STORE: join(folder, "restored media") }
       yield* withEnvironment(target)
@@ -96,7 +106,7 @@ describe("gateway backup and restore", () => {
 
   it.live("name a truncated archive, wherever it ends, and write nothing of it", () =>
     Effect.gen(function* () {
-      const { archive, folder } = yield* stopped
+      const { archive, folder } = yield* stoppedSmall
       yield* done("backup", archive)
       const whole = readFileSync(archive)
       const unpacked = gunzipSync(whole)
@@ -132,6 +142,19 @@ describe("gateway backup and restore", () => {
         writeFileSync(cut, Buffer.from(whole).fill(7, from, to))
         assert.include((yield* runCommand(["restore", cut])).error, `${cut} is damaged`)
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuse an archive without a store, and create none", () =>
+    Effect.gen(function* () {
+      const { archive, folder } = yield* stoppedSmall
+      yield* done("backup", archive)
+      const target = { DATA_DIR: join(folder, "restored"), ARTIFACT_STORE: join(folder, "others") }
+      yield* withEnvironment(target)
+      const { code, error } = yield* runCommand(["restore", archive])
+      assert.strictEqual(code, 1)
+      assert.include(error, `${archive} holds no store`)
+      assert.deepStrictEqual(readdirSync(target.DATA_DIR), ["lock.sqlite"])
     }).pipe(Effect.scoped)
   )
 
@@ -211,7 +234,7 @@ describe("gateway backup and restore", () => {
 
   it.live("refuse to write a backup among the media", () =>
     Effect.gen(function* () {
-      const { ARTIFACT_STORE } = yield* stopped
+      const { ARTIFACT_STORE } = yield* stoppedSmall
       const { code, error } = yield* runCommand(["backup", join(ARTIFACT_STORE, "backup.tar.gz")])
       assert.strictEqual(code, 1)
       assert.include(error, "is in ARTIFACT_STORE")

@@ -57,7 +57,7 @@ describe("commands that need no service", () => {
       assert.deepStrictEqual([fresh.code, fresh.healthy], [0, true], fresh.out)
       assert.include(fresh.out, "no store yet")
       assert.include(fresh.out, "the sandbox serves all models")
-      const looked = yield* Effect.scoped(
+      const doctor = yield* Effect.scoped(
         Effect.andThen(
           withEnvironment({
             OPENAI_API_KEY: "sk-good,sk-bad-and-secret",
@@ -67,13 +67,13 @@ describe("commands that need no service", () => {
           diagnosis
         )
       )
-      assert.deepStrictEqual([looked.code, looked.healthy], [1, false])
-      const [refused] = looked.of("broken")
-      assert.strictEqual(refused?.check, "vendors", looked.out)
+      assert.deepStrictEqual([doctor.code, doctor.healthy], [1, false])
+      const [refused] = doctor.of("broken")
+      assert.strictEqual(refused?.check, "vendors", doctor.out)
       assert.include(refused?.remedy, "openai")
-      assert.isTrue(looked.of("ok").some(({ detail }) => detail.includes("accepts its key")))
-      assert.isTrue(looked.of("warning").some(({ check }) => check === "egress"))
-      assert.notInclude(looked.out, "sk-bad-and-secret")
+      assert.isTrue(doctor.of("ok").some(({ detail }) => detail.includes("accepts its key")))
+      assert.isTrue(doctor.of("warning").some(({ check }) => check === "egress"))
+      assert.notInclude(doctor.out, "sk-bad-and-secret")
       const media = join(yield* folder, "media")
       const elsewhere = yield* Effect.scoped(
         Effect.andThen(withEnvironment({ ARTIFACT_STORE: media }), diagnosis)

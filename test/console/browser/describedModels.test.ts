@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { looks } from "../../support/consoleSteps.ts"
+import { assertPage } from "../../support/consoleSteps.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { localServer } from "../../support/localServer.ts"
 import { png } from "../../support/media.ts"
@@ -67,11 +67,11 @@ const film = async (it: ConsolePage) => {
     buffer: Buffer.from(png({ width: 64, height: 64 }))
   })
   await page.getByText("first.png").first().waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByText("Charged: 10.00 credits").waitFor()
   await page.locator("video").first().waitFor()
-  await looks(it)
+  await assertPage(it)
 }
 
 /** A number outside the bounds of the schema is rejected at its field. */
@@ -82,13 +82,13 @@ const song = async (it: ConsolePage) => {
   await page.getByText("Advanced").click()
   await page.getByLabel("Seconds", { exact: true }).fill("99")
   await page.locator(".field-error").waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByLabel("Seconds", { exact: true }).fill("4")
   await page.getByText("2.00 credits").waitFor()
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByText("Charged: 2.00 credits").waitFor()
   await page.locator("audio").first().waitFor()
-  await looks(it)
+  await assertPage(it)
 }
 
 /** A description of a picture: a document. */
@@ -102,7 +102,7 @@ const caption = async (it: ConsolePage) => {
   })
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByText("Charged: 0.50 credits").waitFor()
-  await looks(it)
+  await assertPage(it)
 }
 
 /** The progress of a running task is shown, and updated while the page is open. */
@@ -111,7 +111,7 @@ const progressIsShown = async (it: ConsolePage, open: () => Promise<void>) => {
   job.progress = 0.42
   await open()
   await page.getByText("42% done").waitFor()
-  await looks(it)
+  await assertPage(it)
   job.progress = 0.7
   await page.getByText("70% done").waitFor()
   job.status = "failed"

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, hostile, looks, opened, signOut } from "../../support/consoleSteps.ts"
+import { goTo, hostile, assertPage, opened, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
@@ -63,7 +63,7 @@ const hostileTexts = async (it: ConsolePage, call: ReturnType<typeof requestWith
   await it.open(`/tasks/${refused}`)
   await page.locator(".problem").getByText(hostile("refused")).waitFor()
   await page.getByText("onerror=alert(1)>A lighthouse").nth(1).waitFor()
-  await looks(it)
+  await assertPage(it)
   await goTo(it, "Keys")
   await page.getByText(hostile("robot"), { exact: true }).waitFor()
   await it.open(`/tasks/${encodeURIComponent(hostile("id"))}`)
@@ -107,7 +107,7 @@ const fallback = async (it: ConsolePage, call: ReturnType<typeof requestWith>) =
   const row = page.locator(`a[href$="${id}"]`)
   await page.clock.fastForward(5000)
   await row.waitFor()
-  await looks(it)
+  await assertPage(it)
   await context.unroute("**/manage/v1/events*")
   for (let poll = 0; poll < 6; poll += 1) await page.clock.fastForward(5000)
   await page.locator('.live[data-state="live"]').waitFor()
@@ -122,7 +122,7 @@ const offline = async (it: ConsolePage) => {
   await page.getByRole("table").waitFor()
   await page.getByRole("link", { name: "Usage", exact: true }).first().click()
   await page.getByRole("button", { name: /Try again|Reload the page/u }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await context.setOffline(false)
   await page.getByText("You are offline.").waitFor({ state: "detached" })
   // The page that could not be opened opens automatically

@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
+import { goTo, loadedWidth, assertPage, opened } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
@@ -23,7 +23,7 @@ const resultsAreShown = async (it: ConsolePage) => {
   await thumbnail.waitFor()
   await loadedWidth(thumbnail)
   assert.strictEqual(await rows.filter({ hasText: "[[sim:fail]]" }).locator("img").count(), 0)
-  await looks(it)
+  await assertPage(it)
   // Even on a small laptop no column is cut off
   await page.setViewportSize({ width: 1280, height: 800 })
   const hidden = await page
@@ -49,7 +49,7 @@ const searchFinds = async (it: ConsolePage, id: string) => {
   }
   await search.fill("nothing of it")
   await page.getByText("No tasks match these filters").waitFor()
-  await looks(it)
+  await assertPage(it)
   // The palette links to the same search
   await page.keyboard.press("Control+k")
   await page.getByRole("combobox", { name: "Search or go to…" }).fill("over the harbor")
@@ -65,7 +65,7 @@ const galleryShows = async (it: ConsolePage, create: () => Promise<unknown>) => 
   await pictures.nth(1).waitFor()
   assert.strictEqual(await pictures.count(), 2)
   await loadedWidth(pictures.first().locator("img"))
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Videos", exact: true }).click()
   await page.getByText("No results match these filters").waitFor()
   await page.getByRole("button", { name: "Images", exact: true }).click()
@@ -89,7 +89,7 @@ const usersAreFound = async (it: ConsolePage) => {
   await page.waitForURL(/q=ADA/u)
   await rows.filter({ hasText: "user@localhost" }).waitFor({ state: "detached" })
   await rows.filter({ hasText: "ada@example.com" }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Disabled", exact: true }).click()
   await page.getByText("No users match these filters").waitFor()
   await page.getByRole("button", { name: "Clear" }).click()
@@ -110,7 +110,7 @@ const allIsListed = async (it: ConsolePage, call: (body: unknown) => Promise<unk
   await page.getByRole("button", { name: "Failed", exact: true }).click()
   await page.getByRole("cell", { name: /^Failed/u }).waitFor()
   assert.strictEqual(await page.locator("tbody tr").count(), 1)
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("link", { name: "alibaba/text-to-image-max" }).click()
   await opened(it, "[[sim:fail]]")
   await page.getByText("You are viewing the pages of user@localhost, read-only.").waitFor()
@@ -149,7 +149,7 @@ const paletteFinds = async (it: ConsolePage) => {
     .first()
     .waitFor()
   assert.strictEqual(await page.locator("tbody tr").count(), 2)
-  await looks(it)
+  await assertPage(it)
   await page.keyboard.press("Control+k")
   await search.fill("00000000-nothing")
   await page.keyboard.press("Enter")
@@ -207,7 +207,7 @@ liveLayer(consoleGateway(), "120 seconds")("what is looked for in the console", 
             await phone.open(to)
             await opened(phone, title)
             await phone.page.getByRole("link", { name: "Dawn over the harbor" }).waitFor()
-            await looks(phone)
+            await assertPage(phone)
           }
         })
         const operator = yield* operatorPage({ width: 1440 })
@@ -224,7 +224,7 @@ liveLayer(consoleGateway(), "120 seconds")("what is looked for in the console", 
             await operator.open(to)
             await opened(operator, title)
             await operator.page.getByRole("table").waitFor()
-            await looks(operator)
+            await assertPage(operator)
           }
         })
         for (const one of [screen, phone, operator]) assert.deepStrictEqual(one.faults, [])

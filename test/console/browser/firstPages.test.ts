@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { loadedWidth, looks, signOut } from "../../support/consoleSteps.ts"
+import { loadedWidth, assertPage, signOut } from "../../support/consoleSteps.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
@@ -35,13 +35,13 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
       // A deep link leads to sign-in and back
       yield* Effect.promise(() => open("/tasks?status=completed"))
       yield* heading(screen, "Sign in")
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       assert.include(page.url(), "/console/sign-in?next=")
       yield* signInOnPage(screen, userId)
       yield* heading(screen, "Home")
       assert.notInclude(page.url(), "#")
       yield* Effect.promise(() => page.getByText("Create your first image").waitFor())
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       const id = yield* create
       // Home is updated automatically
       yield* Effect.promise(async () => {
@@ -57,7 +57,7 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
         await page.getByRole("button", { name: "Completed", exact: true }).click()
         await page.getByRole("cell", { name: "Completed" }).waitFor()
       })
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       yield* Effect.promise(() => page.getByRole("link", { name: title }).click())
       yield* heading(screen, title)
       yield* Effect.promise(async () => {
@@ -70,7 +70,7 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
         await page.getByText("7.50 credits charged").waitFor()
         await page.getByText("Attempt 1 at alibaba").waitFor()
       })
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       yield* Effect.promise(async () => {
         await page.getByRole("button", { name: "Run again" }).click()
         const dialog = page.getByRole("dialog")
@@ -99,14 +99,14 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
       const { open, page } = screen
       yield* Effect.promise(() => open("/tasks"))
       yield* heading(screen, "Sign in")
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       yield* Effect.promise(async () => {
         await page.getByLabel("E-mail address").fill("nobody@example.com")
         await page.getByLabel("Password").fill("wrong")
         await page.keyboard.press("Enter")
         await page.getByRole("alert").getByText("Trace id").waitFor()
       })
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       yield* Effect.promise(async () => {
         await page.getByText("Use an API key").click()
         await page.getByLabel("API key or operator token").fill(key)
@@ -114,20 +114,20 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
       })
       yield* heading(screen, "Tasks")
       yield* Effect.promise(() => page.getByRole("table").waitFor())
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       yield* Effect.promise(async () => {
         await page.getByRole("button", { name: "Menu", exact: true }).click()
-        await looks(screen)
+        await assertPage(screen)
         await page.getByRole("link", { name: "Home", exact: true }).click()
         await page.getByRole("heading", { name: "Latest tasks" }).waitFor()
       })
       yield* heading(screen, "Home")
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       yield* Effect.promise(async () => {
         await page.getByRole("link", { name: title }).first().click()
         await page.getByRole("heading", { name: "Timeline" }).waitFor()
       })
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       assert.deepStrictEqual(screen.faults, [])
     })
   )
@@ -156,7 +156,7 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
       yield* heading(screen, "Page not found")
       yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
       yield* Effect.promise(() => page.getByText("Every wallet matches").waitFor())
-      yield* Effect.promise(() => looks(screen))
+      yield* Effect.promise(() => assertPage(screen))
       assert.deepStrictEqual(screen.faults, [])
     })
   )

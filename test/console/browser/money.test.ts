@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises"
 import { showDay, showFullDay } from "../../../src/console/format/days.ts"
 import { consoleGateway, consolePage, signInOnPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, assertPage, opened } from "../../support/consoleSteps.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 
@@ -41,7 +41,7 @@ const secretShown = async ({ page }: ConsolePage) => {
 const keys = async (it: ConsolePage, url: string) => {
   const { page } = it
   await goTo(it, "Keys")
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Create key" }).click()
   const dialog = page.getByRole("dialog")
   await dialog.getByLabel("Name").fill("<b>robot</b>")
@@ -66,7 +66,7 @@ const keys = async (it: ConsolePage, url: string) => {
   // The page is updated by the wallet's event
   await page.getByRole("cell", { name: "12.50 left" }).waitFor()
   await page.getByRole("img", { name: "7.50 of 20.00 credits used" }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await act(it, "<b>robot</b>", "Rotate <b>robot</b>")
   await dialog.getByLabel("Keep the old secret valid for").selectOption("an hour")
   await dialog.getByRole("button", { name: "Rotate" }).click()
@@ -87,7 +87,7 @@ const usage = async (it: ConsolePage) => {
   await page.getByRole("cell", { name: "Completed" }).nth(1).waitFor()
   await goTo(it, "Usage")
   await page.getByRole("cell", { name: model }).waitFor()
-  await looks(it)
+  await assertPage(it)
   const csv = await fileOf(it)
   assert.include(csv, model)
   const today = new Date().toISOString().slice(0, 10)
@@ -99,12 +99,12 @@ const usage = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Duration" }).click()
   await page.getByText(/95% of the requests did not exceed/u).waitFor()
   assert.match(await said(), /^[A-Z][a-z]{2} \d+, \d\d:00: [\d.]+ m?s/u)
-  await looks(it)
+  await assertPage(it)
   const groups = page.getByRole("group", { name: "Group by" })
   await groups.getByRole("button", { name: "Hour", exact: true }).click()
   await page.getByRole("columnheader", { name: "p95" }).waitFor()
   assert.match(await said(), /; p50 [\d.]+ m?s; p95 [\d.]+ m?s$/u)
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Errors" }).click()
   assert.match(await said(), /: 0$/u)
   await goTo(it, "Usage")
@@ -115,7 +115,7 @@ const usage = async (it: ConsolePage) => {
   await page.getByRole("cell", { name: model }).waitFor()
   await page.getByRole("button", { name: "Key + model" }).click()
   await page.getByRole("columnheader", { name: "Key" }).waitFor()
-  await looks(it)
+  await assertPage(it)
   // Its count links to the tasks
   await page.getByRole("table").getByRole("link", { name: "2 tasks" }).first().click()
   await opened(it, "Tasks")
@@ -126,7 +126,7 @@ const wallet = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Wallet")
   await page.getByRole("cell", { name: "Top-up" }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Set alert" }).click()
   await page.getByRole("dialog").getByLabel("Amount").fill("250")
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
@@ -149,21 +149,21 @@ const wallet = async (it: ConsolePage) => {
 const models = async (it: ConsolePage) => {
   const { page } = it
   await goTo(it, "Models", "Models and prices")
-  await looks(it)
+  await assertPage(it)
   await page.getByLabel("Name contains").fill(model)
   await page.waitForURL(/[?&]q=/u)
   await page.getByRole("cell", { name: "7.50" }).waitFor()
   await page.getByRole("link", { name: `alibaba/${model}`, exact: true }).click()
   await opened(it, `alibaba/${model}`)
   await page.getByRole("cell", { name: "prompt" }).first().waitFor()
-  await looks(it)
+  await assertPage(it)
   const tried = await page.getByRole("link", { name: "Try it" }).getAttribute("href")
   assert.include(tried ?? "", `/playground?model=${encodeURIComponent(`alibaba/${model}`)}`)
   await goTo(it, "Models", "Models and prices")
   await page.getByRole("button", { name: "Text and speech" }).click()
   await page.getByRole("table").getByRole("link").first().click()
   await page.getByText("Maximum output tokens").first().waitFor()
-  await looks(it)
+  await assertPage(it)
 }
 
 const chat = async (url: string, key: string, content: string) => {
@@ -197,7 +197,7 @@ const contents = async (it: ConsolePage, call: () => Promise<void>) => {
   await shown("Response").getByText("chat.completion").waitFor()
   await page.getByRole("button", { name: "Python" }).click()
   await shown("Code").getByText("requests.post(").waitFor()
-  await looks(it)
+  await assertPage(it)
   await goTo(it, "Calls")
   await page.getByRole("button", { name: "Stop keeping" }).click()
   await dialog.getByRole("button", { name: "Stop keeping" }).click()
@@ -210,7 +210,7 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   const { page } = it
   await goTo(it, "Calls")
   await page.getByText("No calls yet").waitFor()
-  await looks(it)
+  await assertPage(it)
   await chat(url, key, "Hello")
   await page.getByRole("button", { name: "Refresh" }).click()
   const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
@@ -218,12 +218,12 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
   await page.getByRole("cell", { name: "Charged" }).waitFor()
   // Less than the API's two decimals can show
   await page.getByRole("cell", { name: "< 0.01", exact: true }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await call.click()
   await opened(it, "openai/gpt-5-mini")
   await page.getByText("Output tokens").waitFor()
   await page.getByText("Requests and responses are not kept").waitFor()
-  await looks(it)
+  await assertPage(it)
   await contents(it, () => chat(url, key, hostile("Hello")))
   await page.getByRole("link", { name: "Ledger entries" }).click()
   await opened(it, "Wallet")
@@ -274,7 +274,7 @@ liveLayer(consoleGateway(), "120 seconds")(
             await opened(screen, "Usage")
             await page.getByRole("cell", { name: "user@localhost" }).waitFor()
             await page.getByRole("cell", { name: "15.00" }).waitFor()
-            await looks(screen)
+            await assertPage(screen)
             await page.getByRole("button", { name: "Real", exact: true }).click()
             await page.getByText("No usage in this period").waitFor()
             // A viewing operator cannot change anything
@@ -283,12 +283,12 @@ liveLayer(consoleGateway(), "120 seconds")(
             await page.getByText("=2+2 <i>paid</i>").waitFor()
             assert.strictEqual(await page.getByRole("button", { name: "Top up" }).count(), 0)
             await page.getByRole("cell", { name: "+1,000.50" }).waitFor()
-            await looks(screen)
+            await assertPage(screen)
             await open(`/keys?user_id=${userId}`)
             await opened(screen, "Keys")
             await page.getByRole("table").waitFor()
             assert.strictEqual(await page.getByRole("button", { name: "Create key" }).count(), 0)
-            await looks(screen)
+            await assertPage(screen)
             for (const [path, title] of [
               ["/usage", "Usage"],
               ["/calls", "Calls"],
@@ -297,7 +297,7 @@ liveLayer(consoleGateway(), "120 seconds")(
             ] as const) {
               await open(`${path}?user_id=${userId}`)
               await opened(screen, title)
-              await looks(screen)
+              await assertPage(screen)
             }
           })
           assert.deepStrictEqual(screen.faults, [])

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, assertPage, opened, tabTo } from "../../support/consoleSteps.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json } from "../../support/mockVendors.ts"
@@ -38,7 +38,7 @@ const makeOwner = async (it: ConsolePage) => {
   await tabTo(it, /^A .*Users/u)
   await page.keyboard.press("Enter")
   await opened(it, "Users")
-  await looks(it)
+  await assertPage(it)
   await tabTo(it, /Create user/u)
   await page.keyboard.press("Enter")
   const dialog = page.getByRole("dialog")
@@ -72,7 +72,7 @@ const makeOwner = async (it: ConsolePage) => {
   await page.keyboard.type("20.5")
   await page.keyboard.press("Enter")
   await page.getByText("20.50", { exact: true }).first().waitFor()
-  await looks(it)
+  await assertPage(it)
   return link ?? ""
 }
 
@@ -82,7 +82,7 @@ const viewAs = async (it: ConsolePage, userId: string) => {
   await page.getByRole("link", { name: "View as" }).click()
   await opened(it, "Home")
   await page.getByText("You are viewing the pages of owner@example.com, read-only.").waitFor()
-  await looks(it)
+  await assertPage(it)
   for (const [link, forbidden] of [
     ["Keys", "Create key"],
     ["Wallet", "Top up"],
@@ -114,7 +114,7 @@ const accounts = async (it: ConsolePage) => {
     json(response, 401, { error: { message: hostile("no"), type: "x", code: hostile("code") } })
   await page.getByRole("button", { name: "Check openai:b" }).click()
   await page.getByText("openai:b failed its check: HTTP 401").waitFor()
-  await looks(it)
+  await assertPage(it)
   // Not only a key that was refused
   const other = page.getByRole("row").filter({ hasText: "openai:c" })
   await other.getByText("Healthy").waitFor()
@@ -124,13 +124,13 @@ const accounts = async (it: ConsolePage) => {
   await other.getByText("Unavailable", { exact: true }).waitFor()
   await other.getByText("Check failed").waitFor()
   vendor.script = openAiScript
-  await looks(it)
+  await assertPage(it)
   // Home names the account that needs attention
   await goTo(it, "Home")
   await page.getByRole("cell", { name: "openai:a" }).waitFor()
   await page.getByRole("cell", { name: "openai:c" }).waitFor()
   await page.getByText("Every wallet matches its ledger").waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("link", { name: "All accounts" }).click()
   await page.getByRole("button", { name: "Resume openai:a" }).click()
   await page.getByRole("button", { name: "Drain openai:a" }).waitFor()
@@ -146,7 +146,7 @@ const ownAccount = async (it: ConsolePage) => {
   await dialog.getByLabel("New password").fill("short")
   await dialog.getByRole("button", { name: "Change password" }).click()
   await dialog.getByText("Enter 8 characters or more").waitFor()
-  await looks(it)
+  await assertPage(it)
   await dialog.getByLabel("New password").fill("correct horse")
   await dialog.getByRole("button", { name: "Change password" }).click()
   await page.getByText("Your password was changed").waitFor()
@@ -155,7 +155,7 @@ const ownAccount = async (it: ConsolePage) => {
   await opened(it, "Wallet")
   const buy = page.getByRole("link", { name: "Buy credits" })
   assert.strictEqual(await buy.getAttribute("href"), "https://shop.example.com/credits")
-  await looks(it)
+  await assertPage(it)
   await it.open("/")
   await opened(it, "Home")
 }
@@ -165,7 +165,7 @@ const bills = async (it: ConsolePage) => {
   await goTo(it, "Bills")
   await page.getByRole("button", { name: "Compare" }).click()
   await page.getByText("Choose the file of the bill").waitFor()
-  await looks(it)
+  await assertPage(it)
   const upload = async (csv: string) => {
     await page
       .getByLabel("Bill", { exact: true })
@@ -195,7 +195,7 @@ const bills = async (it: ConsolePage) => {
   const table = page.getByRole("table", { name: "Billed, not charged" })
   await table.getByRole("cell", { name: hostile("job") }).waitFor()
   await table.getByRole("cell", { name: "5.00" }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await severalBills(it)
 }
 
@@ -226,7 +226,7 @@ const severalBills = async (it: ConsolePage) => {
   assert.match((await course.first().getAttribute("aria-valuetext")) ?? "", /^Nov 22: −2\.00/u)
   await course.first().press("Home")
   assert.match((await course.first().getAttribute("aria-valuetext")) ?? "", /^Oct 30: −10\.00/u)
-  await looks(it)
+  await assertPage(it)
   await together.getByRole("button", { name: "Replicate, Nov 20 – 22, 2026" }).click()
   await page.getByRole("heading", { name: "Replicate, Nov 20 – 22, 2026" }).waitFor()
   await page.getByRole("button", { name: "Remove bill.csv" }).click()
@@ -244,7 +244,7 @@ const catalog = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Compare with the file" }).click()
   await page.getByText("1 row differs from the file").waitFor()
   await region.getByText("#/price/amount").waitFor()
-  await looks(it)
+  await assertPage(it)
   write(sum(hostile("9")))
   await page.getByRole("button", { name: "Compare with the file" }).click()
   await page.getByRole("alert").getByText("#/change/text-to-image-max").first().waitFor()
@@ -302,7 +302,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the conso
           await page.getByLabel("Action", { exact: true }).selectOption("updateUser")
           await page.getByRole("cell", { name: "concurrent_tasks: 7" }).waitFor()
           assert.include(page.url(), "of_user=")
-          await looks(screen)
+          await assertPage(screen)
           await screen.open(`/users/${userId}`)
           await page.getByRole("heading", { level: 1, name: "owner@example.com" }).waitFor()
           await act(screen, "owner@example.com", "Delete")
@@ -322,7 +322,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the conso
   )
 
   it.effect(
-    "dark and 360 px wide: the same pages fit, and who only looks changes nothing",
+    "dark and 360 px wide: the same pages fit, and who only assertPage changes nothing",
     () =>
       Effect.gen(function* () {
         const { userId } = yield* Running
@@ -331,7 +331,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the conso
         yield* signInOnPage(screen, null)
         yield* Effect.promise(async () => {
           await opened(screen, "Home")
-          await looks(screen)
+          await assertPage(screen)
           for (const [path, title] of [
             ["/users", "Users"],
             [`/users/${userId}`, "user@localhost"],
@@ -344,7 +344,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the conso
           ] as const) {
             await open(path)
             await opened(screen, title)
-            await looks(screen)
+            await assertPage(screen)
           }
           await page.getByText("This session").waitFor()
           await open(`/users?user_id=${userId}`)

@@ -4,7 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { afterAll } from "vitest"
 import { consoleGateway, consolePage, signInOnPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, goTo, hostile, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
+import { act, goTo, hostile, loadedWidth, assertPage, opened } from "../../support/consoleSteps.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { Running } from "../../support/running.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -77,7 +77,7 @@ const webhook = async (it: ConsolePage, url: string, key: string) => {
   await page.getByRole("heading", { level: 1, name: /^task\./u }).waitFor()
   await page.getByText("Non-2xx response. Only 2xx counts as delivered.").waitFor()
   await page.getByText(hostile("no database")).waitFor()
-  await looks(it)
+  await assertPage(it)
   isMended = true
   await page.getByRole("button", { name: "Resend", exact: true }).click()
   await page.getByText("Delivered", { exact: true }).waitFor()
@@ -94,7 +94,7 @@ const spent = async (it: ConsolePage, operator: ConsolePage, url: string, key: s
   await page.getByLabel("Prompt (required)").fill("Another lighthouse")
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByRole("alert").getByText("Code 1101").waitFor()
-  await looks(it)
+  await assertPage(it)
   const dialog = operator.page.getByRole("dialog")
   await operator.page.getByRole("button", { name: "Top up" }).click()
   await dialog.getByLabel("Amount").fill("100")

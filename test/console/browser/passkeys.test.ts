@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { consoleGateway, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { goTo, hostile, looks, opened, signOut, tabTo } from "../../support/consoleSteps.ts"
+import { goTo, hostile, assertPage, opened, signOut, tabTo } from "../../support/consoleSteps.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 
 /** docs/reference/sessions.md#passkeys, with an authenticator that the browser itself plays. */
@@ -46,7 +46,7 @@ const story = async (it: ConsolePage) => {
   await it.open("/sessions")
   await page.getByText("No passkeys").waitFor()
   const device = await addAuthenticator(it)
-  await looks(it)
+  await assertPage(it)
   // The device stays locked: nothing is created, and the input stays
   await device.unlocks(false)
   const dialog = await addOne(it, hostile("Laptop"))
@@ -59,14 +59,14 @@ const story = async (it: ConsolePage) => {
   const row = page.getByRole("row").filter({ hasText: hostile("Laptop") })
   await row.waitFor()
   assert.strictEqual(await device.count(), 1)
-  await looks(it)
+  await assertPage(it)
   // The device already has its one passkey
   const again = await addOne(it, "Twice")
   await again.getByRole("alert").waitFor()
   await page.keyboard.press("Escape")
   await signOut(it)
   await opened(it, "Sign in")
-  await looks(it)
+  await assertPage(it)
   await device.unlocks(false)
   await page.getByRole("button", ways).click()
   await page.getByRole("alert").getByText("No passkey was used").waitFor()
@@ -89,7 +89,7 @@ const story = async (it: ConsolePage) => {
   // The device still has it, but the gateway does not
   await page.getByRole("button", ways).click()
   await page.getByText("Sign-in refused").waitFor()
-  await looks(it)
+  await assertPage(it)
 }
 
 liveLayer(consoleGateway({}, undefined, "localhost"), "120 seconds")(

@@ -5,7 +5,7 @@ import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { consoleGateway, operatorPage, userPage } from "../../support/consolePage.ts"
 import type { ConsolePage } from "../../support/consolePage.ts"
-import { act, goTo, loadedWidth, looks, opened } from "../../support/consoleSteps.ts"
+import { act, goTo, loadedWidth, assertPage, opened } from "../../support/consoleSteps.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
@@ -36,7 +36,7 @@ const picture = async (it: ConsolePage) => {
   await page.getByText("Fill in the required fields").waitFor()
   await page.getByLabel("Prompt (required)").fill(`${attack} it's a lighthouse`)
   await page.getByText("7.50 credits").waitFor()
-  await looks(it)
+  await assertPage(it)
   const code = page.getByRole("region", { name: "Code" })
   const shell = await code.textContent()
   assert.include(shell ?? "", String.raw`it'\''s a lighthouse`)
@@ -53,7 +53,7 @@ const picture = async (it: ConsolePage) => {
   await image.waitFor()
   assert.match((await image.getAttribute("src")) ?? "", /^\/artifacts\/art_/u)
   await page.getByText("Charged: 7.50 credits").waitFor()
-  await looks(it)
+  await assertPage(it)
   // Cancelled while it runs
   await page.getByLabel("Prompt (required)").fill("[[sim:hang]]")
   const runAgain = page.getByRole("button", { name: "Run again" })
@@ -62,7 +62,7 @@ const picture = async (it: ConsolePage) => {
   await cancel.waitFor()
   // Another run would cost money, and replace this one with its Cancel button
   assert.isTrue(await runAgain.isDisabled())
-  await looks(it)
+  await assertPage(it)
   await cancel.click()
   await page.getByText("Cancelled", { exact: true }).waitFor()
   // Waits until it can be clicked
@@ -113,7 +113,7 @@ const media = async (it: ConsolePage) => {
     })
   await upload("small.png", 100)
   await page.getByText("The image has 100 × 500 px").waitFor()
-  await looks(it)
+  await assertPage(it)
   await upload(`${attack}.png`, 500)
   await page.getByText(`${attack}.png`).first().waitFor()
   await page.getByText("Advanced").click()
@@ -123,10 +123,10 @@ const media = async (it: ConsolePage) => {
   // What the gateway would refuse is shown at its field before the run
   await page.getByLabel("Size", { exact: true }).fill("10*10")
   await page.locator(".field-error").waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByLabel("Size", { exact: true }).fill("")
   await page.locator(".field-error").waitFor({ state: "detached" })
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByRole("img", { name: "Result image 1" }).waitFor()
   await page.getByRole("link", { name: "View task" }).click()
@@ -134,7 +134,7 @@ const media = async (it: ConsolePage) => {
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
   assert.strictEqual(await loadedWidth(input), 500)
-  await looks(it)
+  await assertPage(it)
   const before = page.url()
   await page.getByRole("button", { name: "Copy as test" }).click()
   await page.getByRole("button", { name: "Copied" }).waitFor()
@@ -195,7 +195,7 @@ const chatWithPictures = async (it: ConsolePage) => {
       .getByText(/<Base64 of image\/png>/u)
       .first()
       .waitFor()
-    await looks(it)
+    await assertPage(it)
     await message.fill("What is this?")
     await page.getByRole("button", { name: "Send" }).click()
     await costs.first().waitFor()
@@ -203,7 +203,7 @@ const chatWithPictures = async (it: ConsolePage) => {
     await page.getByRole("img", { name: "Attached image 1" }).waitFor()
     assert.strictEqual(await page.getByRole("img", { name: "Preview" }).count(), 0)
   }
-  await looks(it)
+  await assertPage(it)
   await message.fill("And now?")
   await page.getByRole("button", { name: "Send" }).click()
   await costs.nth(1).waitFor()
@@ -217,7 +217,7 @@ const chatWithPictures = async (it: ConsolePage) => {
   assert.strictEqual(await page.getByRole("img", { name: "Preview" }).count(), 0)
   await page.reload()
   await page.getByText("1 image, which is no longer sent after the reload").waitFor()
-  await looks(it)
+  await assertPage(it)
 }
 
 /** A streamed conversation with each vendor's model, with its cost. */
@@ -239,7 +239,7 @@ const chat = async (it: ConsolePage) => {
     const answer = await page.locator(".talk-text").nth(1).textContent()
     assert.isAbove(answer?.length ?? 0, 10, name)
   }
-  await looks(it)
+  await assertPage(it)
   await page.getByLabel("Message (required)").fill("And now?")
   await page.getByRole("button", { name: "Send" }).click()
   await page
@@ -249,7 +249,7 @@ const chat = async (it: ConsolePage) => {
   await page.getByRole("link", { name: "Receipt" }).first().click()
   await page.getByRole("heading", { level: 1, name: /^google\//u }).waitFor()
   await page.getByText("First token after").waitFor()
-  await looks(it)
+  await assertPage(it)
   const embedding = names.find((one) => one.startsWith("openai/") && one.includes("embed")) ?? ""
   await it.open(`/playground?model=${encodeURIComponent(embedding)}`)
   await page.getByText("This model returns vectors").waitFor()
@@ -273,7 +273,7 @@ const endpoints = async (it: ConsolePage) => {
   const dialog = page.getByRole("dialog")
   await goTo(it, "Webhooks")
   await page.getByText("No endpoints yet").waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Add endpoint" }).click()
   await dialog.getByLabel("Address (URL)").fill("https://10.0.0.1/")
   await dialog.getByRole("button", { name: "Add endpoint" }).click()
@@ -284,13 +284,13 @@ const endpoints = async (it: ConsolePage) => {
   await dialog.getByRole("button", { name: "Add endpoint" }).click()
   const first = await secretShown(it)
   await page.getByText(attack).waitFor()
-  await looks(it)
+  await assertPage(it)
   await act(it, hook, `Rotate secret: ${hook}`)
   await dialog.getByRole("button", { name: "Rotate secret" }).click()
   const second = await secretShown(it)
   assert.notStrictEqual(first, second)
   await page.getByText(/The old secret also signs for another 2[34] h/u).waitFor()
-  await looks(it)
+  await assertPage(it)
   await act(it, hook, `Pause: ${hook}`)
   await dialog.getByRole("button", { name: "Pause" }).click()
   await page.getByText("Paused", { exact: true }).waitFor()
@@ -316,7 +316,7 @@ const failingForADay = async (it: ConsolePage) => {
   await goTo(it, "Home")
   await goTo(it, "Webhooks")
   await page.getByText(failingForLong).waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.unroute(path)
 }
 
@@ -326,13 +326,13 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("button", { name: `Send test event: ${hook}` }).click()
   // The outcome is shown where the event was sent
   await page.getByRole("row").getByText("Test failed, HTTP 500").waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("link", { name: "View delivery" }).click()
   await opened(it, "task.succeeded")
   await page.getByText("Non-2xx response. Only 2xx counts as delivered.").waitFor()
   await page.getByText(`${attack} broken`).waitFor()
   await page.getByText("evt_test_").waitFor()
-  await looks(it)
+  await assertPage(it)
   await goTo(it, "Home")
   const failing = page.locator(".tile").filter({ hasText: "Failing webhooks" })
   await failing.getByText("1", { exact: true }).waitFor()
@@ -353,7 +353,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("row").nth(1).getByText("Waiting").waitFor()
   await goTo(it, "Webhooks")
   assert.strictEqual(await page.getByText("Active", { exact: true }).count(), 0)
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("link", { name: hook }).click()
   await opened(it, "Deliveries")
   await page.getByRole("row").nth(1).getByRole("link").first().click()
@@ -362,14 +362,14 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Resend", exact: true }).click()
   await page.getByText("The delivery will be sent again.").waitFor()
   await page.getByText("Delivered", { exact: true }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await goTo(it, "Webhooks")
   await page.getByText("Active", { exact: true }).waitFor()
   await page.getByRole("slider", { name: "Last 24 hours: 1 delivered", exact: true }).waitFor()
   await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
   await opened(it, "Deliveries")
   await page.getByRole("cell", { name: "Delivered" }).waitFor()
-  await looks(it)
+  await assertPage(it)
   await page.getByRole("button", { name: "Filters" }).click()
   await page.getByRole("button", { name: "Delivered", exact: true }).click()
   await page.getByLabel("Endpoint").selectOption(hook)
@@ -417,7 +417,7 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
     return [(await page.locator(".verdict").getAttribute("class"))?.includes("good"), ...found]
   }
   assert.deepStrictEqual(await check({}), [true])
-  await looks(it)
+  await assertPage(it)
   const [isOldValid, ...old] = await check({ secret: first })
   assert.isTrue(isOldValid)
   assert.match(String(old[1]), /as the old one/u)
@@ -430,7 +430,7 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
   const skewed = headers.replace(/Timestamp: \d+/u, "Timestamp: 1000")
   assert.match((await check({ headers: skewed })).join("\n"), /before it was received/u)
   assert.match((await check({ headers: "x: y" })).join("\n"), /X-Service-Webhook-Id is missing/u)
-  await looks(it)
+  await assertPage(it)
   assert.isFalse(sent.some((one) => one.includes(second) || one.includes(second.slice(6))))
 }
 
@@ -457,7 +457,7 @@ const runs = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Send" }).click()
   await page.getByText(/credits · /u).waitFor()
   assert.strictEqual(await list.count(), 2)
-  await looks(it)
+  await assertPage(it)
   await list.filter({ hasText: "A secret harbor" }).click()
   await page.getByRole("img", { name: "Result image 1" }).waitFor()
   assert.strictEqual(await prompt.inputValue(), `${attack} A secret harbor`)
@@ -469,7 +469,7 @@ const runs = async (it: ConsolePage) => {
   await page.getByRole("region", { name: "Code" }).getByText("A linked harbor").waitFor()
   assert.strictEqual(await prompt.inputValue(), "A linked harbor")
   await page.getByText("7.50 credits").waitFor()
-  await looks(it)
+  await assertPage(it)
   await it.open("/playground#run=no-link")
   await page.getByRole("button", { name: "Run", exact: true }).waitFor()
   // Without the fragment, which browsers do not send
@@ -534,7 +534,7 @@ liveLayer(consoleGateway({}, receiver.answer), "120 seconds")(
             ] as const) {
               await screen.open(`${path}${path.includes("?") ? "&" : "?"}user_id=${userId}`)
               await opened(screen, title)
-              await looks(screen)
+              await assertPage(screen)
               for (const name of ["Run", "Send", "Add endpoint", "Resend"]) {
                 const button = screen.page.getByRole("button", { name, exact: true })
                 assert.isTrue((await button.count()) === 0 || (await button.isDisabled()), name)

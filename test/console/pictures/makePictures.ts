@@ -129,15 +129,15 @@ const prepare: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   }
 }
 
-interface Look {
+interface Viewport {
   readonly width: number
   readonly height: number
   readonly colorScheme: "light" | "dark"
 }
 
 /** Makes the picture of a page on this screen. */
-const shoot = async (browser: Browser, screen: Screen, look: Look, isWhole = false) => {
-  const { colorScheme, height, width } = look
+const shoot = async (browser: Browser, screen: Screen, viewport: Viewport, isWhole = false) => {
+  const { colorScheme, height, width } = viewport
   const context = await browser.newContext({
     viewport: { width, height },
     locale: "en-US",
@@ -168,8 +168,8 @@ const shoot = async (browser: Browser, screen: Screen, look: Look, isWhole = fal
 const makePictures = async (browser: Browser) => {
   for (const screen of screens) {
     if (screen.height === undefined) continue
-    const look = { width: 1280, height: screen.height, colorScheme: "light" } as const
-    const bytes = await shoot(browser, screen, look)
+    const viewport = { width: 1280, height: screen.height, colorScheme: "light" } as const
+    const bytes = await shoot(browser, screen, viewport)
     await writeFile(join(root, "docs/pictures", `${screen.name}.png`), smallPng(bytes))
   }
   await writeFile(madeOf, `${pictureSource()}\n`)

@@ -73,7 +73,7 @@ export class Checker {
   }
 
   /** Checks the invariants that hold even while faults come and go. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     this.rounds += 1
     const { oldRelease } = this.#of
     const all = always.filter(
@@ -87,8 +87,8 @@ export class Checker {
   }
 
   /** Checks the invariants that hold once everything is well again. */
-  async lookAtRest(): Promise<void> {
-    await this.look()
+  async checkAtRest(): Promise<void> {
+    await this.check()
     for (const invariant of atRest) await this.#ask(invariant)
     await this.#tasks()
     await this.#deliveries()

@@ -64,7 +64,7 @@ export const runChaos = async (options: Options): Promise<Result> => {
     await heal(world)
     await load.stop()
     const quietAfter = await untilQuiet(parts, options.quietSeconds)
-    await checker.lookAtRest()
+    await checker.checkAtRest()
     for (const process of world.processes) process.sample()
     return {
       options,
@@ -122,7 +122,7 @@ const bringFaults = async (
 const lookNowAndThen = async (checker: Checker, end: number): Promise<void> => {
   while (Date.now() < end) {
     await pause(Math.min(20_000, Math.max(0, end - Date.now())))
-    await checker.look()
+    await checker.check()
   }
 }
 

@@ -54,14 +54,14 @@ describe("the cookie of a session", () => {
       const database = yield* Layer.build(embeddedDatabase)
       const at = (token: string) =>
         layerGateway({ database: Layer.succeedContext(database), env: { ADMIN_TOKEN: token } })
-      const look = (cookie: string) => browserWith(cookie).call("GET", "/manage/v1/users")
+      const listUsers = (cookie: string) => browserWith(cookie).call("GET", "/manage/v1/users")
       const cookie = yield* Effect.map(signIn({ operator_token: adminToken }), cookieOf).pipe(
-        Effect.tap((it) => Effect.map(look(it), ({ status }) => assert.strictEqual(status, 200))),
+        Effect.tap((it) => Effect.map(listUsers(it), ({ status }) => assert.strictEqual(status, 200))),
         Effect.provide(at(adminToken))
       )
-      const changed = yield* Effect.provide(look(cookie), at("another-token-of-operators"))
+      const changed = yield* Effect.provide(listUsers(cookie), at("another-token-of-operators"))
       assert.deepStrictEqual([changed.status, changed.json.code], [401, 1006])
-      const same = yield* Effect.provide(look(cookie), at(adminToken))
+      const same = yield* Effect.provide(listUsers(cookie), at(adminToken))
       assert.strictEqual(same.status, 200, "in another process with the same token")
     }).pipe(Effect.scoped)
   )

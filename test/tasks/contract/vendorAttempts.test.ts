@@ -174,15 +174,15 @@ describeStores("attempts whose outcome is unknown", (database) => {
         queue: "polls",
         dueAt: at(52)
       })
-      const look = { queue: lists.name, taskId: mine!.task.id, epoch: mine!.epoch, now: at(52) }
+      const search = { queue: lists.name, taskId: mine!.task.id, epoch: mine!.epoch, now: at(52) }
       const own: Settled = { taskId: idOf(1), n: 1, queue: lists.name, dueAt: at(57) }
       const failed = { state: "ambiguous", handle: null, failure: "AMBIGUOUS: y" } as const
       const given: Settled = { taskId: idOf(3), n: 1, outcome: failed, queue: "q", dueAt: at(52) }
       // Task 4 is in hand of its process
       const settled = [own, found(2, "job 2"), given, found(4, "job 4")]
-      assert.isTrue(yield* attempts.settle({ ...look, settled }))
+      assert.isTrue(yield* attempts.settle({ ...search, settled }))
       const again = [own, found(2, "another"), { ...found(3, "late") }]
-      assert.isFalse(yield* attempts.settle({ ...look, settled: again }), "it was given up")
+      assert.isFalse(yield* attempts.settle({ ...search, settled: again }), "it was given up")
       const rows = (yield* rowsOf).map((row) => [
         row["n"],
         row["owner"],
@@ -217,7 +217,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
         owner: "b",
         now: at(51)
       })
-      const look = ({ epoch, task }: Owned, job: string) =>
+      const search = ({ epoch, task }: Owned, job: string) =>
         attempts.settle({
           queue: lists.name,
           taskId: task.id,
@@ -231,7 +231,7 @@ describeStores("attempts whose outcome is unknown", (database) => {
             dueAt: at(52)
           }))
         })
-      yield* Effect.all([look(one!, "x"), look(two!, "y")], { concurrency: 2 })
+      yield* Effect.all([search(one!, "x"), search(two!, "y")], { concurrency: 2 })
       const polled = yield* tasks.claim({ queue: "polls", limit: 20, owner: "c", now: at(52) })
       assert.strictEqual(polled.length, 8)
       const stored = yield* rowsOf

@@ -215,9 +215,9 @@ describe("the tools of MCP", () => {
           method: "tools/call",
           params: get
         }))
-        const looked = yield* user.call("POST", "/mcp", batch)
-        assert.lengthOf(looked.json, 2)
-        assert.strictEqual(looked.json[1].result.structuredContent.status, "processing")
+        const polled = yield* user.call("POST", "/mcp", batch)
+        assert.lengthOf(polled.json, 2)
+        assert.strictEqual(polled.json[1].result.structuredContent.status, "processing")
         const over = yield* failTool(user, "get_task", { task_id, wait_seconds: 46 })
         assert.strictEqual(over.errors[0].pointer, "#/wait_seconds")
         for (const tool of ["get_task", "cancel_task"]) {

@@ -29,20 +29,20 @@ describe("a hint of another process", () => {
   it.effect("that a task is due wakes the scheduler at once, without a timer", () =>
     Effect.gen(function* () {
       const { hint, inbox } = yield* start(Effect.void)
-      let looks = 0
+      let scans = 0
       const scan = Effect.sync(() => {
-        looks += 1
-        if (looks === 2) hint("run", "before the sleep")
+        scans += 1
+        if (scans === 2) hint("run", "before the sleep")
         return Number.POSITIVE_INFINITY
       })
-      yield* Effect.forkScoped(inbox.run({ scan, failed: "The look failed", retryMillis: 1000 }))
+      yield* Effect.forkScoped(inbox.run({ scan, failed: "The scan failed", retryMillis: 1000 }))
       // The test's clock does not advance
       const turns = Effect.repeat(Effect.yieldNow, { times: 100 })
       yield* turns
-      assert.strictEqual(looks, 1)
+      assert.strictEqual(scans, 1)
       hint("run", "task")
       yield* turns
-      assert.strictEqual(looks, 3)
+      assert.strictEqual(scans, 3)
     }).pipe(Effect.scoped)
   )
 

@@ -16,7 +16,7 @@ const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
 /** The delivery store with counters of its calls. */
 const watched = () => {
   const asked = {
-    looks: 0,
+    scans: 0,
     /** The times in milliseconds at which a sender was opened, which first reads its sliding minute. */
     opened: [] as Array<number>,
     claims: 0,
@@ -28,7 +28,7 @@ const watched = () => {
   const deliveries = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
     ...live,
     due: (...of) => {
-      asked.looks += 1
+      asked.scans += 1
       return live.due(...of)
     },
     endedSince: (...of) =>
@@ -67,11 +67,11 @@ describe("the sender of an endpoint", () => {
         yield* queueDeliveries(String(endpoint.json.id), 3, new Date(due))
         // The first turn comes after 200 ms
         for (let second = 0.2; second <= 25.2; second += 5) {
-          const before = asked.looks
+          const before = asked.scans
           yield* TestClock.setTime(second * 1000)
           yield* eventually(
-            Effect.sync(() => asked.looks),
-            (looks) => looks > before
+            Effect.sync(() => asked.scans),
+            (scans) => scans > before
           )
         }
         yield* eventually(

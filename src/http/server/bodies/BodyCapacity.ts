@@ -11,7 +11,7 @@ export class ArrivingBody {
   readonly #capacity: { readonly user: UserCapacity; readonly all: BodyCapacity }
   #isPaused = false
   #isGone = false
-  #sinceLook = 0
+  #sinceRead = 0
   #waited = false
 
   constructor(
@@ -37,9 +37,9 @@ export class ArrivingBody {
   }
 
   /** Bytes received since the last call; `undefined` if the service paused the sender in the meantime. */
-  look(): number | undefined {
-    const bytes = this.#waited ? undefined : this.#sinceLook
-    this.#sinceLook = 0
+  receivedSinceLast(): number | undefined {
+    const bytes = this.#waited ? undefined : this.#sinceRead
+    this.#sinceRead = 0
     this.#waited = this.#isPaused
     return bytes
   }
@@ -64,7 +64,7 @@ export class ArrivingBody {
   #add(bytes: number): void {
     if (this.#isGone) return
     this.arrived += bytes
-    this.#sinceLook += bytes
+    this.#sinceRead += bytes
     const { all, user } = this.#capacity
     all.used += bytes
     if (!user.covers(this)) all.pass(this)

@@ -85,7 +85,7 @@ const makeEnter = (all: BodyCapacity, bytesMax: number) => {
 const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
   while (!body.isComplete) {
     yield* Effect.sleep(Duration.seconds(slowSenderSeconds))
-    const bytes = body.look()
+    const bytes = body.receivedSinceLast()
     const isLarge = !body.isComplete && body.granted > smallBodyBytesMax
     if (isLarge && bytes !== undefined && bytes < slowSenderBytesMin * slowSenderSeconds) {
       return body.expire()
