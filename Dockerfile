@@ -21,6 +21,17 @@ RUN npm install --prefix /console --no-audit --no-fund $(node -e "import('./src/
   && cp -r /console/node_modules/. node_modules/ \
   && /node/bin/node src/cli/console/buildConsole.ts
 
+# One start fills Node's compile cache, which also holds the JavaScript of the TypeScript source. The cache depends on the
+# user and on Node's flags
+FROM console AS compiled
+RUN install -d -o 10001 .compiled
+USER 10001:10001
+RUN export NODE_COMPILE_CACHE=/app/.compiled DATA_DIR=/tmp/data PORT=8080; \
+  /node/bin/node --max-semi-space-size=16 --heap-growing-percent=100 --no-allocation-site-pretenuring --v8-pool-size=1 src/main.ts & \
+  until /node/bin/node -e "fetch('http://127.0.0.1:8080/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"; do sleep 1; kill -0 $! || exit 1; done \
+  && kill $! && wait $! \
+  && chmod -R a+rX .compiled
+
 FROM debian:bookworm-slim
 # Numbers, so that an orchestrator can tell that it is not root.
 RUN groupadd --gid 10001 gateway \
@@ -29,12 +40,14 @@ RUN groupadd --gid 10001 gateway \
 WORKDIR /app
 COPY --from=build /node/bin/node /usr/local/bin/node
 COPY --from=build /app ./
-COPY --from=console /app/src/http/console/dist ./src/http/console/dist
+COPY --from=compiled /app/src/http/console/dist ./src/http/console/dist
+COPY --from=compiled /app/.compiled ./.compiled
 ENV HOST=0.0.0.0 \
   PORT=8080 \
   DATA_DIR=/data \
   LOG_FORMAT=json \
-  NODE_ENV=production
+  NODE_ENV=production \
+  NODE_COMPILE_CACHE=/app/.compiled
 USER 10001:10001
 VOLUME ["/data"]
 EXPOSE 8080

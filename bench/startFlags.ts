@@ -3,15 +3,28 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-/** The flags of `npm start` in this folder. */
-export const startFlagsOf = (tree: string): ReadonlyArray<string> => {
+const wordsOf = (tree: string): ReadonlyArray<string> => {
   const { scripts } = JSON.parse(readFileSync(join(tree, "package.json"), "utf8")) as {
     readonly scripts: { readonly start: string }
   }
-  return scripts.start.split(" ").filter((word) => word.startsWith("--"))
+  return scripts.start.split(" ")
 }
 
-export const startFlags = [...startFlagsOf(fileURLToPath(new URL("../", import.meta.url)))]
+/** The flags of `npm start` in this folder. */
+export const startFlagsOf = (tree: string): ReadonlyArray<string> =>
+  wordsOf(tree).filter((word) => word.startsWith("--"))
+
+const project = fileURLToPath(new URL("../", import.meta.url))
+
+export const startFlags = [...startFlagsOf(project)]
+
+/** The environment that `npm start` sets, whose only variable is a path. */
+export const startEnvironment: Record<string, string> = Object.fromEntries(
+  wordsOf(project)
+    .filter((word) => /^[A-Z_]+=/u.test(word))
+    .map((word) => word.split("=") as [string, string])
+    .map(([name, path]) => [name, join(project, path)])
+)
 
 /** Restarts this program with these flags, so that what it measures runs like the service. */
 export const withStartFlags = (): void => {

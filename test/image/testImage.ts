@@ -128,7 +128,13 @@ const run = async () => {
     config.Env.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)])
   )
   const child = spawn("unshare", ["--mount", "sh", "-c", script], {
-    env: { ...given, PORT: `${port}`, SHUTDOWN_DELAY: "0 seconds", SIMULATOR_DELAY: "100 millis" },
+    env: {
+      ...given,
+      PORT: `${port}`,
+      SHUTDOWN_DELAY: "0 seconds",
+      SIMULATOR_DELAY: "100 millis",
+      NODE_DEBUG_NATIVE: "COMPILE_CACHE"
+    },
     stdio: ["ignore", "pipe", "pipe"]
   })
   let output = ""
@@ -147,8 +153,16 @@ const run = async () => {
     child.kill("SIGTERM")
     assert.strictEqual(await ended, 0, output)
     console.log("SIGTERM ended it with status 0")
+    const sources = [
+      ...output.matchAll(/retrieving transpile cache for \S+ (\S+\.ts)\.\.\.(\S*)/gu)
+    ]
+    assert.ok(sources.length > 0, "the compile cache of the image was not used")
+    for (const [, file, found] of sources) assert.strictEqual(found, "success", file)
+    console.log(`${sources.length} source files came from the compile cache`)
   } catch (cause) {
-    throw new Error(`the image failed:\n${output}`, { cause })
+    throw new Error(`the image failed:\n${output.replace(/^\[compile cache\].*\n/gmu, "")}`, {
+      cause
+    })
   } finally {
     child.kill("SIGKILL")
     await ended

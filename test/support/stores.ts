@@ -140,7 +140,9 @@ const copyOf = Effect.fnUntraced(function* <E>(
     Effect.suspend(() => {
       const used = takeUsed(template)
       return used === undefined
-        ? Effect.flatMap(createDatabase(template), (url) => Effect.orDie(withInitial(template, url)))
+        ? Effect.flatMap(createDatabase(template), (url) =>
+            Effect.orDie(withInitial(template, url))
+          )
         : Effect.succeed(used)
     }),
     (database) =>

@@ -11,7 +11,10 @@ const read = (path: string) =>
 describe("the flags of a service", () => {
   it("are those of `npm start` and of the image", () => {
     const { start } = JSON.parse(read("package.json")).scripts
-    assert.strictEqual(start, `node ${heapFlags.join(" ")} src/main.ts`)
+    const run = `node ${heapFlags.join(" ")} src/main.ts`
+    assert.strictEqual(start, `NODE_COMPILE_CACHE=node_modules/.cache/compiled ${run}`)
+    // The start that fills the image's compile cache, which depends on the flags
+    assert.include(read("Dockerfile"), `/node/bin/${run} &`)
     const command = JSON.stringify([...heapFlags, "src/main.ts"]).replaceAll(",", ", ")
     assert.include(read("Dockerfile"), `CMD ${command}`)
   })

@@ -56,7 +56,9 @@ describe("the cookie of a session", () => {
         layerGateway({ database: Layer.succeedContext(database), env: { ADMIN_TOKEN: token } })
       const listUsers = (cookie: string) => browserWith(cookie).call("GET", "/manage/v1/users")
       const cookie = yield* Effect.map(signIn({ operator_token: adminToken }), cookieOf).pipe(
-        Effect.tap((it) => Effect.map(listUsers(it), ({ status }) => assert.strictEqual(status, 200))),
+        Effect.tap((it) =>
+          Effect.map(listUsers(it), ({ status }) => assert.strictEqual(status, 200))
+        ),
         Effect.provide(at(adminToken))
       )
       const changed = yield* Effect.provide(listUsers(cookie), at("another-token-of-operators"))

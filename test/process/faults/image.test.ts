@@ -117,7 +117,7 @@ describe("the image", () => {
         last("ENV")
           .trim()
           .split(/\s+/)
-          .map((pair) => pair.split("=") as [string, string])
+          .map((pair) => pair.replace("/app", folder).split("=") as [string, string])
       ),
       // Stopping a new store mostly consists of syncing each of its files: 0.8 of the measured 0.94 s
       DATA_DIR: join(temporaryFolder("image-data", inMemory), "data"),
