@@ -105,9 +105,11 @@ begin
     update runs r set owner = null, epoch = r.epoch + 1000000, in_doubt = not p_allows_submits and not exists (
       select from vendor_attempts v
       where v.task_id = r.task_id and v.n = r.attempt and v.state <> 'refused' and length(v.body_hash) > 0);
-    -- Earlier findings no longer prove anything.
-    update vendor_attempts v set body_hash = '\x00' from runs r
-      where v.task_id = r.task_id and length(v.body_hash) = 0 and v.state = 'refused';
+    -- Earlier searches no longer prove anything, including one that is running now.
+    update vendor_attempts v set state = 'refused', body_hash = '\x00',
+      failure = coalesce(v.failure, 'RETRYABLE: The search for the job was restarted')
+      from runs r
+      where v.task_id = r.task_id and length(v.body_hash) = 0 and v.state in ('refused', 'submitting');
     select count(*) into doubted from runs r where r.in_doubt;
     update holds h set process_id = '' where h.kind in ('call', 'reservation');
     get diagnostics ended = row_count;

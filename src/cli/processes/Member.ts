@@ -37,7 +37,8 @@ class Member {
   readonly #answers: { [question in Question]?: Effect.Effect<string> } = {
     alive: Effect.succeed("alive")
   }
-  readonly #told = new Map<number, (text: string) => void>()
+  /** Waiting questions. `None`: the supervisor has ended. */
+  readonly #told = new Map<number, (answer: Option.Option<string>) => void>()
   #asked = 0
   #sockets: ListeningSockets | undefined
   #reload = () => {}
@@ -53,7 +54,10 @@ class Member {
     globalThis.process.on("message", (received: unknown, handle?: SocketHandle) =>
       Option.map(decodeToMember(received), (message) => this.#onMessage(message, handle))
     )
-    globalThis.process.on("disconnect", () => this.#leave())
+    globalThis.process.on("disconnect", () => {
+      for (const tell of this.#told.values()) tell(Option.none())
+      this.#leave()
+    })
   }
 
   /** Resolves when all inherited sockets have been received. */
@@ -133,7 +137,7 @@ class Member {
       case "Ask":
         return this.#answer(message.id, message.question)
       case "Told":
-        this.#told.get(message.id)?.(message.text)
+        this.#told.get(message.id)?.(Option.some(message.text))
         return void this.#told.delete(message.id)
     }
   }
@@ -151,7 +155,7 @@ class Member {
       if (!globalThis.process.connected) return resume(Effect.succeedNone)
       this.#asked += 1
       const id = this.#asked
-      this.#told.set(id, (text) => resume(Effect.succeedSome(text)))
+      this.#told.set(id, (answer) => resume(Effect.succeed(answer)))
       void send({ _tag: "AskAll", id, question })
       return Effect.sync(() => this.#told.delete(id))
     })

@@ -28,8 +28,11 @@ export interface FreeJob {
 /** The assumed maximum difference between the vendor's clock and the gateway's. */
 export const skewMillis = 10_000
 
-/** Allows for a larger clock difference when judging whether a job may belong to another submit. */
-const rivalSkewMillis = 60_000
+/**
+ * Allows for a larger clock difference when judging whether a job may belong to another submit, or whether a task in
+ * doubt has no job and may be submitted.
+ */
+export const rivalSkewMillis = 60_000
 
 const isWithin = ({ from, until }: Claimant, { job }: FreeJob, slack: number): boolean =>
   job.createdAtMillis >= from - slack && job.createdAtMillis <= until + slack
@@ -43,16 +46,17 @@ const likeness = (claimant: Claimant, free: FreeJob): Likeness => {
 /** The jobs that may belong to a claimant. */
 export const candidatesOf = (
   claimant: Claimant,
-  free: ReadonlyArray<FreeJob>
+  free: ReadonlyArray<FreeJob>,
+  slack = skewMillis
 ): ReadonlyArray<FreeJob> =>
-  free.filter((it) => isWithin(claimant, it, skewMillis) && likeness(claimant, it) !== "other")
+  free.filter((it) => isWithin(claimant, it, slack) && likeness(claimant, it) !== "other")
 
 /** Looks the claimant up by its task's id; a task without one has no candidates. */
 export const candidatesFor =
   (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
-  (id: TaskId): ReadonlyArray<FreeJob> => {
+  (id: TaskId, slack?: number): ReadonlyArray<FreeJob> => {
     const claimant = claimants.find(({ taskId }) => taskId === id)
-    return claimant === undefined ? [] : candidatesOf(claimant, free)
+    return claimant === undefined ? [] : candidatesOf(claimant, free, slack)
   }
 
 /**

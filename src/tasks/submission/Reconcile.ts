@@ -9,7 +9,13 @@ import { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
 import type { OwnedTask } from "../running/OwnedTask.ts"
 import { betweenListsMillis, listQueue, pollQueue, submitQueue } from "../running/TaskQueue.ts"
-import { candidatesFor, candidatesOf, certainJobs, skewMillis } from "./JobMatch.ts"
+import {
+  candidatesFor,
+  candidatesOf,
+  certainJobs,
+  rivalSkewMillis,
+  skewMillis
+} from "./JobMatch.ts"
 import type { Claimant, FreeJob } from "./JobMatch.ts"
 import { Fenced, isTransient } from "./PaidSubmit.ts"
 import { entryWith, requestOf } from "./TaskEntry.ts"
@@ -47,6 +53,7 @@ export class Reconcile extends Context.Service<
           const taskId = owned.task.id
           const waiting = yield* retryStore(attempts.waiting({ queue, taskId, limit: waitingMax }))
           const requests = yield* requestsOf(waiting.map((it) => it.taskId))
+          const asked = yield* DateTime.now
           const list = yield* listed(account, waiting, requests)
           const now = yield* DateTime.now
           const next = DateTime.add(now, { milliseconds: betweenListsMillis })
@@ -64,7 +71,8 @@ export class Reconcile extends Context.Service<
               const polls = pollQueue(account, known.request.upstreamModel).name
               return [{ taskId: id, n, outcome, queue: polls, dueAt: now }]
             }
-            if (DateTime.isLessThan(now, givenUpAt(it, list.hopeOf(it.taskId)))) return []
+            // A slow list may show the jobs as they were when it was requested
+            if (DateTime.isLessThan(asked, givenUpAt(it, list.hopeOf(it.taskId)))) return []
             const isAbsent = it.inDoubt && list.isAbsent(it.taskId)
             const outcome = isAbsent ? absent : givenUp
             return [{ taskId: id, n, outcome, queue: submitQueue(known.task).name, dueAt: now }]
@@ -195,11 +203,12 @@ const makeListed = Effect.gen(function* () {
     if (account.list === undefined || requests.size === 0) return nothing
     const now = yield* Clock.currentTimeMillis
     const windows = waiting.map((it) => windowOf(it, now))
+    const slack = waiting.some(({ inDoubt }) => inDoubt) ? rivalSkewMillis : skewMillis
     const list = yield* Effect.result(
       account.list({
         requests: [...requests.values()].map(({ request }) => request),
-        from: Math.min(...windows.map(({ from }) => from)) - skewMillis,
-        until: Math.max(...windows.map(({ until }) => until)) + skewMillis
+        from: Math.min(...windows.map(({ from }) => from)) - slack,
+        until: Math.max(...windows.map(({ until }) => until)) + slack
       })
     )
     if (Result.isFailure(list)) {
@@ -251,7 +260,7 @@ const searchOf = (
   return {
     found,
     hopeOf: (id) => hopeOf(candidates(id)),
-    isAbsent: (id) => candidates(id).length === 0
+    isAbsent: (id) => candidates(id, rivalSkewMillis).length === 0
   }
 }
 

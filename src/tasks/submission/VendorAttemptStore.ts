@@ -1,10 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskRow } from "../../db/TaskRow.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { submitTimeout } from "../../vendors/Polling.ts"
 import type { AttemptOutcome } from "../TaskStore.ts"
 
 /** A submit whose outcome is unknown. */
@@ -12,7 +13,10 @@ const Unsettled = Schema.Struct({
   taskId: TaskId,
   n: Schema.Int,
   startedAt: Time,
-  /** When the response was lost. `null`: the submit may still be running. */
+  /**
+   * When the response was lost. `null`: the submit may still be running. If it is in doubt whether the submit happened,
+   * when it had ended at the latest.
+   */
   answeredAt: Schema.NullOr(Time),
   /** Whether the submit happened is in doubt. docs/standbys.md#tasks-in-doubt */
   inDoubt: Schema.Boolean
@@ -90,7 +94,7 @@ export class VendorAttemptStore extends Context.Service<
       VendorAttemptStore.of({
         waiting: ({ limit, queue, taskId }) =>
           sql`
-            SELECT a.task_id, a.n, a.started_at, a.answered_at, length(a.body_hash) = 0 AS in_doubt FROM (
+            SELECT a.task_id, a.n, a.started_at, ${overAt(sql)}, length(a.body_hash) = 0 AS in_doubt FROM (
               SELECT task_id, attempt FROM runs WHERE task_id = ${taskId}
               UNION ALL (
                 SELECT task_id, attempt FROM runs WHERE queue = ${queue} AND owner IS NULL
@@ -102,14 +106,14 @@ export class VendorAttemptStore extends Context.Service<
             ) a WHERE a.state = 'submitting'`.pipe(rowsOf(Unsettled), storeFailures),
         around: ({ accountId, from, jobIds, until }) =>
           sql`
-            SELECT v.task_id, v.n, v.state, v.started_at, v.answered_at, length(v.body_hash) = 0 AS in_doubt, j.ids
-            FROM vendor_attempts v CROSS JOIN LATERAL (
-              SELECT array_agg(h.value) AS ids FROM jsonb_each_text(v.handle) h
+            SELECT a.task_id, a.n, a.state, a.started_at, ${overAt(sql)}, length(a.body_hash) = 0 AS in_doubt, j.ids
+            FROM vendor_attempts a CROSS JOIN LATERAL (
+              SELECT array_agg(h.value) AS ids FROM jsonb_each_text(a.handle) h
               WHERE h.value = ANY (${[...jobIds]})
             ) j
-            WHERE v.started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
-              AND v.account_id = ${accountId} AND v.state <> 'refused'
-              AND (v.state <> 'submitted' OR j.ids IS NOT NULL)
+            WHERE a.started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
+              AND a.account_id = ${accountId} AND a.state <> 'refused'
+              AND (a.state <> 'submitted' OR j.ids IS NOT NULL)
             UNION ALL
             SELECT r.task_id, r.attempt, 'doubt', t.created_at, NULL, true, NULL
             FROM runs r CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = r.task_id OFFSET 0) t
@@ -143,6 +147,13 @@ export class VendorAttemptStore extends Context.Service<
     )
   )
 }
+
+/** A submit that the store lost may have been sent right before the store was marked as restored. */
+const overAt = (sql: PgClient.PgClient) =>
+  sql`CASE WHEN length(a.body_hash) > 0 THEN a.answered_at ELSE greatest(
+    a.answered_at,
+    (SELECT max(restored_at) FROM store_marks) + make_interval(secs => ${Duration.toSeconds(submitTimeout)})
+  ) END AS answered_at`
 
 /** The records of searches for the jobs of tasks in doubt. */
 const searchRecords = (sql: PgClient.PgClient) =>

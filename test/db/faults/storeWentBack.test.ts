@@ -101,7 +101,8 @@ const ended = async (gateway: GatewayProcess, orders: ReadonlyArray<Order>) => {
         const info = await taskOf(gateway, order)
         return /completed|failed/u.test(info?.status) ? info : undefined
       },
-      { millis: 90_000, what: "the end of every task" }
+      // A task that has no job is submitted after 70 seconds
+      { millis: 150_000, what: "the end of every task" }
     )
     infos.push(info)
   }

@@ -18,6 +18,14 @@ const childrenOf = (gateway: GatewayProcess): ReadonlyArray<number> =>
     .filter((pid) => pid !== "")
     .map(Number)
 
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 const metricsOf = async (gateway: GatewayProcess): Promise<ReadonlyArray<string>> =>
   (await (await fetch(`${gateway.url}/metrics`)).text()).split("\n")
 
@@ -229,5 +237,19 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
     await until(() => gateway.output.includes("every process was replaced"))
     for (const pid of before) assert.throws(() => process.kill(pid, 0))
     assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
+  })
+
+  it("answers the requests that wait for the supervisor when it is killed", async () => {
+    await using gateway = await start(databaseUrl, { SHUTDOWN_GRACE: "3 seconds" })
+    const pids = childrenOf(gateway)
+    process.kill(gateway.pid!, "SIGSTOP")
+    const waiting = ["/readyz", "/metrics"].map((path) =>
+      fetch(gateway.url + path).then(({ status }) => status, String)
+    )
+    // The processes accept these connections after the ones above
+    for (let round = 0; round < 50; round += 1) await requestOnce(gateway.url)
+    await gateway.kill()
+    assert.deepStrictEqual(await Promise.all(waiting), [503, 200])
+    await until(() => pids.every((pid) => !isAlive(pid)))
   })
 })

@@ -30,12 +30,14 @@ const losingVendor = (options: {
   readonly shown?: (list: number) => "all" | "none" | VendorError
   /** The list has no prompts; from this list on a job's record has one. */
   readonly readableFrom?: number
+  /** How long the first list takes. It shows the jobs as they were when it was requested. */
+  readonly firstTakes?: Duration.Input
 }) => {
   const jobs: Array<Job> = []
   const submits: Array<string> = []
   const polled: Array<string> = []
   const lists: Array<number> = []
-  const { isBought = () => true, readableFrom, shown = () => "all" } = options
+  const { firstTakes, isBought = () => true, readableFrom, shown = () => "all" } = options
 
   const listed = (job: Job, n: number, isShown: boolean): ListedJob => {
     const jobId = `job ${n}`
@@ -70,6 +72,7 @@ const losingVendor = (options: {
       Effect.gen(function* () {
         lists.push(yield* Clock.currentTimeMillis)
         const what = shown(lists.length)
+        if (firstTakes !== undefined && lists.length === 1) yield* Effect.sleep(firstTakes)
         if (what instanceof VendorError) return yield* what
         return what === "none"
           ? []
@@ -176,6 +179,18 @@ describe("submits whose responses were lost", () => {
       assert.deepStrictEqual(ends, ["completed", "completed"])
       assert.isAtMost(seconds, 32)
       assert.isAtMost(lists.length, 1 + Math.ceil(seconds / 5))
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("a slow list is requested again, because it may show the jobs of earlier", () => {
+    const { layer, submits } = losingVendor({
+      firstTakes: "15 seconds",
+      shown: (list) => (list === 1 ? "none" : "all")
+    })
+    return Effect.gen(function* () {
+      const { ends } = yield* outcome(["a"], "1 minute")
+      assert.deepStrictEqual(ends, ["completed"])
+      assert.deepStrictEqual(submits, ["a"])
     }).pipe(Effect.provide(layer))
   })
 
