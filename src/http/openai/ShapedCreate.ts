@@ -13,7 +13,9 @@ import { createdIds } from "../../tasks/creation/TaskCreation.ts"
 import type { Created } from "../../tasks/creation/TaskCreation.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
+import type { JsonBody } from "../server/bodies/JsonBody.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
+import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { maxCostHeader } from "../server/MaxCost.ts"
 import { makeAccept } from "../tasks/CreatedTask.ts"
 import { readShapedBody } from "./ShapedBody.ts"
@@ -60,13 +62,29 @@ export const makeShapedCreate = Effect.gen(function* () {
     return yield* invalid([...faults, ...more])
   })
 
+  /** The models of the request's own task, if it is a repeat and its model has left the catalog since. */
+  const modelsOfRepeat = Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    principal: Principal,
+    given: JsonBody,
+    refusal: Problem
+  ) {
+    if (refusal.code !== 2006) return yield* refusal
+    const idempotency = yield* readIdempotencyKey(request, given)
+    return modelsIn(yield* router.catalogOfRepeat({ principal, idempotency }, refusal))
+  })
+
   const create = Effect.fnUntraced(function* <Request extends ShapedRequest>(
     principal: Principal,
     translate: Translate<Request>
   ) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { fields, given } = yield* readShapedBody
-    const asked = yield* translate(modelsIn(catalog.current()), fields)
+    const asked = yield* Effect.catch(translate(modelsIn(catalog.current()), fields), (refusal) =>
+      Effect.flatMap(modelsOfRepeat(request, principal, given, refusal), (models) =>
+        translate(models, fields)
+      )
+    )
     const { entry, model, vendor } = asked.model
     const path = { vendor, model, action: entry.action }
     yield* refuseOtherModels(principal, router.modelsAt(path))

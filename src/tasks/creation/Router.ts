@@ -12,6 +12,7 @@ import type { Credits } from "../../domain/Credits.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { bodySchemaOf, bodySchemaOfAll, refusedFields } from "../../vendors/BodyFaults.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -22,7 +23,7 @@ import { TaskStore } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { PricedRequest } from "./Offer.ts"
 import { noModel, Offers } from "./Offers.ts"
-import { TaskCreation } from "./TaskCreation.ts"
+import { createdId, replaysWith, TaskCreation } from "./TaskCreation.ts"
 import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
 
 export type { ModelPath } from "./TaskCreation.ts"
@@ -67,6 +68,11 @@ export class Router extends Context.Service<
     /** Whether the entry's upstream model accepts these fields with these values. */
     readonly takes: (entry: CatalogEntry, fields: Readonly<Record<string, unknown>>) => boolean
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
+    /** The catalog of the task that this request created before. Fails with `refusal` if there is none. */
+    readonly catalogOfRepeat: (
+      request: Pick<CreateRequest, "idempotency" | "principal">,
+      refusal: Problem
+    ) => Effect.Effect<CatalogVersion, Failure>
     /** Validates the request and returns its price. Creates no task, hold or event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
     /** Fails with 2005 unless the path and the owner match the task. */
@@ -96,6 +102,8 @@ export class Router extends Context.Service<
       const offers = yield* Offers
       const creation = yield* TaskCreation
       const tasks = yield* TaskStore
+      const { replayOr } = replaysWith(tasks)
+      const versions = yield* CatalogVersions
       const completion = yield* TaskCompletion
       const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
@@ -135,6 +143,13 @@ export class Router extends Context.Service<
           }),
         takes: (entry, fields) => refusedFields(entry, fields).length === 0,
         create: (request) => creation.create(offers.at(request.path), request),
+        catalogOfRepeat: Effect.fnUntraced(function* (request, refusal) {
+          const earlier = yield* replayOr(request, refusal)
+          const task = yield* tasks.view(yield* createdId(earlier))
+          if (Option.isNone(task)) return yield* refusal
+          const version = yield* versions.withId(task.value.catalogId)
+          return Option.isNone(version) ? yield* refusal : version.value
+        }),
         quote: Effect.fn("Router.quote")(function* (path, body) {
           const offer = yield* offers.at(path)
           const { leftOut, models, most } = yield* priceRequest(offer, body, checkUrl)

@@ -98,6 +98,46 @@ describe("the catalog of a running gateway", () => {
       })
     )
 
+    it.effect(
+      "a repeat in OpenAI's shape gets the first tasks when their model has left, and buys nothing",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const image = { model: "text-to-image-max", prompt: "x", n: 2 }
+          const video = { model: "text-to-video-spark", prompt: "x", seconds: "5" }
+          const create = (at: string, key: string, body: object) =>
+            user.call("POST", at, body, { "idempotency-key": key, prefer: "respond-async" })
+          const images = yield* create("/v1/images/generations", "images", image)
+          const videos = yield* create("/v1/videos", "videos", video)
+          assert.deepStrictEqual([images.status, videos.status], [202, 200], videos.text)
+          const listed = {
+            tasks: [{ vendor: "alibaba", model: image.model, body: { prompt: "x" } }]
+          }
+          const batch = yield* create("/manage/v1/task-batches", "batch", listed)
+          assert.strictEqual(batch.status, 202, batch.text)
+          const entries = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+          yield* adopt({ remove: ["text-to-image-max", "text-to-video-spark"] })
+          const again = yield* create("/v1/images/generations", "images", image)
+          assert.deepStrictEqual([again.status, again.text], [202, images.text])
+          const seen = yield* create("/v1/videos", "videos", video)
+          assert.deepStrictEqual([seen.status, seen.json?.id], [200, videos.json.id])
+          for (const { headers } of [again, seen]) {
+            assert.strictEqual(headers.get("idempotency-replayed"), "true")
+          }
+          const other = yield* create("/v1/images/generations", "images", { ...image, n: 1 })
+          assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+          const unused = yield* create("/v1/images/generations", "unused", image)
+          assert.deepStrictEqual([unused.status, unused.json.code], [404, 2006])
+          const stranger = yield* makeUser()
+          const foreign = yield* stranger.call("POST", "/v1/images/generations", image, {
+            "idempotency-key": "images"
+          })
+          assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2006])
+          const later = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+          assert.deepStrictEqual(later.json, entries.json)
+        }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
+    )
+
     it.effect("a repeated create is replayed when its model has left the catalog", () =>
       Effect.gen(function* () {
         const { call } = yield* makeUser()
