@@ -21,7 +21,7 @@ const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined 
     case "anthropic-messages":
       return isOn(at(body, "thinking", "type"), "disabled")
     case "gemini-generate":
-      return isOn(thinkingBudgetOf(body), 0)
+      return mayThink(body)
     case "openai-embeddings":
     case "openai-speech":
     case "openai-transcription":
@@ -34,10 +34,21 @@ const requested = (protocol: UsageProtocol, body: unknown): boolean | undefined 
 const isOn = (value: unknown, off: unknown): boolean | undefined =>
   value === undefined || value === null ? undefined : value !== off
 
-/** The thinking budget. Gemini accepts two spellings of each name, and does not limit thinking without a budget. */
-const thinkingBudgetOf = (body: unknown): unknown => {
-  const config = at(body, "generationConfig") ?? at(body, "generation_config")
-  const thinking = at(config, "thinkingConfig") ?? at(config, "thinking_config")
-  if (typeof thinking !== "object" || thinking === null) return undefined
-  return at(thinking, "thinkingBudget") ?? at(thinking, "thinking_budget") ?? "any"
+/**
+ * Whether Gemini may think. It accepts two spellings of each name, which a request may mix, and does not limit thinking
+ * without a budget.
+ */
+const mayThink = (body: unknown): boolean | undefined => {
+  const settings = membersOf([body], "generationConfig", "generation_config")
+  const thinking = membersOf(settings, "thinkingConfig", "thinking_config").filter(
+    (it) => typeof it === "object"
+  )
+  const budgets = membersOf(thinking, "thinkingBudget", "thinking_budget")
+  if (thinking.length === 0) return undefined
+  return budgets.length === 0 || budgets.some((budget) => budget !== 0)
 }
+
+const membersOf = (objects: ReadonlyArray<unknown>, ...names: ReadonlyArray<string>) =>
+  objects
+    .flatMap((object) => names.map((name) => at(object, name)))
+    .filter((it) => it !== undefined && it !== null)

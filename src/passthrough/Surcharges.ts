@@ -22,8 +22,10 @@ const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknow
   ["speed", new Set([undefined, null, "standard"])],
   ["inference_geo", new Set([undefined, null, "global"])],
   ["web_search_options", new Set([undefined, null])],
-  // OpenRouter: other models, which are billed at their own price, and tools
+  // OpenRouter: other models and hosts, which are billed at their own price, and tools
   ["models", new Set([undefined, null])],
+  ["preset", new Set([undefined, null])],
+  ["provider", new Set([undefined, null])],
   ["plugins", new Set([undefined, null])],
   // xAI: the response has no usage figures, because the call ends later
   ["deferred", new Set([undefined, null, false])]

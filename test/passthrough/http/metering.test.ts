@@ -107,6 +107,11 @@ describe("metering", () => {
         ["#/models", "#/plugins", "#/deferred"]
       ],
       [
+        "/v1/chat/completions",
+        { ...chat, preset: "large", provider: { order: ["dear"] } },
+        ["#/preset", "#/provider"]
+      ],
+      [
         "/vendors/openai/v1/responses",
         {
           model: "gpt-4o",
