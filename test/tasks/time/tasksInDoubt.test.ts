@@ -110,6 +110,15 @@ const createTask = Effect.gen(function* () {
   return { outcome }
 })
 
+/** A task whose submit the store and the vendor lost. */
+const taskWithoutJob = Effect.fnUntraced(function* (jobs: Array<unknown>) {
+  const task = yield* createTask
+  yield* advanceUntil(() => jobs.length === 1)
+  jobs.length = 0
+  yield* loseSubmit
+  return task
+})
+
 describe("a task whose submit the store lost", () => {
   it.effect("gets its job, which was created by a submit that was still running", () => {
     const { layer, submits } = makeVendor({ submit: "40 seconds" })
@@ -137,10 +146,7 @@ describe("a task whose submit the store lost", () => {
   it.effect("is submitted if there is no job, once no submit can be running anymore", () => {
     const { jobs, layer, submits } = makeVendor({})
     return Effect.gen(function* () {
-      const { outcome } = yield* createTask
-      yield* advanceUntil(() => jobs.length === 1)
-      jobs.length = 0
-      yield* loseSubmit
+      const { outcome } = yield* taskWithoutJob(jobs)
       const { seconds, state } = yield* outcome
       assert.strictEqual(state, "completed")
       assert.strictEqual(submits.length, 2)
@@ -151,10 +157,7 @@ describe("a task whose submit the store lost", () => {
   it.effect("is submitted without the end of the search once the operator allows submits", () => {
     const { jobs, layer, submits } = makeVendor({})
     return Effect.gen(function* () {
-      const { outcome } = yield* createTask
-      yield* advanceUntil(() => jobs.length === 1)
-      jobs.length = 0
-      yield* loseSubmit
+      const { outcome } = yield* taskWithoutJob(jobs)
       yield* advance("8 seconds")
       yield* mark(true)
       const { seconds, state } = yield* outcome
@@ -169,10 +172,7 @@ describe("a task whose submit the store lost", () => {
     () => {
       const { jobs, layer, submits } = makeVendor({ submit: "20 seconds" })
       return Effect.gen(function* () {
-        const { outcome } = yield* createTask
-        yield* advanceUntil(() => jobs.length === 1)
-        jobs.length = 0
-        yield* loseSubmit
+        const { outcome } = yield* taskWithoutJob(jobs)
         yield* advance("8 seconds")
         yield* save
         yield* advanceUntil(() => jobs.length === 1)
