@@ -100,6 +100,7 @@ const caption = async (it: ConsolePage) => {
     mimeType: "image/png",
     buffer: Buffer.from(png({ width: 64, height: 64 }))
   })
+  await page.getByText("picture.png").first().waitFor()
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByText("Charged: 0.50 credits").waitFor()
   await assertPage(it)

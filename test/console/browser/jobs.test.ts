@@ -57,6 +57,7 @@ const editImage = async (job: Job) => {
     buffer: Buffer.from(png({ width: 500, height: 500 }))
   })
   job.count()
+  await page.getByText("own.png").first().waitFor()
   await page.getByLabel("Prompt (required)").fill("A hat")
   await job.click(button(job, "Run"))
   await page.getByRole("img", { name: "Result image 1" }).waitFor()

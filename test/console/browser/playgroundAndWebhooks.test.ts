@@ -98,6 +98,13 @@ const lostAnswer = async (it: ConsolePage) => {
 /** The browser's own messages about a lost response. */
 const lostLoads: ReadonlyArray<string> = ["Failed to load resource: net::ERR_FAILED"]
 
+/** Pictures are read when `readPictures` is called. */
+const slowPictures = `(() => {
+  const read = globalThis.createImageBitmap
+  const allowed = new Promise((resolve) => { globalThis.readPictures = resolve })
+  globalThis.createImageBitmap = (file) => allowed.then(() => read(file))
+})()`
+
 /** A local picture is sent with this request and the next one. */
 const media = async (it: ConsolePage) => {
   const { page } = it
@@ -114,8 +121,16 @@ const media = async (it: ConsolePage) => {
   await upload("small.png", 100)
   await page.getByText("The image has 100 × 500 px").waitFor()
   await assertPage(it)
+  // While a file is read, nothing is sent, and other input is kept
+  await page.evaluate(slowPictures)
   await upload(`${attack}.png`, 500)
+  const prompt = page.getByLabel("Prompt (required)")
+  await prompt.fill("A red hat")
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  assert.isTrue(await file.evaluate((it) => it.matches(":invalid:focus")))
+  await page.evaluate("globalThis.readPictures()")
   await page.getByText(`${attack}.png`).first().waitFor()
+  assert.strictEqual(await prompt.inputValue(), "A red hat")
   await page.getByText("Advanced").click()
   await page.getByLabel("N", { exact: true }).fill("1")
   await page.getByText(/^\d+\.\d\d credits$/u).waitFor()
@@ -130,7 +145,7 @@ const media = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByRole("img", { name: "Result image 1" }).waitFor()
   await page.getByRole("link", { name: "View task" }).click()
-  await opened(it, "A hat")
+  await opened(it, "A red hat")
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
   assert.strictEqual(await loadedWidth(input), 500)

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact"
-import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { openDialogs } from "../../api/session.ts"
 import { texts } from "../../texts/en.ts"
 import { ProblemView } from "../States.tsx"
@@ -16,7 +16,8 @@ interface DialogProps {
 export const Dialog = ({ children, isKept = false, onClose, title }: DialogProps) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // Before the next key, which belongs to the dialog
+  useLayoutEffect(() => {
     dialog.current?.showModal()
     openDialogs.value += 1
     return () => {

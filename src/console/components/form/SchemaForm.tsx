@@ -21,11 +21,14 @@ export interface SchemaFieldProps {
   readonly onValue: (value: Value) => void
 }
 
+type Fields = Readonly<Record<string, Value>>
+
 interface FormProps {
   readonly schema: JsonSchema
-  readonly value: Readonly<Record<string, Value>>
+  readonly value: Fields
   readonly errors?: ReadonlyMap<string, string>
-  readonly onValue: (value: Readonly<Record<string, Value>>) => void
+  /** Changes the newest value, because a file may be read while other fields are filled in. */
+  readonly onChange: (change: (before: Fields) => Fields) => void
   /** Fields that the page renders itself, such as media. */
   readonly isCustom: (props: SchemaFieldProps) => boolean
   readonly custom: (props: SchemaFieldProps) => ComponentChildren
@@ -35,7 +38,7 @@ interface FormProps {
 
 /** The fields of a JSON Schema of an object: required fields first, the others under “Advanced”. */
 export const SchemaForm = (form: FormProps) => {
-  const { custom, errors = new Map(), isAdvanced, isCustom, onValue, schema, value } = form
+  const { custom, errors = new Map(), isAdvanced, isCustom, onChange, schema, value } = form
   const required = new Set(schema.required)
   const names = Object.keys(schema.properties ?? {})
   const optional = names.filter((name) => !required.has(name))
@@ -51,10 +54,11 @@ export const SchemaForm = (form: FormProps) => {
       value: value[name],
       isRequired: required.has(name),
       errors,
-      onValue: (next) => {
-        const { [name]: _, ...rest } = value
-        onValue(next === undefined ? rest : { ...value, [name]: next })
-      }
+      onValue: (next) =>
+        onChange((before) => {
+          const { [name]: _, ...rest } = before
+          return next === undefined ? rest : { ...before, [name]: next }
+        })
     }
     return isCustom(props) ? (
       <Fragment key={name}>{custom(props)}</Fragment>

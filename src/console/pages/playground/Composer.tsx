@@ -7,7 +7,7 @@ import { chatTexts } from "../../texts/en/chat.ts"
 import type { Picture } from "./chat.ts"
 import { urlOf } from "./chat.ts"
 import { Chosen } from "./MediaInput.tsx"
-import { useFileDrop } from "./useFileDrop.ts"
+import { useFiles } from "./useFiles.ts"
 
 const words = chatTexts
 
@@ -46,14 +46,14 @@ export const Composer = ({ children, onPictures, onText, pictures, text }: Props
   // Files that are read at the same time must not replace one another
   const newest = useRef(pictures)
   newest.current = pictures
-  const take = async (files: ReadonlyArray<File>) => {
+  const attach = async (files: ReadonlyArray<File>) => {
     const wrong = files.map(faultOf).find((it) => it !== undefined)
     const read = await Promise.all(files.filter((it) => faultOf(it) === undefined).map(attachedOf))
     const all = [...newest.current, ...read]
     setFault(all.length > picturesMax ? words.tooMany(picturesMax) : wrong)
     onPictures(all.slice(0, picturesMax))
   }
-  const { handlers, isOver } = useFileDrop((files) => void take(files))
+  const { handlers, input, isOver, take } = useFiles(attach)
   return (
     // oxlint-disable-next-line jsx-a11y/no-static-element-interactions -- a keyboard has the button
     <div class={isOver ? "composer over" : "composer"} {...handlers}>
@@ -73,7 +73,7 @@ export const Composer = ({ children, onPictures, onText, pictures, text }: Props
               const files = [...(event.clipboardData?.files ?? [])]
               if (files.length === 0) return
               event.preventDefault()
-              void take(files)
+              take(files)
             }}
           />
         )}
@@ -91,17 +91,7 @@ export const Composer = ({ children, onPictures, onText, pictures, text }: Props
         <label class="attach" title={words.attachHelp(showBytes(bytesMax))}>
           <Icon name="pictures" />
           {words.attach}
-          <input
-            type="file"
-            class="hidden"
-            multiple
-            accept={mediaTypes.join(",")}
-            onChange={({ currentTarget }) => {
-              void take([...(currentTarget.files ?? [])])
-              // Allows choosing the same file again
-              currentTarget.value = ""
-            }}
-          />
+          <input {...input} multiple accept={mediaTypes.join(",")} />
         </label>
         <span class="spacer" />
         {children}

@@ -46,9 +46,7 @@ export const MediaInput = (props: Props) => {
           />
         ) : (
           <>
-            {rules.inline && (
-              <FileDrop label={label} rules={rules} onFile={(it) => void choose(it)} />
-            )}
+            {rules.inline && <FileDrop label={label} rules={rules} onFile={choose} />}
             <input
               {...attributes}
               type="url"

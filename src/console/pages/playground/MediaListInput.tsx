@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import { dataUriOf, showBytes } from "../../api/files.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { descriptionOf, labelOf, plainSchema } from "../../components/form/schema.ts"
@@ -23,6 +23,9 @@ export const MediaListInput = (props: Props) => {
   const { errors, isRequired, name, onValue, pointer, rules, schema, value } = props
   const { maxItems = Infinity } = plainSchema(schema)
   const items = Array.isArray(value) ? value.filter(isText) : []
+  // Files that are read at the same time must not replace one another
+  const newest = useRef(items)
+  newest.current = items
   const [names, setNames] = useState<ReadonlyMap<string, string>>(new Map())
   const [fault, setFault] = useState<string | undefined>(undefined)
   const [address, setAddress] = useState("")
@@ -30,13 +33,13 @@ export const MediaListInput = (props: Props) => {
   const change = (next: ReadonlyArray<string>) => onValue(next.length === 0 ? undefined : next)
   const add = (item: string) => {
     setFault(undefined)
-    change([...items, item])
+    change([...newest.current, item])
   }
   const choose = async (file: File) => {
     const found = await faultOf(file, rules)
     if (found !== undefined) return setFault(found)
     const uri = await dataUriOf(file)
-    setNames(new Map([...names, [uri, words.chosen(file.name, showBytes(file.size))]]))
+    setNames((now) => new Map([...now, [uri, words.chosen(file.name, showBytes(file.size))]]))
     add(uri)
   }
   const itemFault = items
@@ -64,9 +67,7 @@ export const MediaListInput = (props: Props) => {
           ))}
           {items.length < maxItems && (
             <>
-              {rules.inline && (
-                <FileDrop label={label} rules={rules} onFile={(it) => void choose(it)} />
-              )}
+              {rules.inline && <FileDrop label={label} rules={rules} onFile={choose} />}
               <div class="with-button">
                 <input
                   {...attributes}

@@ -67,7 +67,7 @@ const useBody = (
 ) => {
   const name = `${vendor}/${model}`
   const isNew = useRef(!hasDraft(name)).current
-  const [body, setBody] = useDraft<Body>(name, {}, withoutMedia)
+  const [body, setBody, updateBody] = useDraft<Body>(name, {}, withoutMedia)
   useEffect(() => {
     if (task === undefined || !isNew) return
     api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } }).then(
@@ -77,8 +77,12 @@ const useBody = (
   }, [])
   const [first] = useState(body)
   // The content of a link is validated; later input is valid by construction
-  const known = body === first ? matching(schema, body) : body
-  return [isObject(known) ? known : {}, setBody] as const
+  const valid = (it: Body): Body => {
+    const known = it === first ? matching(schema, it) : it
+    return isObject(known) ? known : {}
+  }
+  const change = (next: (before: Body) => Body) => updateBody((before) => next(valid(before)))
+  return [valid(body), change] as const
 }
 
 /** The run of the task in the address. */
@@ -122,7 +126,7 @@ interface Props {
 
 /** The playground of a task model: form, live price, and run. */
 export const MediaPlayground = ({ model, picker }: Props) => {
-  const [body, setBody] = useBody(model, location.value.query.get("task") ?? undefined)
+  const [body, changeBody] = useBody(model, location.value.query.get("task") ?? undefined)
   const { end, forget, run, start } = useRun(model, body)
   const price = usePrice(model, body)
   const form = useCtrlEnter()
@@ -148,8 +152,8 @@ export const MediaPlayground = ({ model, picker }: Props) => {
             value={body}
             errors={faultsIn(run.cause ?? price.cause)}
             isAdvanced={(name) => name !== "prompt" && model.media[name] === undefined}
-            onValue={(next) => {
-              setBody(next)
+            onChange={(change) => {
+              changeBody(change)
               forget()
             }}
             custom={custom}

@@ -43,6 +43,7 @@ export const playgroundTexts = {
     wrongType: (given: string) => `This model does not accept ${given || "this type of file"}`,
     tooLarge: (size: string) => `The file is too large: ${size}`,
     wrongSides: (width: number, height: number) => `The image has ${width} × ${height} px`,
+    reading: "The file is still being read",
     unreadable: "The file cannot be read as an image",
     omitted: (name: string) => `<Base64 of ${name}>`
   },
