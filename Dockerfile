@@ -1,5 +1,5 @@
-# The image holds the pinned Node from package-lock.json, the dependencies of the service and the source,
-# which runs as it is. npm, the rest of the development dependencies, and the types, maps and sources of the
+# The image holds the pinned Node from package-lock.json, the dependencies of the service, the source, and the bundle of
+# it that runs. npm, the rest of the development dependencies, and the types, maps and sources of the
 # dependencies stay behind in the first stage.
 
 FROM node:24-bookworm-slim AS build
@@ -15,22 +15,22 @@ RUN npm ci --omit=dev --no-audit --no-fund \
 COPY schema ./schema
 COPY src ./src
 
-# The bundle for browsers, by the development dependencies that it takes and no others
-FROM build AS console
-RUN npm install --prefix /console --no-audit --no-fund $(node -e "import('./src/cli/console/buildConsole.ts').then(({ bundledPackages }) => console.log(bundledPackages().join(' ')))") \
-  && cp -r /console/node_modules/. node_modules/ \
-  && /node/bin/node src/cli/console/buildConsole.ts
+# The bundles of the console and of the service, by the development dependencies that they take and no others
+FROM build AS bundles
+RUN npm install --prefix /bundles --no-audit --no-fund $(node -e "import('./src/cli/console/buildConsole.ts').then(({ bundledPackages }) => console.log(bundledPackages().join(' ')))") \
+  && cp -r /bundles/node_modules/. node_modules/ \
+  && /node/bin/node src/cli/console/buildConsole.ts \
+  && /node/bin/node src/cli/service/buildService.ts
 
-# One start fills Node's compile cache, which also holds the JavaScript of the TypeScript source. The cache depends on the
-# user and on Node's flags
-FROM console AS compiled
-RUN install -d -o 10001 .compiled
+# One start fills Node's compile cache, which depends on the user and on Node's flags
+FROM bundles AS compiled
+RUN install -d -o 10001 build/compiled
 USER 10001:10001
-RUN export NODE_COMPILE_CACHE=/app/.compiled DATA_DIR=/tmp/data PORT=8080; \
-  /node/bin/node --max-semi-space-size=16 --heap-growing-percent=100 --no-allocation-site-pretenuring --v8-pool-size=1 src/main.ts & \
+RUN export NODE_COMPILE_CACHE=/app/build/compiled DATA_DIR=/tmp/data PORT=8080; \
+  /node/bin/node --max-semi-space-size=16 --heap-growing-percent=100 --no-allocation-site-pretenuring --v8-pool-size=1 build/main.mjs & \
   until /node/bin/node -e "fetch('http://127.0.0.1:8080/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"; do sleep 1; kill -0 $! || exit 1; done \
   && kill $! && wait $! \
-  && chmod -R a+rX .compiled
+  && chmod -R a+rX build
 
 FROM debian:bookworm-slim
 # Numbers, so that an orchestrator can tell that it is not root.
@@ -41,13 +41,13 @@ WORKDIR /app
 COPY --from=build /node/bin/node /usr/local/bin/node
 COPY --from=build /app ./
 COPY --from=compiled /app/src/http/console/dist ./src/http/console/dist
-COPY --from=compiled /app/.compiled ./.compiled
+COPY --from=compiled /app/build ./build
 ENV HOST=0.0.0.0 \
   PORT=8080 \
   DATA_DIR=/data \
   LOG_FORMAT=json \
   NODE_ENV=production \
-  NODE_COMPILE_CACHE=/app/.compiled
+  NODE_COMPILE_CACHE=/app/build/compiled
 USER 10001:10001
 VOLUME ["/data"]
 EXPOSE 8080
@@ -56,4 +56,4 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["/usr/local/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["/usr/local/bin/node"]
 # The flags keep the heap small and its collection cheap (ADR 0233); as in package.json.
-CMD ["--max-semi-space-size=16", "--heap-growing-percent=100", "--no-allocation-site-pretenuring", "--v8-pool-size=1", "src/main.ts"]
+CMD ["--max-semi-space-size=16", "--heap-growing-percent=100", "--no-allocation-site-pretenuring", "--v8-pool-size=1", "build/main.mjs"]

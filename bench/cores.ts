@@ -15,7 +15,7 @@ import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
 import { median } from "./measures.ts"
 import { cpuMicros, postgresCpuMicros, treeCpuMicros } from "./processes.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const processes = Number(process.argv[2] ?? 2)
 const rounds = Number(process.argv[3] ?? 3)
@@ -48,7 +48,7 @@ const start = async (count: number, admin: URL, ports: { upstream: number; silen
   url.pathname = `/${database}`
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
-  const child = spawn(process.execPath, [...startFlags, here("../src/main.ts")], {
+  const child = spawn(process.execPath, [...startFlags, builtService()], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
       PATH: process.env.PATH,

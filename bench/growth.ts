@@ -17,7 +17,6 @@ import { fork } from "node:child_process"
 import { mkdir, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { Client } from "pg"
 import { newServer, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
@@ -36,7 +35,7 @@ import {
 import type { RelationBuffers } from "./growthStatements.ts"
 import { median } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const option = (name: string) =>
   process.argv.find((it) => it.startsWith(`--${name}=`))?.slice(name.length + 3)
@@ -199,7 +198,7 @@ const startService = async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "growth-"))
   const port = await freePort()
   const began = performance.now()
-  const child = fork(fileURLToPath(new URL("../src/main.ts", import.meta.url)), [], {
+  const child = fork(builtService(), [], {
     execArgv: startFlags,
     env: {
       PATH: process.env.PATH,

@@ -19,7 +19,7 @@ import { jobCatalog } from "./jobCatalog.ts"
 import { load } from "./load.ts"
 import { quantile } from "./measures.ts"
 import { cpuMicros } from "./processes.ts"
-import { startFlagsOf } from "./startFlags.ts"
+import { builtService, startFlagsOf } from "./startFlags.ts"
 
 const commit = process.argv[2] ?? "HEAD"
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -121,7 +121,7 @@ const startSide = async (name: string, tree: string, shared: Shared): Promise<Si
   writeFileSync(files.catalog, JSON.stringify(jobCatalog))
   writeFileSync(files.ca, shared.ca)
   const node = [process.execPath, ...startFlagsOf(tree)]
-  const words = ["-c", gatewayCore, ...node, join(tree, "src/main.ts")]
+  const words = ["-c", gatewayCore, ...node, builtService(tree)]
   const child = spawn("taskset", words, {
     cwd: tree,
     stdio: ["ignore", "ignore", "inherit"],

@@ -13,7 +13,7 @@ import { freePort } from "../test/support/spawnService.ts"
 import { attacks } from "./attacks.ts"
 import type { Target } from "./attacks.ts"
 import { openLoad } from "./openLoad.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const seconds = Number(process.argv.slice(2).find((it) => /^\d+$/u.test(it)) ?? 10)
 const only = process.argv
@@ -141,7 +141,7 @@ const main = async (folder: string) => {
   const origin = `http://127.0.0.1:${port}`
   const dataDir = join(folder, "data")
   await mkdir(dataDir, { recursive: true })
-  start(here("../src/main.ts"), [], {
+  start(builtService(), [], {
     execArgv: startFlags,
     env: {
       PATH: process.env.PATH,

@@ -23,7 +23,7 @@ import { freePort } from "../test/support/spawnService.ts"
 import { jobCatalog } from "./jobCatalog.ts"
 import { median } from "./measures.ts"
 import { cpuMicros, postgresCpuMicros } from "./processes.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const numbers = process.argv.slice(2).filter((it) => /^\d+$/u.test(it))
 const tasks = Number(numbers[0] ?? 2000)
@@ -176,7 +176,7 @@ const startGateway = async (
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const spawn = () =>
-    start(here("../src/main.ts"), [], {
+    start(builtService(), [], {
       execArgv: startFlags,
       stdio: ["ignore", "ignore", "inherit", "ipc"],
       env: {

@@ -9,11 +9,10 @@ import type { ChildProcess } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { Client } from "pg"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const count = Number(process.argv[2] ?? 100_000)
 const rounds = Number(process.argv[3] ?? 10)
@@ -31,7 +30,7 @@ let gateway: ChildProcess | undefined
 const startGateway = async (databaseUrl: string) => {
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
-  gateway = fork(fileURLToPath(new URL("../src/main.ts", import.meta.url)), [], {
+  gateway = fork(builtService(), [], {
     execArgv: startFlags,
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     env: {

@@ -15,7 +15,7 @@ import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
 import { openLoad } from "./openLoad.ts"
 import type { Responses } from "./openLoad.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const option = (name: string) =>
   process.argv.find((it) => it.startsWith(`--${name}=`))?.slice(name.length + 3)
@@ -210,7 +210,7 @@ const main = async (folder: string) => {
   const origin = `http://127.0.0.1:${port}`
   const dataDir = join(folder, "data")
   await mkdir(dataDir, { recursive: true })
-  const child = start(here("../src/main.ts"), [], {
+  const child = start(builtService(), [], {
     execArgv: [...startFlags, "--import", reportHeap],
     env: {
       PATH: process.env.PATH,

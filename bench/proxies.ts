@@ -11,7 +11,7 @@ import { freePort } from "../test/support/spawnService.ts"
 import { load } from "./load.ts"
 import { quantile } from "./measures.ts"
 import { postgresCpuMicros, residentMiB, treeCpuMicros } from "./processes.ts"
-import { startEnvironment, startFlags } from "./startFlags.ts"
+import { builtService, startEnvironment, startFlags } from "./startFlags.ts"
 
 export const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
@@ -157,7 +157,7 @@ export const startGateway = async (databaseUrl: string, env: Record<string, stri
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const flags = [...startFlags, ...(process.env.PROF?.split(" ") ?? [])]
-  const child = start([process.execPath, ...flags, here("../src/main.ts")], {
+  const child = start([process.execPath, ...flags, builtService()], {
     ...startEnvironment,
     PORT: `${port}`,
     BASE_URL: origin,

@@ -3,7 +3,7 @@
  * for a task and for a call, of one busy key and of many keys; medians. See README.md.
  *
  *   node bench/spread.ts [seconds of a slice] [rounds]; --calls=1500 (calls a second), --tasks=60,
- *   --only=calls or tasks, --main=../other/src/main.ts (another version of the service)
+ *   --only=calls or tasks, --main=../other/build/main.mjs (another version of the service)
  */
 import { fork } from "node:child_process"
 import type { ChildProcess, ForkOptions } from "node:child_process"
@@ -18,7 +18,7 @@ import { load } from "./load.ts"
 import { median } from "./measures.ts"
 import { openLoad } from "./openLoad.ts"
 import { cpuMicros, postgresCpuMicros } from "./processes.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const numbers = process.argv.slice(2).filter((it) => /^\d+$/u.test(it))
 const seconds = Number(numbers[0] ?? 4)
@@ -28,7 +28,7 @@ const text = (name: string) =>
 const callsASecond = Number(text("calls") ?? 1500)
 const tasksASecond = Number(text("tasks") ?? 60)
 const only = text("only") ?? ""
-const program = text("main") ?? fileURLToPath(new URL("../src/main.ts", import.meta.url))
+const program = text("main") ?? builtService()
 const counts = [1, 3, 6]
 const keysCount = 64
 const token = "operator-token-of-the-bench"

@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -25,6 +25,17 @@ export const startEnvironment: Record<string, string> = Object.fromEntries(
     .map((word) => word.split("=") as [string, string])
     .map(([name, path]) => [name, join(project, path)])
 )
+
+const built = new Set<string>()
+
+/** The path of the program that `npm start` runs in this folder. Builds it at the first call. */
+export const builtService = (tree = project): string => {
+  if (!built.has(tree)) {
+    execFileSync("npm", ["run", "--silent", "prestart"], { cwd: tree, stdio: "inherit" })
+    built.add(tree)
+  }
+  return join(tree, wordsOf(tree).at(-1) ?? "")
+}
 
 /** Restarts this program with these flags, so that what it measures runs like the service. */
 export const withStartFlags = (): void => {

@@ -15,7 +15,7 @@ import { Client } from "pg"
 import { makeAuthority } from "../test/support/certificates.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { freePort } from "../test/support/spawnService.ts"
-import { startFlags } from "./startFlags.ts"
+import { builtService, startFlags } from "./startFlags.ts"
 
 const counts = (process.argv[2] ?? "100,20000").split(",").map(Number)
 const token = "operator-token-of-the-bench"
@@ -151,7 +151,7 @@ const run = async () => {
     const port = await freePort()
     const origin = `http://127.0.0.1:${port}`
     const before = new Date()
-    const child = fork(here("../src/main.ts"), [], {
+    const child = fork(builtService(), [], {
       execArgv: startFlags,
       stdio: ["ignore", "ignore", "inherit", "ipc"],
       env: {

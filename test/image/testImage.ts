@@ -153,12 +153,14 @@ const run = async () => {
     child.kill("SIGTERM")
     assert.strictEqual(await ended, 0, output)
     console.log("SIGTERM ended it with status 0")
-    const sources = [
-      ...output.matchAll(/retrieving transpile cache for \S+ (\S+\.ts)\.\.\.(\S*)/gu)
+    const bundles = [
+      ...output.matchAll(
+        /reading cache from \S+ for ESM \S+\/build\/(\S+\.mjs)\.\.\..*\.\.\. (\w*)/gu
+      )
     ]
-    assert.ok(sources.length > 0, "the compile cache of the image was not used")
-    for (const [, file, found] of sources) assert.strictEqual(found, "success", file)
-    console.log(`${sources.length} source files came from the compile cache`)
+    assert.ok(bundles.length > 0, "the compile cache of the image was not used")
+    for (const [, file, found] of bundles) assert.strictEqual(found, "success", file)
+    console.log(`${bundles.length} files of the bundle came from the compile cache`)
   } catch (cause) {
     throw new Error(`the image failed:\n${output.replace(/^\[compile cache\].*\n/gmu, "")}`, {
       cause

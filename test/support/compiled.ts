@@ -1,12 +1,11 @@
-import { build } from "esbuild"
-import type { Plugin } from "esbuild"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { mkdirSync, readdirSync, statSync } from "node:fs"
-import { readFile, rm } from "node:fs/promises"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
-import { fileURLToPath, pathToFileURL } from "node:url"
+import { fileURLToPath } from "node:url"
+import { bundle } from "../../src/cli/service/buildService.ts"
 import { madeOnce, templatesFolder } from "../../src/testing/MadeOnce.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -26,10 +25,7 @@ export const compileCache = {
  */
 export const shortLived = ["--liftoff-only", "--no-maglev", "--no-concurrent-sparkplug"]
 
-/**
- * Bundles a program of this project with its packages into one file, once after each change, and returns its path.
- * Finding and linking 900 modules takes a third of a start. Packages that load their own files are not bundled.
- */
+/** Bundles a program of this project like the service, once after each change, and returns its path. */
 export const compiled = async (main = "src/main.ts"): Promise<string> => {
   const hash = createHash("sha256").update(root)
   const filesIn = (folder: string) =>
@@ -78,50 +74,3 @@ const load = async (program: string, folder: string) => {
   await once(child, "exit")
   await rm(join(folder, "postgres"), { recursive: true, force: true })
 }
-
-/** Bundles a program into `main.mjs` of this folder; `from` is the project, or a copy of it. */
-export const bundle = async (main: string, folder: string, from = root) => {
-  await build({
-    absWorkingDir: from,
-    entryPoints: { main },
-    outdir: folder,
-    outExtension: { ".js": ".mjs" },
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node24",
-    legalComments: "none",
-    logLevel: "error",
-    plugins: [ownUrls, outside]
-  })
-}
-
-/** Lets a bundled module find its files relative to its original location. */
-const ownUrls: Plugin = {
-  name: "own-urls",
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
-      loader: "ts",
-      contents: (await readFile(path, "utf8")).replaceAll(
-        "import.meta.url",
-        JSON.stringify(pathToFileURL(path).href)
-      )
-    }))
-  }
-}
-
-/** Packages in CommonJS, with native code or with WebAssembly are loaded from their original location. */
-const outside: Plugin = {
-  name: "outside",
-  setup: ({ onResolve, resolve }) => {
-    onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...importer }) => {
-      if (pluginData === "resolving" || isBundled(path)) return undefined
-      if (path.startsWith("node:")) return { path, external: true }
-      const found = await resolve(path, { ...importer, pluginData: "resolving" })
-      return { path: found.path, external: true, errors: found.errors }
-    })
-  }
-}
-
-const isBundled = (path: string) => /^(effect|@effect\/[^/]+|fast-png|ipaddr\.js)(\/|$)/u.test(path)

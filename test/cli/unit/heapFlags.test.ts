@@ -11,11 +11,11 @@ const read = (path: string) =>
 describe("the flags of a service", () => {
   it("are those of `npm start` and of the image", () => {
     const { start } = JSON.parse(read("package.json")).scripts
-    const run = `node ${heapFlags.join(" ")} src/main.ts`
-    assert.strictEqual(start, `NODE_COMPILE_CACHE=node_modules/.cache/compiled ${run}`)
+    const run = `node ${heapFlags.join(" ")} build/main.mjs`
+    assert.strictEqual(start, `NODE_COMPILE_CACHE=build/compiled ${run}`)
     // The start that fills the image's compile cache, which depends on the flags
     assert.include(read("Dockerfile"), `/node/bin/${run} &`)
-    const command = JSON.stringify([...heapFlags, "src/main.ts"]).replaceAll(",", ", ")
+    const command = JSON.stringify([...heapFlags, "build/main.mjs"]).replaceAll(",", ", ")
     assert.include(read("Dockerfile"), `CMD ${command}`)
   })
 

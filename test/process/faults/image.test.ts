@@ -47,6 +47,33 @@ const linkPackage = (place: string, folder: string) => {
   symlinkSync(join(projectFolder, place), join(folder, place))
 }
 
+/** Installs what `npm ci --omit=dev` would. The packages themselves are already here; `npm run test:image` downloads them. */
+const installProduction = async (folder: string, install: string) => {
+  const npm = run(
+    "sh",
+    ["-c", `${install} --dry-run --offline`],
+    { NO_UPDATE_NOTIFIER: "1" },
+    folder
+  )
+  assert.strictEqual(await npm.ended, 0, npm.output())
+  const added = [...npm.output().matchAll(/^add (\S+) (\S+)$/gmu)]
+  assert.isNotEmpty(added)
+  for (const [, name = "", version = ""] of added) {
+    const place = placeOf(name, version)
+    const { version: installed } = JSON.parse(
+      readFileSync(join(projectFolder, place, "package.json"), "utf8")
+    )
+    assert.strictEqual(installed, version, name)
+    // A package inside another package is linked with it
+    if (place !== `node_modules/${name}`) continue
+    linkPackage(place, folder)
+  }
+}
+
+const [install = "", node = ""] = instructions("RUN")
+  .find((line) => line.startsWith("npm ci"))!
+  .split(" && ")
+
 const last = (name: string): string => instructions(name).at(-1) ?? ""
 
 describe("the image", () => {
@@ -59,11 +86,12 @@ describe("the image", () => {
     assert.match(last("HEALTHCHECK"), /readyz/)
   })
 
-  it("builds the console from the packages that its stage installs, and no others", async () => {
-    const folder = temporaryFolder("image-console")
+  it("builds the console and the service from the packages that its stage installs, and no others", async () => {
+    const folder = temporaryFolder("image-bundles")
     copySources(folder)
+    await installProduction(folder, install)
     rmSync(join(folder, "src/http/console/dist"), { recursive: true, force: true })
-    const [, list = ""] = /npm install --prefix \/console [^$]*\$\(node (-e ".*?")\)/u.exec(
+    const [, list = ""] = /npm install --prefix \/bundles [^$]*\$\(node (-e ".*?")\)/u.exec(
       dockerfile
     )!
     const listed = execFileSync("sh", ["-c", `'${process.execPath}' ${list}`], { cwd: folder })
@@ -71,36 +99,22 @@ describe("the image", () => {
       assert.strictEqual(version, lock.packages[`node_modules/${name}`]?.version)
       linkPackage(`node_modules/${name}`, folder)
     }
-    execFileSync(process.execPath, [join(folder, "src/cli/console/buildConsole.ts")])
+    for (const [, build = ""] of dockerfile.matchAll(/\/node\/bin\/node (src\/cli\/\S+)/gu)) {
+      execFileSync(process.execPath, [join(folder, build)])
+    }
     assert.isTrue(existsSync(join(folder, "src/http/console/dist/index.html")))
+    assert.match(
+      readFileSync(join(folder, "build/main.mjs"), "utf8"),
+      /^import ".\/\w+\/main.mjs"/u
+    )
   })
 
   it("its steps work in a clean folder: production dependencies, start, readyz, SIGTERM ends with 0", async () => {
     const folder = temporaryFolder("image")
     copySources(folder)
-    const [install = "", node = ""] = instructions("RUN")
-      .find((line) => line.startsWith("npm ci"))!
-      .split(" && ")
-    // Lists what it would install. The packages themselves are already here; `npm run test:image` downloads them
-    const npm = run(
-      "sh",
-      ["-c", `${install} --dry-run --offline`],
-      { NO_UPDATE_NOTIFIER: "1" },
-      folder
-    )
-    assert.strictEqual(await npm.ended, 0, npm.output())
-    const added = [...npm.output().matchAll(/^add (\S+) (\S+)$/gmu)]
-    assert.isNotEmpty(added)
-    for (const [, name = "", version = ""] of added) {
-      const place = placeOf(name, version)
-      const { version: installed } = JSON.parse(
-        readFileSync(join(projectFolder, place, "package.json"), "utf8")
-      )
-      assert.strictEqual(installed, version, name)
-      // A package inside another package is linked with it
-      if (place !== `node_modules/${name}`) continue
-      linkPackage(place, folder)
-    }
+    await installProduction(folder, install)
+    // Without the bundler, it writes a program that runs the source
+    execFileSync(process.execPath, [join(folder, "src/cli/service/buildService.ts")])
     // The image's Node is the pinned version, which runs this test
     assert.match(
       node,
