@@ -30,7 +30,7 @@ RUN export NODE_COMPILE_CACHE=/app/build/compiled DATA_DIR=/tmp/data PORT=8080; 
   /node/bin/node --max-semi-space-size=16 --heap-growing-percent=100 --no-allocation-site-pretenuring --v8-pool-size=1 build/main.mjs & \
   until /node/bin/node -e "fetch('http://127.0.0.1:8080/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"; do sleep 1; kill -0 $! || exit 1; done \
   && kill $! && wait $! \
-  && chmod -R a+rX build
+  && chmod -R a+rX build/compiled
 
 FROM debian:bookworm-slim
 # Numbers, so that an orchestrator can tell that it is not root.

@@ -1,10 +1,9 @@
 import type { Plugin } from "esbuild"
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -119,8 +118,9 @@ export const ensureService = async (folder = buildFolder): Promise<boolean> => {
   const run = `import "./${name}/${program}"\n`
   const before = runOf(folder)
   if (before === run) return false
-  mkdirSync(folder, { recursive: true })
-  const made = mkdtempSync(join(folder, "new-"))
+  // Unlike a folder of `mkdtemp`, another user, who runs the service, can read it
+  const made = join(folder, `new-${randomUUID()}`)
+  mkdirSync(made, { recursive: true })
   await bundle("src/main.ts", made)
   try {
     renameSync(made, join(folder, name))
