@@ -20,8 +20,8 @@ import { processSettings } from "./ProcessSettings.ts"
 import { baseUrl, publicUrl } from "./PublicUrls.ts"
 import { retentionSettings } from "./RetentionSettings.ts"
 import type { RetentionSettings } from "./RetentionSettings.ts"
-import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
-import { fault, read, readSecret } from "./Setting.ts"
+import { secretSettings } from "./SecretSettings.ts"
+import { every, fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 import { shutdownSettings } from "./ShutdownSettings.ts"
 import { signInSettings } from "./SignInSettings.ts"
@@ -141,32 +141,27 @@ export class AppConfig extends Context.Service<
 
 const load = Effect.gen(function* () {
   const environment = yield* ConfigProvider.ConfigProvider
-  const accounts = yield* vendorAccounts(builtInProviders)
-  const port = yield* read(
-    "PORT",
-    Config.Port("PORT").pipe(Config.withDefault(8080)),
-    "set a number from 1 to 65535, such as 8080"
-  )
-  const dataDir = yield* read(
-    "DATA_DIR",
-    Config.NonEmptyString("DATA_DIR").pipe(Config.withDefault("./data")),
-    "set a folder"
-  )
+  const { addresses, limits, log, shutdown, store, ...rest } = yield* every({
+    accounts: vendorAccounts(builtInProviders),
+    addresses: addressSettings,
+    store: storeSettings,
+    limits: limitSettings,
+    shutdown: shutdownSettings,
+    retention: retentionSettings,
+    signIn: signInSettings,
+    log: logSettings
+  })
   return AppConfig.of({
-    port,
-    dataDir,
-    ...(yield* addresses(port)),
-    ...(yield* store(dataDir)),
-    ...(yield* limits),
-    ...(yield* shutdownSettings),
-    retention: yield* retentionSettings,
-    accounts,
+    ...rest,
+    ...addresses,
+    ...store,
+    ...limits,
+    ...shutdown,
+    ...log,
     accountsWith: (providers) =>
-      Effect.map(vendorAccounts(providers), (opened) => [...accounts, ...opened]).pipe(
+      Effect.map(vendorAccounts(providers), (opened) => [...rest.accounts, ...opened]).pipe(
         Effect.provideService(ConfigProvider.ConfigProvider, environment)
-      ),
-    signIn: yield* signInSettings,
-    ...(yield* logSettings)
+      )
   })
 })
 
@@ -177,70 +172,81 @@ const Link = Schema.String.check(
   )
 )
 
-const addresses = (port: number) =>
-  Effect.gen(function* () {
-    return {
-      publicUrl: yield* publicUrl,
-      host: yield* read(
-        "HOST",
-        Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
-        "set an address to listen on"
-      ),
-      baseUrl: yield* baseUrl(port),
-      serviceName: yield* read(
-        "SERVICE_NAME",
-        Config.schema(
-          Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9-]{0,31}$/u)),
-          "SERVICE_NAME"
-        ).pipe(Config.withDefault("Service")),
-        "set 1 to 32 letters, digits or hyphens, starting with a letter"
-      ),
-      topUpUrl: yield* read(
-        "TOP_UP_URL",
-        Config.option(Config.schema(Link, "TOP_UP_URL")),
-        "set an https, http or mailto URL of at most 500 characters"
-      ),
-      egressAllow: yield* read(
-        "EGRESS_ALLOW",
-        Config.String("EGRESS_ALLOW").pipe(Config.withDefault("")),
-        "set hosts and CIDRs, separated by commas"
-      )
-    }
-  })
+const addressSettings = every({
+  port: read(
+    "PORT",
+    Config.Port("PORT").pipe(Config.withDefault(8080)),
+    "set a number from 1 to 65535, such as 8080"
+  ),
+  publicUrl,
+  host: read(
+    "HOST",
+    Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
+    "set an address to listen on"
+  ),
+  baseUrl,
+  serviceName: read(
+    "SERVICE_NAME",
+    Config.schema(
+      Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9-]{0,31}$/u)),
+      "SERVICE_NAME"
+    ).pipe(Config.withDefault("Service")),
+    "set 1 to 32 letters, digits or hyphens, starting with a letter"
+  ),
+  topUpUrl: read(
+    "TOP_UP_URL",
+    Config.option(Config.schema(Link, "TOP_UP_URL")),
+    "set an https, http or mailto URL of at most 500 characters"
+  ),
+  egressAllow: read(
+    "EGRESS_ALLOW",
+    Config.String("EGRESS_ALLOW").pipe(Config.withDefault("")),
+    "set hosts and CIDRs, separated by commas"
+  )
+}).pipe(
+  Effect.map((it) => ({
+    ...it,
+    baseUrl: Option.getOrElse(it.baseUrl, () => `http://localhost:${it.port}`)
+  }))
+)
 
-const store = (dataDir: string) =>
-  Effect.gen(function* () {
-    const url = yield* readSecret("DATABASE_URL", "set a postgres:// URL")
-    const durable = yield* read(
+const dataDir = read(
+  "DATA_DIR",
+  Config.NonEmptyString("DATA_DIR").pipe(Config.withDefault("./data")),
+  "set a folder"
+)
+
+const storeSettings = Effect.gen(function* () {
+  const url = yield* readSecret("DATABASE_URL", "set a postgres:// URL")
+  const { durable, processes, secrets, ...rest } = yield* every({
+    dataDir,
+    durable: read(
       "EMBEDDED_DURABLE",
       Config.Boolean("EMBEDDED_DURABLE").pipe(Config.withDefault(true)),
       "set true or false"
-    )
-    const { pool, processes } = yield* processSettings(Option.isSome(url))
-    const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
-    const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
-    const metricsToken = yield* readSecret("METRICS_TOKEN", "set a secret")
-    yield* checkSecrets(Option.isSome(url), { adminToken, masterKey, metricsToken })
-    return {
-      database: Option.match(url, {
-        onNone: () => ({ _tag: "Embedded" as const, durable }),
-        onSome: (value) => ({ _tag: "Postgres" as const, url: value, pool })
-      }),
-      processes,
-      adminToken,
-      masterKey,
-      metricsToken,
-      catalogFile: yield* read(
-        "CATALOG_FILE",
-        Config.option(Config.NonEmptyString("CATALOG_FILE")),
-        "set the path of a JSON file"
-      ),
-      artifactStore: yield* artifactLocation(dataDir)
-    }
+    ),
+    processes: processSettings(Option.isSome(url)),
+    secrets: secretSettings(Option.isSome(url)),
+    catalogFile: read(
+      "CATALOG_FILE",
+      Config.option(Config.NonEmptyString("CATALOG_FILE")),
+      "set the path of a JSON file"
+    ),
+    artifactStore: Effect.flatMap(dataDir, artifactLocation)
   })
+  return {
+    ...rest,
+    ...secrets,
+    processes: processes.processes,
+    database: Option.match(url, {
+      onNone: () => ({ _tag: "Embedded" as const, durable }),
+      onSome: (value) => ({ _tag: "Postgres" as const, url: value, pool: processes.pool })
+    })
+  }
+})
 
-const limits = Effect.gen(function* () {
-  const delay = yield* read(
+const limitSettings = Effect.suspend(() => {
+  const delay = read(
     "SIMULATOR_DELAY",
     Config.NonEmptyString("SIMULATOR_DELAY").pipe(Config.withDefault("2 seconds to 6 seconds")),
     delayRemedy
@@ -259,28 +265,28 @@ const limits = Effect.gen(function* () {
       Config.schema(countFromString, name).pipe(Config.withDefault(preset)),
       `set a whole number up to ${countMax}, or 0 for no limit`
     )
-  return {
-    rateLimitPerMinute: yield* count("RATE_LIMIT_PER_MINUTE"),
-    userRateLimitPerMinute: yield* count("USER_RATE_LIMIT_PER_MINUTE"),
-    manageRateLimitPerMinute: yield* count("MANAGE_RATE_LIMIT_PER_MINUTE", 600),
-    concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
-    concurrentTasksPerUser: yield* count("CONCURRENT_TASKS_PER_USER"),
-    keptInputBytesPerUser: yield* byteCount("KEPT_INPUT_BYTES_PER_USER", "10 GiB", 0),
-    fileBytesPerUser: yield* byteCount("FILE_BYTES_PER_USER", "2 GiB", 0),
-    consoleCreditsPerMonth: yield* count("CONSOLE_CREDITS_PER_MONTH", 1000),
-    simulatorDelay: yield* delayRange(delay),
-    maxBodyBytes: yield* byteCount("MAX_BODY_BYTES", "128 MiB", 1),
-    taskDeadline: yield* duration("TASK_DEADLINE"),
-    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
-    dashScopeInspectionOptOut: yield* read(
+  return every({
+    rateLimitPerMinute: count("RATE_LIMIT_PER_MINUTE"),
+    userRateLimitPerMinute: count("USER_RATE_LIMIT_PER_MINUTE"),
+    manageRateLimitPerMinute: count("MANAGE_RATE_LIMIT_PER_MINUTE", 600),
+    concurrentTasksPerKey: count("CONCURRENT_TASKS_PER_KEY"),
+    concurrentTasksPerUser: count("CONCURRENT_TASKS_PER_USER"),
+    keptInputBytesPerUser: byteCount("KEPT_INPUT_BYTES_PER_USER", "10 GiB", 0),
+    fileBytesPerUser: byteCount("FILE_BYTES_PER_USER", "2 GiB", 0),
+    consoleCreditsPerMonth: count("CONSOLE_CREDITS_PER_MONTH", 1000),
+    simulatorDelay: Effect.flatMap(delay, delayRange),
+    maxBodyBytes: byteCount("MAX_BODY_BYTES", "128 MiB", 1),
+    taskDeadline: duration("TASK_DEADLINE"),
+    balanceAlertThrottle: duration("BALANCE_ALERT_THROTTLE"),
+    dashScopeInspectionOptOut: read(
       "DASHSCOPE_INSPECTION_OPT_OUT",
       Config.Boolean("DASHSCOPE_INSPECTION_OPT_OUT").pipe(Config.withDefault(false)),
       "set true or false"
     ),
-    upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10)),
-    abandonedStreamTimeout: yield* duration("ABANDONED_STREAM_TIMEOUT", Duration.minutes(2)),
-    imagesWait: yield* duration("IMAGES_WAIT", Duration.minutes(1))
-  }
+    upstreamTimeout: duration("UPSTREAM_TIMEOUT", Duration.minutes(10)),
+    abandonedStreamTimeout: duration("ABANDONED_STREAM_TIMEOUT", Duration.minutes(2)),
+    imagesWait: duration("IMAGES_WAIT", Duration.minutes(1))
+  })
 })
 
 const countMax = 1_000_000

@@ -1,5 +1,5 @@
 import { Config, Effect, Option } from "effect"
-import { fault, read } from "./Setting.ts"
+import { every, fault, read } from "./Setting.ts"
 
 const otlpEndpoint = Effect.gen(function* () {
   const name = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -12,18 +12,16 @@ const otlpEndpoint = Effect.gen(function* () {
 })
 
 /** Level, format and destination of logs. */
-export const logSettings = Effect.gen(function* () {
-  return {
-    logLevel: yield* read(
-      "LOG_LEVEL",
-      Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const)),
-      "set Trace, Debug, Info, Warn, Error or None"
-    ),
-    logFormat: yield* read(
-      "LOG_FORMAT",
-      Config.Literals(["pretty", "json"], "LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
-      "set pretty or json"
-    ),
-    otlpEndpoint: yield* otlpEndpoint
-  }
+export const logSettings = every({
+  logLevel: read(
+    "LOG_LEVEL",
+    Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const)),
+    "set Trace, Debug, Info, Warn, Error or None"
+  ),
+  logFormat: read(
+    "LOG_FORMAT",
+    Config.Literals(["pretty", "json"], "LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
+    "set pretty or json"
+  ),
+  otlpEndpoint
 })

@@ -6,14 +6,13 @@ const baseRemedy =
   "set an absolute http or https URL without a query, such as https://gateway.example.com"
 
 /** The public base URL, used for artifact links, without a trailing slash. docs/reference/configuration.md#address */
-export const baseUrl = (port: number) =>
-  Effect.gen(function* () {
-    const url = yield* read("BASE_URL", Config.option(Config.URL("BASE_URL")), baseRemedy)
-    if (Option.exists(url, (it) => !isBase(it))) {
-      return yield* fault("BASE_URL", "cannot be the start of a URL", baseRemedy)
-    }
-    return Option.match(url, { onNone: () => `http://localhost:${port}`, onSome: withoutSlash })
-  })
+export const baseUrl = Effect.gen(function* () {
+  const url = yield* read("BASE_URL", Config.option(Config.URL("BASE_URL")), baseRemedy)
+  if (Option.exists(url, (it) => !isBase(it))) {
+    return yield* fault("BASE_URL", "cannot be the start of a URL", baseRemedy)
+  }
+  return Option.map(url, withoutSlash)
+})
 
 /**
  * The base URL to which vendors send callbacks, without a trailing slash. The URL of a callback contains its token, so

@@ -5,7 +5,8 @@ import {
   retentionDaysMax,
   retentionDaysMin
 } from "../domain/limits/Limits.ts"
-import { fault, read } from "./Setting.ts"
+import { every, fault, read } from "./Setting.ts"
+import type { ConfigFault } from "./Setting.ts"
 
 /** Retention times. docs/reference/privacy.md#retention */
 export interface RetentionSettings {
@@ -35,13 +36,17 @@ const setting = (name: string, min: Duration.Duration) => {
   )
 }
 
-export const retentionSettings = Effect.gen(function* () {
-  const day = Duration.days(retentionDaysMin)
-  const orDays = (days: number) => Option.getOrElse<Duration.Duration>(() => Duration.days(days))
-  return {
-    tasks: yield* setting("TASK_RETENTION", day),
-    bodies: yield* setting("BODY_RETENTION", Duration.hours(1)),
-    log: orDays(deliveryLogDays)(yield* setting("LOG_RETENTION", day)),
-    audit: orDays(auditDays)(yield* setting("AUDIT_RETENTION", day))
-  } satisfies RetentionSettings
+const day = Duration.days(retentionDaysMin)
+
+const settingOr = (name: string, days: number) =>
+  Effect.map(
+    setting(name, day),
+    Option.getOrElse(() => Duration.days(days))
+  )
+
+export const retentionSettings: Effect.Effect<RetentionSettings, ConfigFault> = every({
+  tasks: setting("TASK_RETENTION", day),
+  bodies: setting("BODY_RETENTION", Duration.hours(1)),
+  log: settingOr("LOG_RETENTION", deliveryLogDays),
+  audit: settingOr("AUDIT_RETENTION", auditDays)
 })

@@ -1,8 +1,8 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import type { Array as Arr } from "effect"
-import { fault } from "./Setting.ts"
+import { every, fault, readSecret } from "./Setting.ts"
 
-export const masterKeyRemedy =
+const masterKeyRemedy =
   "set 32 bytes as Base64, such as the output of: openssl rand -base64 32; several keys are separated by commas"
 
 const adminTokenCharactersMin = 16
@@ -26,39 +26,43 @@ export const isMasterKey = (text: string): boolean =>
   )
 const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
 
+const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters of ASCII without spaces`
+
+type Given = Option.Option<Redacted.Redacted>
+
+const checkToken = (name: string) => (given: Given) => {
+  const problem = Option.flatMap(given, (token) => problemOfToken(Redacted.value(token)))
+  return Option.isSome(problem) ? fault(name, problem.value, tokenRemedy) : Effect.void
+}
+
+const problemOfToken = (token: string): Option.Option<string> => {
+  if (!isSendable(token)) return Option.some("has characters that a header cannot carry")
+  return isAdminToken(token) ? Option.none() : Option.some("is too short")
+}
+
+const checkMasterKey = (given: Given) =>
+  Option.exists(given, (key) => !isMasterKey(Redacted.value(key)))
+    ? fault("MASTER_KEY", "is not 32 bytes of Base64", masterKeyRemedy)
+    : Effect.void
+
 /**
- * Both secrets are generated with the embedded store and required with an external one.
+ * The operator token and the master key are generated with the embedded store and required with an external one.
  * docs/reference/configuration.md#secrets
  */
-export const checkSecrets = (
-  required: boolean,
-  {
-    adminToken,
-    masterKey,
-    metricsToken
-  }: Readonly<Record<"adminToken" | "masterKey" | "metricsToken", Option.Option<Redacted.Redacted>>>
-) =>
-  Effect.gen(function* () {
-    const missing = "is required with DATABASE_URL"
-    const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters of ASCII without spaces`
-    if (required && Option.isNone(adminToken)) {
-      return yield* fault("ADMIN_TOKEN", missing, tokenRemedy)
-    }
-    for (const [name, given] of [
-      ["ADMIN_TOKEN", adminToken],
-      ["METRICS_TOKEN", metricsToken]
-    ] as const) {
-      if (Option.exists(given, (token) => !isSendable(Redacted.value(token)))) {
-        return yield* fault(name, "has characters that a header cannot carry", tokenRemedy)
-      }
-      if (Option.exists(given, (token) => !isAdminToken(Redacted.value(token)))) {
-        return yield* fault(name, "is too short", tokenRemedy)
-      }
-    }
-    if (required && Option.isNone(masterKey)) {
-      return yield* fault("MASTER_KEY", missing, masterKeyRemedy)
-    }
-    if (Option.exists(masterKey, (key) => !isMasterKey(Redacted.value(key)))) {
-      return yield* fault("MASTER_KEY", "is not 32 bytes of Base64", masterKeyRemedy)
-    }
+export const secretSettings = (hasPostgres: boolean) => {
+  const required = (name: string, remedy: string) => (given: Given) =>
+    hasPostgres && Option.isNone(given)
+      ? fault(name, "is required with DATABASE_URL", remedy)
+      : Effect.void
+  return every({
+    adminToken: readSecret("ADMIN_TOKEN", tokenRemedy).pipe(
+      Effect.tap(required("ADMIN_TOKEN", tokenRemedy)),
+      Effect.tap(checkToken("ADMIN_TOKEN"))
+    ),
+    masterKey: readSecret("MASTER_KEY", masterKeyRemedy).pipe(
+      Effect.tap(required("MASTER_KEY", masterKeyRemedy)),
+      Effect.tap(checkMasterKey)
+    ),
+    metricsToken: Effect.tap(readSecret("METRICS_TOKEN", tokenRemedy), checkToken("METRICS_TOKEN"))
   })
+}

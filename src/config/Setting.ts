@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Config, Effect, FileSystem, Option, Redacted, Schema } from "effect"
 
 /**
- * An invalid variable in one line: name, fault and remedy. It stops the startup.
+ * Invalid variables, one per line: name, fault and remedy. They stop the startup.
  * docs/reference/configuration.md#rules-of-values
  */
 export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
@@ -11,6 +11,23 @@ export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault"
 
 export const fault = (name: string, problem: string, remedy: string): ConfigFault =>
   new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
+
+/** The faults together, each in its line. */
+export const together = (faults: ReadonlyArray<ConfigFault>): ConfigFault =>
+  new ConfigFault({ message: faults.map(({ message }) => message).join("\n") })
+
+type Settings = Readonly<Record<string, Effect.Effect<unknown, ConfigFault>>>
+
+/** Reads all of these settings, and fails with the faults of all of them. */
+export function every<const Given extends Settings>(
+  settings: Given
+): Effect.Effect<{ readonly [Name in keyof Given]: Effect.Success<Given[Name]> }, ConfigFault>
+export function every(settings: Settings): Effect.Effect<object, ConfigFault> {
+  const read = Effect.validate(Object.entries(settings), ([name, setting]) =>
+    Effect.map(setting, (value) => [name, value] as const)
+  )
+  return Effect.mapBoth(read, { onFailure: together, onSuccess: Object.fromEntries })
+}
 
 /** Reads one variable. A fault is reported with the `remedy`. */
 export const read = <A>(name: string, config: Config.Config<A>, remedy: string) =>

@@ -1,11 +1,11 @@
 import { Config, Duration, Effect } from "effect"
-import { fault, read } from "./Setting.ts"
+import { every, fault, read } from "./Setting.ts"
 
 const delayMax = Duration.minutes(10)
 const graceMax = Duration.hours(1)
 
 /** docs/operating.md#stopping */
-export const shutdownSettings = Effect.gen(function* () {
+export const shutdownSettings = Effect.suspend(() => {
   const duration = (name: string, preset: Duration.Duration, max: Duration.Duration) => {
     const remedy = `set a duration up to ${Duration.format(max)}, such as ${Duration.format(preset)}, or 0 seconds`
     return read(name, Config.Duration(name).pipe(Config.withDefault(preset)), remedy).pipe(
@@ -15,8 +15,8 @@ export const shutdownSettings = Effect.gen(function* () {
       )
     )
   }
-  return {
-    shutdownDelay: yield* duration("SHUTDOWN_DELAY", Duration.seconds(5), delayMax),
-    shutdownGrace: yield* duration("SHUTDOWN_GRACE", Duration.minutes(5), graceMax)
-  }
+  return every({
+    shutdownDelay: duration("SHUTDOWN_DELAY", Duration.seconds(5), delayMax),
+    shutdownGrace: duration("SHUTDOWN_GRACE", Duration.minutes(5), graceMax)
+  })
 })

@@ -4,7 +4,8 @@ import ipaddr from "ipaddr.js"
 import { addressPattern, foldAddress } from "../domain/EmailAddress.ts"
 import { Scope } from "../domain/Scope.ts"
 import { isBase, isLoopback } from "./BaseUrl.ts"
-import { fault, read, readSecret } from "./Setting.ts"
+import { every, fault, read, readSecret } from "./Setting.ts"
+import type { ConfigFault } from "./Setting.ts"
 
 /** The OpenID provider for signing in. docs/reference/configuration.md#sign-in */
 export interface OidcSettings {
@@ -105,6 +106,7 @@ const trustedProxies = Effect.gen(function* () {
 })
 
 /** Sign-in settings. */
-export const signInSettings = Effect.gen(function* () {
-  return { oidc: yield* oidc, trustedProxies: yield* trustedProxies } satisfies SignInSettings
+export const signInSettings: Effect.Effect<SignInSettings, ConfigFault> = every({
+  oidc,
+  trustedProxies
 })

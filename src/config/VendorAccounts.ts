@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { regions, variableOf } from "../domain/Provider.ts"
 import type { AccountSetting, ProviderEntry } from "../domain/Provider.ts"
 import { isBase, withoutSlash } from "./BaseUrl.ts"
-import { fault, read, readSecret } from "./Setting.ts"
+import { fault, read, readSecret, together } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
 /** A fault in a list of keys. Does not quote a key. */
@@ -196,4 +196,7 @@ const accountsOf = Effect.fnUntraced(function* (provider: ProviderEntry) {
 export const vendorAccounts = (
   providers: ReadonlyArray<ProviderEntry>
 ): Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> =>
-  Effect.map(Effect.forEach(providers, accountsOf), (lists) => lists.flat())
+  Effect.mapBoth(Effect.validate(providers, accountsOf), {
+    onFailure: together,
+    onSuccess: (lists) => lists.flat()
+  })

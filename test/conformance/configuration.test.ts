@@ -240,11 +240,66 @@ describe("configuration", () => {
       })
   )
 
+  it.effect("all faults are named, each in its line", () =>
+    Effect.gen(function* () {
+      const lines = yield* faultOf({
+        DASHSCOPE_API_KEY: "a;weight=0",
+        FAL_API_KEY: "a:b;weight=0",
+        PORT: "abc",
+        BASE_URL: "here",
+        ADMIN_TOKEN: "short",
+        METRICS_TOKEN: "short",
+        MASTER_KEY: "short",
+        PROCESSES: "2",
+        ARTIFACT_STORE: "https://media.example",
+        RATE_LIMIT_PER_MINUTE: "-1",
+        SIMULATOR_DELAY: "never",
+        MAX_BODY_BYTES: "big",
+        SHUTDOWN_DELAY: "1 day",
+        SHUTDOWN_GRACE: "1 day",
+        LOG_RETENTION: "1 hour",
+        AUDIT_RETENTION: "1 hour",
+        OIDC_ISSUER: "http://issuer.example",
+        TRUSTED_PROXIES: "10.1",
+        LOG_LEVEL: "loud",
+        OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://collector"
+      })
+      assert.deepStrictEqual(
+        lines.split("\n").map((line) => line.split(":")[0]),
+        [
+          "DASHSCOPE_API_KEY",
+          "FAL_API_KEY",
+          "PORT",
+          "BASE_URL",
+          "PROCESSES",
+          "ADMIN_TOKEN",
+          "MASTER_KEY",
+          "METRICS_TOKEN",
+          "ARTIFACT_STORE",
+          "RATE_LIMIT_PER_MINUTE",
+          "SIMULATOR_DELAY",
+          "MAX_BODY_BYTES",
+          "SHUTDOWN_DELAY",
+          "SHUTDOWN_GRACE",
+          "LOG_RETENTION",
+          "AUDIT_RETENTION",
+          "OIDC_ISSUER",
+          "TRUSTED_PROXIES",
+          "LOG_LEVEL",
+          "OTEL_EXPORTER_OTLP_ENDPOINT"
+        ]
+      )
+    })
+  )
+
   it.effect("with DATABASE_URL both secrets are required", () =>
     Effect.gen(function* () {
       const server = { DATABASE_URL: "postgres://u:p@127.0.0.1:5432/x" }
       const token = { ADMIN_TOKEN: "op_a_token_for_this_test" }
-      assert.match(yield* faultOf(server), /^ADMIN_TOKEN: is required with DATABASE_URL; set /u)
+      assert.match(
+        yield* faultOf(server),
+        /^ADMIN_TOKEN: is required with DATABASE_URL; set .*\nMASTER_KEY: is required with DATABASE_URL; set /u
+      )
       const half = { ...server, ...token }
       assert.match(yield* faultOf(half), /^MASTER_KEY: is required with DATABASE_URL; set /u)
       const { database } = yield* settingsOf({ ...half, MASTER_KEY: masterKey })

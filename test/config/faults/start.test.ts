@@ -44,7 +44,7 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
   ],
   [
     "DATABASE_URL without its secrets",
-    { DATABASE_URL: "postgres://u:secret@127.0.0.1:1/x" },
+    { MASTER_KEY: secrets.MASTER_KEY, DATABASE_URL: "postgres://u:secret@127.0.0.1:1/x" },
     /^ADMIN_TOKEN: is required with DATABASE_URL; set/
   ],
   ["DATA_DIR is a file", { DATA_DIR: aFile }, /^DATA_DIR: .*Make it a folder/],

@@ -13,7 +13,6 @@ export const callTexts = {
   answer: "HTTP status",
   begun: "Started",
   firstToken: "First token after",
-  firstIn: (duration: string) => `first token ${duration}`,
   tokens: "Tokens in / out",
   cached: (count: string) => `${count} cached`,
   counted: "Estimated by the gateway because the vendor reported no usage.",

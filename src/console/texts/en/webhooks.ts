@@ -152,7 +152,6 @@ export const webhookTexts = {
     underWay: "In progress",
     late: (duration: string) => `${duration} after it was due`,
     bodyHelp: "Indented for reading. Copy gives the bytes that were sent.",
-    attemptsMade: (count: number) => (count === 1 ? "1 attempt" : `${count} attempts`),
     resendOf: (id: string) => `Resend ${id}`,
     address: "Address",
     answer: "Response",
@@ -221,8 +220,6 @@ export const webhookTexts = {
     notSent: (at: number, received: number, sent: number) =>
       `This is not the body that was sent: it differs from character ${at} on (${received} characters instead of ${sent})`,
     sentVerifies:
-      "The signature is valid for the body that was sent: the body was changed in transit",
-    asSent: "This is the body that was sent",
-    unknownDelivery: "The log has no delivery of yours with this id"
+      "The signature is valid for the body that was sent: the body was changed in transit"
   }
 }
