@@ -34,6 +34,9 @@ it.effect("a scrape answers while the store is away, and says so", () =>
     assert.strictEqual(status, 200)
     assert.match(text, /^gateway_store_up 0$/mu)
     assert.match(text, /^process_resident_memory_bytes \d+$/mu)
+    const valueOf = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, "mu").exec(text)?.[1])
+    assert.isAbove(valueOf("process_open_fds"), 10)
+    assert.isAbove(valueOf("process_max_fds"), valueOf("process_open_fds"))
     assert.notMatch(text, /^gateway_(?:wallet_drift|tasks)\b/mu)
     isAway = false
   }).pipe(Effect.provide(layerGateway({ stores })))

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs"
 import { performance } from "node:perf_hooks"
 
 /** A metric with its samples by labels. */
@@ -49,7 +50,22 @@ export const processMetrics = (): ReadonlyArray<MetricFamily> => {
       "nodejs_eventloop_active_seconds_total",
       "Busy time of the event loop; a rate near 1 per second means it is saturated.",
       performance.eventLoopUtilization().active / 1000
-    )
+    ),
+    ...openFiles().map(({ help, name, value }) => metric("gauge", name, help, value))
+  ]
+}
+
+/** Node does not report connections that the limit of open files refuses, so only these show them. Linux only. */
+const openFiles = () => {
+  if (process.platform !== "linux") return []
+  const limits = readFileSync("/proc/self/limits", "utf8")
+  const max = Number(/^Max open files +(\d+)/mu.exec(limits)?.[1] ?? Infinity)
+  const open = readdirSync("/proc/self/fd").length
+  return [
+    { name: "process_open_fds", help: "Open files and sockets.", value: open },
+    ...(Number.isFinite(max)
+      ? [{ name: "process_max_fds", help: "Open files and sockets allowed.", value: max }]
+      : [])
   ]
 }
 
