@@ -4,7 +4,8 @@ import { AppConfig } from "../config/Config.ts"
 import { makeArtifactId } from "../domain/Ids.ts"
 import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import { artifactHours } from "../domain/limits/Limits.ts"
-import { Problem, problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { ArtifactBlobs } from "./ArtifactBlobs.ts"
@@ -146,29 +147,8 @@ export class Artifacts extends Context.Service<
   )
 }
 
-/** Logs once when media cannot be written, for example to a full disk, and once when they can be written again. */
-const makeWriteLog = () => {
-  let isFailing = false
-  return {
-    failed: ({ cause }: StoreUnavailable) =>
-      Effect.suspend(() => {
-        if (isFailing) return Effect.void
-        isFailing = true
-        const why = cause instanceof Error ? cause.message : String(cause)
-        return Effect.logError(`Media cannot be written to ARTIFACT_STORE: ${why}`)
-      }),
-    succeeded: Effect.suspend(() => {
-      if (!isFailing) return Effect.void
-      isFailing = false
-      return Effect.logInfo("Media are written to ARTIFACT_STORE again")
-    })
-  }
-}
-
 /** Stores and removes media: bytes and rows together. */
 const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
-  const writes = makeWriteLog()
-
   /** Keeps the row of an artifact whose bytes cannot be removed, and removes the others. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     const [removed, failures] = yield* Effect.partition(
@@ -235,16 +215,9 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
       })
       return Effect.as(add(row), row)
     })
-    let isRecorded = true
-    const recording = Effect.tapError(record, () => Effect.sync(() => (isRecorded = false)))
-    const row = yield* blobs.put(id, counted, recording).pipe(
-      Effect.tapError((error) =>
-        isRecorded && error instanceof StoreUnavailable ? writes.failed(error) : Effect.void
-      ),
-      Effect.onError(() => Effect.ignore(remove([id])))
-    )
-    yield* writes.succeeded
-    return row
+    return yield* blobs
+      .put(id, counted, record)
+      .pipe(Effect.onError(() => Effect.ignore(remove([id]))))
   })
 
   return { putStream, remove, removeDue }

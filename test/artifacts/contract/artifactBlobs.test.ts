@@ -416,6 +416,20 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("a medium that cannot be written fails with the reason of the system", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const id = makeArtifactId(8)
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        // The subfolder of the medium cannot be made
+        writeFileSync(join(folder, id.slice(4, 11)), "")
+        const { cause } = yield* Effect.flip(blobs.put(id, Stream.succeed(bytes), Effect.void))
+        assert.match(String(cause), /ENOTDIR: not a directory/u)
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("nothing is left of a broken medium, nor of one of a dead process", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder

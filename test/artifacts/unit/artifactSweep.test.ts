@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Logger, Metric, Stream } from "effect"
+import { DateTime, Effect, Exit, Layer, Metric, Stream } from "effect"
 import { ArtifactBlobs, RemovalRefused } from "../../../src/artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "../../../src/artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
@@ -61,46 +61,6 @@ describe("a stored artifact", () => {
       })
     )
   }
-})
-
-describe("a store of media that takes no writes", () => {
-  it.effect("is logged once with the reason, and when it takes them again", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      let failing: "nothing" | "row" | "bytes" = "row"
-      const full = Effect.fail(new StoreUnavailable({ cause: new Error("ENOSPC: no space left") }))
-      const stubs = Layer.mergeAll(
-        Layer.mock(ArtifactIndexStore, {
-          add: () => Effect.suspend(() => (failing === "row" ? full : Effect.void)),
-          remove: () => Effect.void
-        }),
-        Layer.mock(ArtifactBlobs, {
-          put: (_id, bytes, record) =>
-            Effect.andThen(
-              Stream.runDrain(bytes),
-              Effect.flatMap(record, (row) => (failing === "bytes" ? full : Effect.succeed(row)))
-            ),
-          remove: () => Effect.void
-        }),
-        Secrets.layerTest,
-        AppConfig.layerOf({})
-      )
-      const logger = Logger.make(({ message }) => {
-        lines.push(String(Array.isArray(message) ? message[0] : message))
-      })
-      const { put } = yield* Effect.provide(Artifacts, Artifacts.layer.pipe(Layer.provide(stubs)))
-      const made = { userId, taskId, role: "output", mime: "image/png" } as const
-      for (failing of ["row", "bytes", "bytes", "nothing", "nothing"] as const) {
-        yield* Effect.exit(put({ ...made, bytes: new Uint8Array(3) })).pipe(
-          Effect.provide(Logger.layer([logger]))
-        )
-      }
-      assert.deepStrictEqual(lines, [
-        "Media cannot be written to ARTIFACT_STORE: ENOSPC: no space left",
-        "Media are written to ARTIFACT_STORE again"
-      ])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
 })
 
 describe("the removal of expired artifacts", () => {
