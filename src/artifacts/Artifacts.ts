@@ -161,17 +161,20 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
       { concurrency: 8 }
     )
     if (removed.length > 0) yield* index.remove(removed)
-    const [first] = failures
-    if (first !== undefined) {
-      yield* Effect.logWarning(`Could not remove ${failures.length} media`, first.error)
-    }
     return { removed, failures }
   })
+
+  const removeLogged = (ids: ReadonlyArray<ArtifactId>) =>
+    Effect.tap(remove(ids), ({ failures: { 0: first, length } }) =>
+      first === undefined
+        ? Effect.void
+        : Effect.logWarning(`Could not remove ${length} media`, first.error)
+    )
 
   /** Postpones failed removals, so that they do not block others. ADR 0150. */
   const removeSome = Effect.fnUntraced(function* (began: DateTime.Utc) {
     const due = yield* index.expired(began, removedAtOnceMax)
-    const { failures, removed } = yield* remove(due)
+    const { failures, removed } = yield* removeLogged(due)
     if (failures.length > 0) {
       const refused = failures.filter(({ error }) => error._tag === "RemovalRefused").length
       yield* countFailed("refused", refused)
@@ -215,12 +218,15 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
       })
       return Effect.as(add(row), row)
     })
-    return yield* blobs
-      .put(id, counted, record)
-      .pipe(Effect.onError(() => Effect.ignore(remove([id]))))
+    return yield* (
+      blobs
+        .put(id, counted, record)
+        // Not logged: a store that takes no bytes may remove none either, and the row removes them after its expiry
+        .pipe(Effect.onError(() => Effect.ignore(remove([id]))))
+    )
   })
 
-  return { putStream, remove, removeDue }
+  return { putStream, remove: removeLogged, removeDue }
 }
 
 const failedTotal = Metric.counter("gateway_artifact_removals_failed_total", {

@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect, Exit, Layer, Metric, Stream } from "effect"
+import { DateTime, Effect, Exit, Layer, Logger, Metric, Stream } from "effect"
 import { ArtifactBlobs, RemovalRefused } from "../../../src/artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "../../../src/artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
@@ -61,6 +61,28 @@ describe("a stored artifact", () => {
       })
     )
   }
+})
+
+describe("an artifact that is neither stored nor removed", () => {
+  it.effect("is not logged at every try, because LoggedBlobs logs the store once", () =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const away = Effect.fail(new StoreUnavailable({ cause: "it is away" }))
+      const stubs = Layer.mergeAll(
+        Layer.mock(ArtifactIndexStore, { add: () => Effect.void, remove: () => Effect.void }),
+        Layer.mock(ArtifactBlobs, { put: () => away, remove: () => away }),
+        Secrets.layerTest,
+        AppConfig.layerOf({})
+      )
+      const artifacts = yield* Effect.provide(Artifacts, Artifacts.layer.pipe(Layer.provide(stubs)))
+      const made = { userId, taskId, role: "output", mime: "image/png" } as const
+      const log = Effect.provide(Logger.layer([Logger.make(({ message }) => lines.push(message))]))
+      yield* Effect.exit(artifacts.put({ ...made, bytes: new Uint8Array(3) })).pipe(log)
+      assert.deepStrictEqual(lines, [])
+      yield* artifacts.remove([ArtifactId.make(`art_${"0".repeat(32)}`)]).pipe(log)
+      assert.strictEqual(lines.length, 1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
 })
 
 describe("the removal of expired artifacts", () => {
