@@ -34,10 +34,7 @@ describe("a store of artifacts that takes no writes", () => {
             yield* Effect.exit(blobs.put(id, Stream.fromEffect(bytes), record))
           }
         }
-      }).pipe(
-        Effect.provide(logged(storeOf(() => failing === "store"))),
-        Effect.provide(Logger.layer([logger]))
-      )
+      }).pipe(Effect.provide([logged(storeOf(() => failing === "store")), Logger.layer([logger])]))
       assert.deepStrictEqual(lines, [
         "ARTIFACT_STORE cannot be written to: ENOSPC: no space left",
         "ARTIFACT_STORE can be written to again"
