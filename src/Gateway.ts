@@ -5,6 +5,7 @@ import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "./artifacts/Artifacts.ts"
 import { Files } from "./artifacts/files/Files.ts"
 import { FileStore } from "./artifacts/files/FileStore.ts"
+import { logged } from "./artifacts/LoggedBlobs.ts"
 import * as S3Blobs from "./artifacts/S3Blobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
@@ -191,9 +192,11 @@ export const adapters = Layer.unwrap(
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       MediaFetch.layer({ serviceName: config.serviceName, processes: config.processes }),
-      config.artifactStore._tag === "Directory"
-        ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
-        : S3Blobs.layer(config.artifactStore),
+      logged(
+        config.artifactStore._tag === "Directory"
+          ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
+          : S3Blobs.layer(config.artifactStore)
+      ),
       Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
       LiveVendors.layer({
         simulator: makeSimulator({ delay: config.simulatorDelay }),

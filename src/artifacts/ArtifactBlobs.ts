@@ -241,7 +241,9 @@ const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, d
   return call
 })
 
-const failed = (cause: PlatformError.PlatformError) => new StoreUnavailable({ cause })
+/** The error of the system, which says why: the message of a `PlatformError` names only the operation. */
+const failed = (error: PlatformError.PlatformError) =>
+  new StoreUnavailable({ cause: error.cause ?? error })
 
 const orFailed = <A, R>(self: Effect.Effect<A, PlatformError.PlatformError, R>) =>
   Effect.mapError(self, failed)

@@ -4,7 +4,8 @@ import { AppConfig } from "../config/Config.ts"
 import { makeArtifactId } from "../domain/Ids.ts"
 import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import { artifactHours } from "../domain/limits/Limits.ts"
-import { Problem, problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import * as Duty from "../process/heartbeat/Duty.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { ArtifactBlobs } from "./ArtifactBlobs.ts"
@@ -146,29 +147,8 @@ export class Artifacts extends Context.Service<
   )
 }
 
-/** Logs once when media cannot be written, for example to a full disk, and once when they can be written again. */
-const makeWriteLog = () => {
-  let isFailing = false
-  return {
-    failed: ({ cause }: StoreUnavailable) =>
-      Effect.suspend(() => {
-        if (isFailing) return Effect.void
-        isFailing = true
-        const why = cause instanceof Error ? cause.message : String(cause)
-        return Effect.logError(`Media cannot be written to ARTIFACT_STORE: ${why}`)
-      }),
-    succeeded: Effect.suspend(() => {
-      if (!isFailing) return Effect.void
-      isFailing = false
-      return Effect.logInfo("Media are written to ARTIFACT_STORE again")
-    })
-  }
-}
-
 /** Stores and removes media: bytes and rows together. */
 const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
-  const writes = makeWriteLog()
-
   /** Keeps the row of an artifact whose bytes cannot be removed, and removes the others. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     const [removed, failures] = yield* Effect.partition(
@@ -181,17 +161,20 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
       { concurrency: 8 }
     )
     if (removed.length > 0) yield* index.remove(removed)
-    const [first] = failures
-    if (first !== undefined) {
-      yield* Effect.logWarning(`Could not remove ${failures.length} media`, first.error)
-    }
     return { removed, failures }
   })
+
+  const removeLogged = (ids: ReadonlyArray<ArtifactId>) =>
+    Effect.tap(remove(ids), ({ failures: { 0: first, length } }) =>
+      first === undefined
+        ? Effect.void
+        : Effect.logWarning(`Could not remove ${length} media`, first.error)
+    )
 
   /** Postpones failed removals, so that they do not block others. ADR 0150. */
   const removeSome = Effect.fnUntraced(function* (began: DateTime.Utc) {
     const due = yield* index.expired(began, removedAtOnceMax)
-    const { failures, removed } = yield* remove(due)
+    const { failures, removed } = yield* removeLogged(due)
     if (failures.length > 0) {
       const refused = failures.filter(({ error }) => error._tag === "RemovalRefused").length
       yield* countFailed("refused", refused)
@@ -235,19 +218,15 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
       })
       return Effect.as(add(row), row)
     })
-    let isRecorded = true
-    const recording = Effect.tapError(record, () => Effect.sync(() => (isRecorded = false)))
-    const row = yield* blobs.put(id, counted, recording).pipe(
-      Effect.tapError((error) =>
-        isRecorded && error instanceof StoreUnavailable ? writes.failed(error) : Effect.void
-      ),
-      Effect.onError(() => Effect.ignore(remove([id])))
+    return yield* (
+      blobs
+        .put(id, counted, record)
+        // Not logged: a store that takes no bytes may remove none either, and the row removes them after its expiry
+        .pipe(Effect.onError(() => Effect.ignore(remove([id]))))
     )
-    yield* writes.succeeded
-    return row
   })
 
-  return { putStream, remove, removeDue }
+  return { putStream, remove: removeLogged, removeDue }
 }
 
 const failedTotal = Metric.counter("gateway_artifact_removals_failed_total", {

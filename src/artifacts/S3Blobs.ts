@@ -59,7 +59,9 @@ export const layer = (options: BucketAccess) =>
     })
   )
 
-const isMissing = ({ status }: BucketFault): boolean => Option.contains(status, 404)
+/** Not if the whole bucket is gone: it may come back with its objects. */
+const isMissing = ({ code, status }: BucketFault): boolean =>
+  Option.contains(status, 404) && code !== "NoSuchBucket"
 
 /** The longest wait for the next bytes of a body, as for other downloads. */
 const silenceMax = Duration.seconds(30)

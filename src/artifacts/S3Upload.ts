@@ -41,12 +41,12 @@ export const upload = <E, A, E2>(
       done.push({ PartNumber: part.PartNumber, ETag })
     })
     const finish = Effect.gen(function* () {
-      if (upload === undefined) {
-        yield* send((s3, init) => s3.putObject({ ...place, Body: rest }, init))
-        return
-      }
-      const whole = { ...upload, MultipartUpload: { Parts: done } }
-      const { ETag } = yield* send((s3, init) => s3.completeMultipartUpload(whole, init))
+      const whole = upload && { ...upload, MultipartUpload: { Parts: done } }
+      const { ETag } = yield* send((s3, init) =>
+        whole === undefined
+          ? s3.putObject({ ...place, Body: rest }, init)
+          : s3.completeMultipartUpload(whole, init)
+      )
       if (ETag === undefined) return yield* unreadable
     })
     return Stream.runForEach(partsOf(bytes), (body) =>

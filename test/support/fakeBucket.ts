@@ -54,7 +54,7 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
           return answer(upload === undefined ? 404 : 200, "", { etag: `"${body.length}"` })
         }
         objects.set(key, body)
-        return answer(200)
+        return answer(200, "", { etag: `"${body.length}"` })
       case "POST":
         if (query.has("uploads")) {
           const id = `upload-${uploads.size + 1}`

@@ -319,9 +319,6 @@ const retryStoring = <E>(
   until?: DateTime.Utc
 ) =>
   store.pipe(
-    Effect.tapErrorTag("StoreUnavailable", (error) =>
-      Effect.logWarning("An artifact was not stored", error)
-    ),
     Effect.retry({
       schedule: artifactRetries,
       while: (error) =>

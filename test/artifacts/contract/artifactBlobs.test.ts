@@ -15,7 +15,7 @@ import {
 } from "effect"
 import { TestClock } from "effect/testing"
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
-import type { IncomingHttpHeaders } from "node:http"
+import type { IncomingHttpHeaders, ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
@@ -307,7 +307,7 @@ describe("S3Blobs, its requests", () => {
       const requests: Array<{ readonly path: string; readonly headers: IncomingHttpHeaders }> = []
       const url = yield* localServer((request, response) => {
         requests.push({ path: request.url ?? "", headers: request.headers })
-        response.writeHead(request.method === "PUT" ? 200 : 404).end()
+        response.writeHead(request.method === "PUT" ? 200 : 404, { etag: '"1"' }).end()
       })
       const options = {
         ...bucketOptions(`${url}/base`),
@@ -384,6 +384,29 @@ describe("S3Blobs, its requests", () => {
     })
   )
 
+  it.live(
+    "are not mistaken for those of a medium: the page of an intermediary, a bucket that is gone",
+    () =>
+      Effect.gen(function* () {
+        let answer: (response: ServerResponse) => void = (response) => response.writeHead(404).end()
+        const url = yield* localServer((_request, response) => answer(response))
+        yield* Effect.gen(function* () {
+          const blobs = yield* ArtifactBlobs
+          const id = makeArtifactId(17)
+          answer = (response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>")
+          const { cause } = yield* Effect.flip(
+            blobs.put(id, Stream.succeed(bytes.subarray(0, 10)), Effect.void)
+          )
+          assert.include(String(cause), "UnreadableResponse")
+          answer = (response) =>
+            response.writeHead(404).end("<Error><Code>NoSuchBucket</Code></Error>")
+          assert.strictEqual((yield* Effect.flip(blobs.get(id)))._tag, "StoreUnavailable")
+          assert.strictEqual((yield* Effect.flip(read(id, 0, 9)))._tag, "StoreUnavailable")
+          assert.strictEqual((yield* Effect.flip(blobs.remove(id)))._tag, "RemovalRefused")
+        }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      })
+  )
+
   it.live("for a range get that range, even from a service that returns the whole", () =>
     Effect.gen(function* () {
       const { objects, url } = yield* Effect.acquireRelease(
@@ -413,6 +436,20 @@ describe("ArtifactBlobs.layerDirectory", () => {
           /^ARTIFACT_STORE: the folder .* cannot be written to \(.+\); make it a folder/u
         )
       }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a medium that cannot be written fails with the reason of the system", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const id = makeArtifactId(8)
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        // The subfolder of the medium cannot be made
+        writeFileSync(join(folder, id.slice(4, 11)), "")
+        const { cause } = yield* Effect.flip(blobs.put(id, Stream.succeed(bytes), Effect.void))
+        assert.match(String(cause), /ENOTDIR: not a directory/u)
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
