@@ -1,10 +1,11 @@
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { FileSystem, Path } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import { pages } from "../../contract/ServiceApi.ts"
 import { problem } from "../../domain/Problem.ts"
-import { basePathOf, isConsoleFolder } from "../server/Paths.ts"
+import { basePathOf, isConsoleFolder, isUndecodableConsolePath } from "../server/Paths.ts"
+import { pathOf } from "../server/problems/Problems.ts"
 import { resource } from "../server/Resource.ts"
 import { makeConsoleFiles } from "./ConsoleFiles.ts"
 
@@ -68,12 +69,31 @@ export const layer = Layer.unwrap(
         }
       })
     })
-    return HttpRouter.addAll([
-      // Also matches `/console`
-      ...resource(pages.console.path, { GET: page }),
-      ...resource(pages.consoleAsset.path, { GET: asset })
-    ])
+    return Layer.merge(
+      undecodable,
+      HttpRouter.addAll([
+        // Also matches `/console`
+        ...resource(pages.console.path, { GET: page }),
+        ...resource(pages.consoleAsset.path, { GET: asset })
+      ])
+    )
   })
+)
+
+/** Gives paths that cannot be decoded, for which the router finds no route, to the console as they are written. */
+const undecodable = HttpRouter.middleware(
+  (httpEffect) =>
+    Effect.withFiber((fiber) => {
+      const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      if (!isUndecodableConsolePath(pathOf(request))) return httpEffect
+      const url = request.url.replaceAll("%", "%25")
+      return Effect.provideService(
+        httpEffect,
+        HttpServerRequest.HttpServerRequest,
+        request.modify({ url })
+      )
+    }),
+  { global: true }
 )
 
 /** Provides the process's file system. */

@@ -3,6 +3,7 @@ import { HttpMethod, HttpRouter, HttpServerRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../../contract/Api.ts"
 import { Problem } from "../../domain/Problem.ts"
+import { withHead } from "../server/Resource.ts"
 
 /**
  * Responds with 405 and `Allow` to a method that a management path does not support; `HttpApi` alone would respond with
@@ -12,7 +13,7 @@ export const layer = HttpRouter.use((router) =>
   router.addAll(
     [...methodsOfPaths()].flatMap(([path, allow]) =>
       [...HttpMethod.all]
-        .filter((method) => !allow.has(method) && !(method === "HEAD" && allow.has("GET")))
+        .filter((method) => !allow.has(method))
         .map((method) => HttpRouter.route(method, path, notAllowed([...allow])))
     )
   )
@@ -24,7 +25,7 @@ const methodsOfPaths = (): ReadonlyMap<`/${string}`, ReadonlySet<string>> => {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => {
       const path = `/${endpoint.path.slice(1)}` as const
-      methods.set(path, (methods.get(path) ?? new Set()).add(endpoint.method))
+      methods.set(path, new Set([...(methods.get(path) ?? []), ...withHead(endpoint.method)]))
     }
   })
   return methods

@@ -51,6 +51,17 @@ const normalized = /[;#]|\/\/|.\/$/u
 export const isConsoleFolder = (path: string): boolean =>
   path.startsWith("/console/") && path.endsWith("/")
 
+/** A console path with `%` that is no encoded UTF-8. */
+export const isUndecodableConsolePath = (path: string): boolean => {
+  if (!path.startsWith("/console/") || !path.includes("%")) return false
+  try {
+    decodeURIComponent(path)
+    return false
+  } catch {
+    return true
+  }
+}
+
 /** Whether the router reads the path exactly as written. Others are refused. docs/reference/http.md#paths */
 export const isExactPath = (path: string): boolean => {
   if (normalized.test(isConsoleFolder(path) ? path.slice(0, -1) : path)) return false

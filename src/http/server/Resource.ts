@@ -13,10 +13,12 @@ export const resource = <E, R>(
   path: `/${string}`,
   methods: { readonly [method in "GET" | "POST" | "DELETE"]?: Handler<E, R> }
 ) => {
-  const allow = Object.keys(methods)
-  const handlers = new Map<string, Handler<E, R>>(Object.entries(methods))
-  const get = methods.GET
-  if (get !== undefined) handlers.set("HEAD", get)
+  const handlers = new Map(
+    Object.entries(methods).flatMap(([method, handler]) =>
+      withHead(method).map((it) => [it, handler] as const)
+    )
+  )
+  const allow = [...handlers.keys()]
   const handled = Effect.flatMap(
     HttpServerRequest.HttpServerRequest,
     (request): Handler<E | Problem, R> =>
@@ -27,6 +29,10 @@ export const resource = <E, R>(
   )
   return everyMethod(path, handled)
 }
+
+/** The methods that a route for this method serves: HEAD with GET (RFC 9110, 9.3.2). */
+export const withHead = (method: string): ReadonlyArray<string> =>
+  method === "GET" ? ["GET", "HEAD"] : [method]
 
 /**
  * The routes of one path for all HTTP methods. With `*` the router would register all 35 methods that Node parses,

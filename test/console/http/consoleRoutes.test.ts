@@ -52,7 +52,9 @@ describe("the console", () => {
           "/console",
           "/console/tasks",
           "/console/tasks/1?a=b",
-          "/console/x/y/z"
+          "/console/x/y/z",
+          "/console/%ff",
+          "/console/tasks/%?a=%ff"
         ]) {
           const { answer, text } = yield* textAt(path)
           assert.deepStrictEqual([answer.status, text], [200, page], path)
@@ -63,7 +65,9 @@ describe("the console", () => {
         const head = yield* textAt("/console", { method: "HEAD" })
         assert.deepStrictEqual([head.answer.status, head.text], [200, ""])
         const posted = yield* call("/console/tasks", { method: "POST" })
-        assert.deepStrictEqual([posted.status, posted.headers.get("allow")], [405, "GET"])
+        assert.deepStrictEqual([posted.status, posted.headers.get("allow")], [405, "GET, HEAD"])
+        const undecodable = yield* call("/console/%ff", { method: "POST" })
+        assert.strictEqual(undecodable.status, 405)
       })
     )
 
@@ -93,7 +97,13 @@ describe("the console", () => {
 
     it.effect("a file that is not there, or is none of the build, is 404", () =>
       Effect.gen(function* () {
-        for (const name of ["old-AAAAAAAA.js", "index.html", `${script}.br`, "..%2findex.html"]) {
+        for (const name of [
+          "old-AAAAAAAA.js",
+          "index.html",
+          `${script}.br`,
+          "..%2findex.html",
+          "%ff"
+        ]) {
           const { answer, text } = yield* textAt(`/console/assets/${name}`)
           assert.deepStrictEqual([answer.status, JSON.parse(text).code], [404, 2006], name)
         }
