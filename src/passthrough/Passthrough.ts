@@ -116,17 +116,16 @@ const relayKept = Effect.fnUntraced(function* (
     return call.previous === undefined ? relayed : withOwnId(relayed, call.previous)
   }
   const nowMillis = services.clock.currentTimeMillisUnsafe()
-  const plan = yield* Effect.fromResult(planOf(call, nowMillis))
+  const { mayStill, responses } = request
+  const planned = planOf(call, nowMillis)
+  if (Result.isFailure(planned) && planned.failure.code === 2006) {
+    return yield* responses.replay({ call, mayStill }, name, planned.failure)
+  }
+  const plan = yield* Effect.fromResult(planned)
   const model = call.to.catalog.priced(call.to.route.vendor, name)
   if (model === undefined) return yield* Effect.die("A call without a model was planned")
   const account = yield* services.upstream.accountFor(call)
-  return yield* request.responses.create({
-    call,
-    plan,
-    model,
-    account,
-    mayStill: request.mayStill
-  })
+  return yield* responses.create({ call, plan, model, account, mayStill })
 })
 
 const openPath = (

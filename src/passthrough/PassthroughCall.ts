@@ -89,6 +89,12 @@ export interface ResponseCalls {
   ) => Effect.Effect<PreviousResponse, Problem | StoreUnavailable>
   /** Creates the task of a planned call. Fails as every create does. */
   readonly create: (call: BackgroundCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
+  /** The first response to a repeated call whose model is no longer sold. Fails with `refusal` if there is none. */
+  readonly replay: (
+    call: Pick<BackgroundCall, "call" | "mayStill">,
+    name: string,
+    refusal: Problem
+  ) => Effect.Effect<Relayed, Problem | StoreUnavailable>
 }
 
 /** A planned call that will run in the background. */

@@ -80,7 +80,6 @@ export const texts = {
     item: (n: number) => `Item ${n}`,
     notSet: "Not set",
     byDefault: (value: string) => `Default: ${value}`,
-    json: "JSON",
     invalidJson: "Not valid JSON",
     noAmount: "Enter an amount with at most two decimals, such as 100.00",
     noCount: "Enter a whole number, 1 or more"
@@ -99,7 +98,6 @@ export const texts = {
   },
   pages: {
     home: "Home",
-    signIn: "Sign in",
     tasks: "Tasks",
     task: "Task",
     gallery: "Gallery",

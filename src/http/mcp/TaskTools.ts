@@ -2,6 +2,7 @@ import { Duration, Effect, Option } from "effect"
 import { createHash } from "node:crypto"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { modelPath } from "../../catalog/CatalogContent.ts"
+import { Action } from "../../catalog/PathSegment.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { cancelTask, createTask, getTask, quote } from "../../contract/McpTools.ts"
 import type { TaskId } from "../../domain/Ids.ts"
@@ -13,6 +14,7 @@ import type { ModelPath } from "../../tasks/creation/Router.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
+import { allowsModel } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { urlRefused } from "../../webhooks/WebhookUrl.ts"
 import { modelsIn } from "../openai/ShapedModel.ts"
@@ -113,6 +115,8 @@ const faultsOfInput =
 const problemOf = (code: ProblemCode, faults: ReadonlyArray<FieldFault>): Problem =>
   code === 2011 && faults[0] !== undefined ? urlRefused(faults[0]) : invalid(faults)
 
+type CreateArguments = (typeof createTask.parametersSchema)["Type"]
+
 const makeCreate = Effect.gen(function* () {
   const router = yield* Router
   const { baseUrl } = yield* AppConfig
@@ -126,14 +130,41 @@ const makeCreate = Effect.gen(function* () {
       Option.match(found, { onNone: () => "pending" as const, onSome: ({ task }) => task.status })
     )
 
-  return Effect.fnUntraced(function* (args: (typeof createTask.parametersSchema)["Type"]) {
+  /** The path of the request's own task, if it is a repeat and its model has left the catalog since. */
+  const pathOfRepeat = Effect.fnUntraced(function* (
+    principal: Principal,
+    args: CreateArguments,
+    body: object,
+    refusal: Problem
+  ) {
+    const slash = args.model.indexOf("/")
+    const [vendor, model] = [args.model.slice(0, slash), args.model.slice(slash + 1)]
+    if (refusal.code !== 2006 || slash < 0 || !allowsModel(principal, [model])) {
+      return yield* refusal
+    }
+    const actions = args.action === undefined ? Action.literals : [args.action]
+    const paths = actions.map((action): ModelPath => ({ vendor, model, action }))
+    const repeats = paths.map((path) =>
+      purchaseOf(principal, path, body, args.idempotency_key).pipe(
+        Effect.flatMap((it) =>
+          router.catalogOfRepeat({ principal, idempotency: Option.some(it) }, refusal)
+        ),
+        Effect.as(path)
+      )
+    )
+    return yield* Effect.firstSuccessOf(repeats)
+  })
+
+  return Effect.fnUntraced(function* (args: CreateArguments) {
     const { principal } = yield* admitCreate()
-    const path = yield* target(principal, args)
     const { input, metadata } = args
+    const body = metadata === undefined ? input : { ...input, metadata }
+    const path = yield* Effect.catch(target(principal, args), (refusal) =>
+      pathOfRepeat(principal, args, body, refusal)
+    )
     if (metadata !== undefined && Object.hasOwn(input, "metadata")) {
       return yield* invalid([{ pointer: "#/input/metadata", detail: "Given twice" }])
     }
-    const body = metadata === undefined ? input : { ...input, metadata }
     const purchase = yield* purchaseOf(principal, path, body, args.idempotency_key)
     const created = yield* counted(
       creates,

@@ -10,12 +10,16 @@ import { documentOf, valueWithTexts } from "../../domain/json/JsonDocument.ts"
 import { LongText } from "../../domain/json/LongText.ts"
 import { responseSettingsBytesMax } from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
-import type { FieldFault } from "../../domain/Problem.ts"
+import type { FieldFault, Problem } from "../../domain/Problem.ts"
 import { inSlices } from "../../domain/Slices.ts"
-import type { BackgroundCall, ResponseCalls } from "../../passthrough/PassthroughCall.ts"
+import type {
+  BackgroundCall,
+  PassthroughCall,
+  ResponseCalls
+} from "../../passthrough/PassthroughCall.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
-import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
+import type { AcceptRequest, Created, PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
 import { allowsModel } from "../../users/ApiKeys.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
@@ -45,45 +49,66 @@ export const makeResponseCalls = Effect.gen(function* () {
    * Streams a response that was just created. The response exists, so a failure only ends the stream, which can be
    * opened again.
    */
-  const streamOf = ({ call, mayStill }: BackgroundCall, id: string) => {
+  const streamOf = ({ call, mayStill }: Repeatable, id: string) => {
     const events = Effect.flatMap(responses.get(call.principal.userId, id), (response) =>
       openEvents(response, undefined, mayStill)
     )
     return NodeStream.toReadable(eventBytes(Stream.unwrap(events)))
   }
 
-  const create: ResponseCalls["create"] = Effect.fn("BackgroundCalls.create")(function* (given) {
-    const { principal } = given.call
-    const { body, order } = yield* orderOf(given, responses.isSandbox(), checkUrl)
-    const created = yield* counted(creates, principal.userId, responses.create(order))
+  const respond = Effect.fnUntraced(function* (
+    given: Repeatable,
+    model: string,
+    request: Readonly<Record<string, unknown>>,
+    created: Created
+  ) {
     const id = yield* createdId(created)
     const shown = responseOf({
       id,
-      model: order.request.path.model,
+      model,
       status: "pending",
       createdAtMillis: taskTimeMillis(id),
       error: null,
-      shown: body.shown,
-      previous: body.previous?.id ?? null
+      shown: shownOf(request),
+      previous: given.call.previous?.id ?? null
     })
-    const kind = body.stream
+    const streams = isStreamed(request)
+    const kind = streams
       ? eventStreamHeaders
       : { "content-type": "application/json", "cache-control": "no-store", ...pollAfter }
     return {
       status: 200,
       headers: { ...createdHeaders(created), [header("task-id")]: id, ...kind },
-      body: body.stream ? yield* streamOf(given, shown.id) : Buffer.from(JSON.stringify(shown)),
+      body: streams ? yield* streamOf(given, shown.id) : Buffer.from(JSON.stringify(shown)),
       sandbox: created.sandbox,
       callId: undefined,
       cost: created.cost,
       left: created.left ?? undefined,
-      ending: order.ending,
+      ending: created.ending,
       by: undefined
     }
   })
 
+  const create: ResponseCalls["create"] = Effect.fn("BackgroundCalls.create")(function* (given) {
+    const { principal } = given.call
+    const request = yield* readRequest(given.call.body)
+    const order = yield* orderOf(given, request, responses.isSandbox(), checkUrl)
+    const created = yield* counted(creates, principal.userId, responses.create(order))
+    return yield* respond(given, order.request.path.model, request, created)
+  })
+
+  const replay: ResponseCalls["replay"] = Effect.fn("BackgroundCalls.replay")(
+    function* (given, name, refusal) {
+      if (!allowsModel(given.call.principal, [name])) return yield* refusal
+      const request = yield* readRequest(given.call.body)
+      const repeated = yield* acceptRequestOf(given.call, name, request)
+      return yield* respond(given, name, request, yield* responses.replay(repeated, refusal))
+    }
+  )
+
   return {
     create,
+    replay,
     previous: ({ userId }, id) => responses.continued(userId, id)
   } satisfies ResponseCalls
 })
@@ -91,15 +116,36 @@ export const makeResponseCalls = Effect.gen(function* () {
 /** Headers that the polling helpers of OpenAI's clients read. docs/reference/tasks.md#polling */
 export const pollAfter = { "openai-poll-after-ms": "2000", "retry-after": "2" }
 
+type Repeatable = Pick<BackgroundCall, "call" | "mayStill">
+
+const isStreamed = (request: Readonly<Record<string, unknown>>): boolean =>
+  request["stream"] === true
+
+/** The request for a response of this model. */
+const acceptRequestOf = (
+  { headers, maxCost, principal, to, traceId }: PassthroughCall,
+  model: string,
+  request: Readonly<Record<string, unknown>>
+): Effect.Effect<AcceptRequest, Problem> => {
+  const key = headerText(headers, "idempotency-key")
+  return Effect.map(idempotencyKeyOf(key, `POST ${to.path}`, request), (idempotency) => ({
+    principal,
+    path: { vendor: to.route.vendor, model, action: "responses" },
+    traceId,
+    idempotency,
+    maxCost
+  }))
+}
+
 /** The order for a planned call. Fails with 2001 for settings that this service cannot store. */
 const orderOf = Effect.fnUntraced(function* (
   { account, call, model, plan }: BackgroundCall,
+  value: Readonly<Record<string, unknown>>,
   sandbox: boolean,
   checkUrl: CheckUrl
 ) {
   const { previous, principal, to } = call
   const name = plan.model ?? model.model
-  const value = yield* readRequest(call.body)
   const { metadata, webhook } = yield* readAttachments(value, checkUrl, settingsFaults(value))
   const bytes = webhook === null ? call.body : withoutMember(call.body, "webhook")
   const entry: TaskModel = {
@@ -113,22 +159,15 @@ const orderOf = Effect.fnUntraced(function* (
   const body: ResponseBody = {
     request: referenceTo(""),
     bytes: bytes.length,
-    stream: value["stream"] === true,
+    stream: isStreamed(value),
     ...(account === undefined ? {} : { account }),
     ...(previous === undefined
       ? {}
       : { previous: { id: previous.id, vendor_id: previous.vendorId } }),
     shown: shownOf(value)
   }
-  const key = headerText(call.headers, "idempotency-key")
   const order: PricedOrder = {
-    request: {
-      principal,
-      path: { vendor: entry.vendor, model: name, action: "responses" },
-      traceId: call.traceId,
-      idempotency: yield* idempotencyKeyOf(key, `POST ${to.path}`, value),
-      maxCost: call.maxCost
-    },
+    request: yield* acceptRequestOf(call, name, value),
     offer: {
       catalogId: to.catalog.id,
       sandbox,
@@ -145,7 +184,7 @@ const orderOf = Effect.fnUntraced(function* (
     },
     ending: plan.ending
   }
-  return { body, order }
+  return order
 })
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))

@@ -13,8 +13,8 @@ import { VendorClient } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import { TaskResults } from "../completion/TaskResults.ts"
 import { Router } from "../creation/Router.ts"
-import { TaskCreation } from "../creation/TaskCreation.ts"
-import type { Created, PricedOrder } from "../creation/TaskCreation.ts"
+import { replaysWith, TaskCreation } from "../creation/TaskCreation.ts"
+import type { AcceptRequest, Created, PricedOrder } from "../creation/TaskCreation.ts"
 import { TaskStore } from "../TaskStore.ts"
 
 /** A task with the request that created it. */
@@ -48,6 +48,8 @@ export class Responses extends Context.Service<
     readonly isSandbox: () => boolean
     /** Fails as `TaskCreation` does. */
     readonly create: (order: PricedOrder) => Effect.Effect<Created, Failure>
+    /** The first response to a repeated request whose model is no longer sold. Fails with `refusal` if there is none. */
+    readonly replay: (request: AcceptRequest, refusal: Problem) => Effect.Effect<Created, Failure>
     /** Fails with 2005. */
     readonly get: (userId: UserId, id: string) => Effect.Effect<Response, Failure>
     /** The document of a completed response. Fails with 2005 if it is no longer stored. */
@@ -103,6 +105,7 @@ export class Responses extends Context.Service<
       return Responses.of({
         isSandbox: () => vendors.isSandbox("openai-responses"),
         create: creation.createPriced,
+        replay: replaysWith(tasks).replayForRemovedModel,
         get,
         document: Effect.fnUntraced(function* (task) {
           const [url] = task.result ?? []

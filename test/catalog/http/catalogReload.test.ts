@@ -10,6 +10,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
+import { failTool, useTool } from "../../support/mcp.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/catalog.md#reload */
@@ -135,6 +136,85 @@ describe("the catalog of a running gateway", () => {
           assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2006])
           const later = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
           assert.deepStrictEqual(later.json, entries.json)
+        }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
+    )
+
+    it.effect("create_task gets the first task when its model has left, and buys nothing", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const input = { prompt: "a" }
+        const model = "alibaba/text-to-image-max"
+        const asked = [
+          { model, input },
+          { model, input, action: "generation", metadata: { order: "17" } },
+          { model, input, idempotency_key: "kept" },
+          {
+            model: "google/image-edit-pro",
+            input: { ...input, images: ["https://example.com/photo.jpg"] }
+          }
+        ]
+        const create = (args: object) =>
+          Effect.map(useTool(user, "create_task", args), (it) => it.structuredContent)
+        const first = yield* Effect.forEach(asked, create)
+        const entries = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+        yield* adopt({ remove: ["text-to-image-max", "image-edit-pro"] })
+        const again = yield* Effect.forEach(asked, create)
+        for (const [at, it] of again.entries()) {
+          const { action, task_id } = first[at]
+          assert.deepInclude(it, { task_id, action, replayed: true, sandbox: true })
+        }
+        const stranger = yield* makeUser()
+        for (const [caller, args, code] of [
+          [user, { model, input: { prompt: "b" } }, 2006],
+          [user, { model, input: { prompt: "b" }, idempotency_key: "kept" }, 2008],
+          [user, { model, input, action: "edit", idempotency_key: "kept" }, 2008],
+          [user, { model, input, idempotency_key: "unused" }, 2006],
+          [stranger, { model, input, idempotency_key: "kept" }, 2006]
+        ] as const) {
+          const refused = yield* failTool(caller, "create_task", args)
+          assert.strictEqual(refused.code, code, JSON.stringify(args))
+        }
+        const later = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+        assert.deepStrictEqual(later.json, entries.json)
+      }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
+    )
+
+    it.effect(
+      "a background response is the first one when its model has left or has no price, and buys nothing",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const asked = { model: "teller", input: "Hi", max_output_tokens: 5, background: true }
+          const create = (key: string | undefined, body: object, caller = user) =>
+            caller.call(
+              "POST",
+              "/v1/responses",
+              body,
+              key === undefined ? {} : { "idempotency-key": key }
+            )
+          yield* adopt({ tokenModels: [teller({})] })
+          const first = yield* create("kept", asked)
+          assert.strictEqual(first.status, 200, first.text)
+          const entries = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+          const stranger = yield* makeUser()
+          for (const content of [{}, { tokenModels: [teller({ validFrom: "2999-01-01" })] }]) {
+            yield* adopt(content)
+            const again = yield* create("kept", asked)
+            assert.deepStrictEqual([again.status, again.json], [200, first.json])
+            for (const name of ["idempotency-replayed", "x-service-sandbox"]) {
+              assert.strictEqual(again.headers.get(name), "true")
+            }
+            for (const [answer, status, code] of [
+              [yield* create("kept", { ...asked, input: "Ho" }), 422, 2008],
+              [yield* create("unused", asked), 404, 2006],
+              [yield* create(undefined, asked), 404, 2006],
+              [yield* create("kept", asked, stranger), 404, 2006]
+            ] as const) {
+              assert.deepStrictEqual([answer.status, answer.json.code], [status, code])
+            }
+            const later = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+            assert.deepStrictEqual(later.json, entries.json)
+          }
         }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
     )
 

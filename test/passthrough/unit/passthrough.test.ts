@@ -31,7 +31,11 @@ const request: CallRequest = {
   authenticate: () => Effect.succeed(principal),
   mayStill: Effect.void,
   forgetKey: () => {},
-  responses: { create: () => Effect.die("not asked"), previous: () => Effect.die("not asked") },
+  responses: {
+    create: () => Effect.die("not asked"),
+    replay: () => Effect.die("not asked"),
+    previous: () => Effect.die("not asked")
+  },
   withBody: (_route, _principal, use) => use({ bytes: body })
 }
 

@@ -22,7 +22,6 @@ export const playgroundTexts = {
   run: "Run",
   runAgain: "Run again",
   cancel: "Cancel",
-  cancelled: "Cancelled",
   toTask: "View task",
   charged: "Charged",
   working: "Working…",

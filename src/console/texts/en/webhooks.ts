@@ -153,7 +153,6 @@ export const webhookTexts = {
     late: (duration: string) => `${duration} after it was due`,
     bodyHelp: "Indented for reading. Copy gives the bytes that were sent.",
     resendOf: (id: string) => `Resend ${id}`,
-    address: "Address",
     answer: "Response",
     noAnswer: "Empty body",
     sentAgain: "The delivery will be sent again.",
@@ -200,7 +199,6 @@ export const webhookTexts = {
       body: "Body",
       signature: "Signature"
     },
-    good: "OK",
     missing: (name: string) => `The header ${name} is missing`,
     repeated: (name: string) => `The header ${name} occurs more than once`,
     noTime: "The timestamp is not a whole number of seconds",
