@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto"
 import {
   existsSync,
   globSync,
@@ -9,10 +8,8 @@ import {
   writeFileSync
 } from "node:fs"
 import { basename, join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
-
-const root = fileURLToPath(new URL("../../../", import.meta.url))
+import { hashOf, root, runBuild } from "../builds.ts"
 
 /** The folder from which the console is served. */
 export const distFolder = join(root, "src/http/console/dist")
@@ -114,15 +111,10 @@ export const bundledPackages = (): ReadonlyArray<string> => {
   return bundled.map((name) => `${name}@${devDependencies[name]}`)
 }
 
-/** The hash of everything that the build depends on. */
 const hashOfInputs = (): string => {
-  const hash = createHash("sha256")
-  const sources = [...globSync("src/console/**/*.{ts,tsx,css,html,json}", { cwd: root })].sort()
-  for (const name of [...sources, "src/client/schema.ts", "src/cli/console/buildConsole.ts"]) {
-    hash.update(`${name}\0`).update(readFileSync(join(root, name)))
-  }
-  for (const name of bundledPackages()) hash.update(`${name}\0`)
-  return hash.digest("hex")
+  const sources = globSync("src/console/**/*.{ts,tsx,css,html,json}", { cwd: root }).sort()
+  const others = ["src/client/schema.ts", "src/cli/console/buildConsole.ts"]
+  return hashOf([...sources, ...others], bundledPackages())
 }
 
 const stampOf = (folder: string): string | undefined => {
@@ -161,20 +153,10 @@ const rename = (from: string, to: string): void => {
 }
 
 /** Runs for `npm run console`, and before `npm start`. */
-const main = async (): Promise<void> => {
-  const started = performance.now()
-  try {
-    if (!(await ensureConsole())) return
-    const seconds = ((performance.now() - started) / 1000).toFixed(1)
-    process.stderr.write(`Built the console in ${seconds} s\n`)
-  } catch (cause) {
-    const isMissing =
-      cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-    if (!isMissing) throw cause
+if (import.meta.main) {
+  await runBuild("console", ensureConsole, () =>
     process.stderr.write(
       "The console is not built: the build needs the development dependencies (npm install). The API works without it\n"
     )
-  }
+  )
 }
-
-if (import.meta.main) await main()

@@ -1,5 +1,5 @@
 import type { Plugin } from "esbuild"
-import { createHash, randomUUID } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import {
   existsSync,
   globSync,
@@ -13,11 +13,10 @@ import {
 } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { fileURLToPath, pathToFileURL } from "node:url"
+import { pathToFileURL } from "node:url"
+import { hashOf, root, runBuild } from "../builds.ts"
 
 /** The service as a few files, which load faster and need less memory than 900 modules. ADR 0233 */
-
-const root = fileURLToPath(new URL("../../../", import.meta.url))
 
 /** The folder with the bundles and the program that runs the newest one. */
 export const buildFolder = join(root, "build")
@@ -72,15 +71,11 @@ const outside: Plugin = {
 
 const isBundled = (path: string) => /^(effect|@effect\/[^/]+|fast-png|ipaddr\.js)(\/|$)/u.test(path)
 
-/** The hash of everything that a bundle depends on, including its location. */
 const hashOfInputs = (): string => {
-  const hash = createHash("sha256").update(`${root}\0`)
   const isOfService = (name: string) => !name.startsWith(join("src", "console"))
   const sources = globSync("src/**/*.ts", { cwd: root }).filter(isOfService).sort()
-  for (const name of [...sources, "package-lock.json"]) {
-    hash.update(`${name}\0`).update(readFileSync(join(root, name)))
-  }
-  return hash.digest("hex").slice(0, 16)
+  // A bundle names the files outside it by their absolute paths
+  return hashOf([...sources, "package-lock.json"], [root]).slice(0, 16)
 }
 
 const runOf = (folder: string): string | undefined => {
@@ -88,9 +83,13 @@ const runOf = (folder: string): string | undefined => {
   return existsSync(path) ? readFileSync(path, "utf8") : undefined
 }
 
+/** A name that no other process uses or removes. */
+const newName = () => `new-${randomUUID()}`
+
 /** Replaces the program in one step, because another process may be starting it. */
 const writeRun = (folder: string, run: string): void => {
-  const written = join(folder, `${program}.${process.pid}`)
+  mkdirSync(folder, { recursive: true })
+  const written = join(folder, newName())
   writeFileSync(written, run)
   renameSync(written, join(folder, program))
 }
@@ -117,37 +116,24 @@ export const ensureService = async (folder = buildFolder): Promise<boolean> => {
   const name = hashOfInputs()
   const run = `import "./${name}/${program}"\n`
   const before = runOf(folder)
-  if (before === run) return false
+  if (before === run && existsSync(join(folder, name, program))) return false
   // Unlike a folder of `mkdtemp`, another user, who runs the service, can read it
-  const made = join(folder, `new-${randomUUID()}`)
+  const made = join(folder, newName())
   mkdirSync(made, { recursive: true })
-  await bundle("src/main.ts", made)
   try {
+    await bundle("src/main.ts", made)
     renameSync(made, join(folder, name))
   } catch (cause) {
-    // Another process was faster
-    if (!existsSync(join(folder, name))) throw cause
     rmSync(made, { recursive: true })
+    // Another process may have been faster
+    if (!existsSync(join(folder, name, program))) throw cause
   }
   writeRun(folder, run)
   removeOthers(folder, [before, run])
   return true
 }
 
-/** Runs before `npm start`. Without the development dependencies `npm start` runs the source. */
-const main = async (): Promise<void> => {
-  const started = performance.now()
-  try {
-    if (!(await ensureService())) return
-    const seconds = ((performance.now() - started) / 1000).toFixed(1)
-    process.stderr.write(`Built the service in ${seconds} s\n`)
-  } catch (cause) {
-    const isMissing =
-      cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-    if (!isMissing) throw cause
-    mkdirSync(buildFolder, { recursive: true })
-    writeRun(buildFolder, 'import "../src/main.ts"\n')
-  }
+/** Runs before `npm start`, which runs the source without the development dependencies. */
+if (import.meta.main) {
+  await runBuild("service", ensureService, () => writeRun(buildFolder, 'import "../src/main.ts"\n'))
 }
-
-if (import.meta.main) await main()

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   utimesSync,
   writeFileSync
 } from "node:fs"
@@ -26,6 +27,9 @@ describe("the bundle of the service", () => {
     assert.isTrue(existsSync(join(folder, name, "main.mjs")))
     assert.sameMembers(readdirSync(folder), [name, "main.mjs"])
     assert.isFalse(await ensureService(folder))
+    rmSync(join(folder, name), { recursive: true })
+    assert.isTrue(await ensureService(folder))
+    assert.sameMembers(readdirSync(folder), [name, "main.mjs"])
   })
 
   it("replaces the one before the last, because a running service may load a part of the last later", async () => {

@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync
+} from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { ownClock } from "../../support/ownClock.ts"
@@ -115,6 +123,7 @@ describe("the image", () => {
     await installProduction(folder, install)
     // Without the bundler, it writes a program that runs the source
     execFileSync(process.execPath, [join(folder, "src/cli/service/buildService.ts")])
+    assert.deepStrictEqual(readdirSync(join(folder, "build")), ["main.mjs"])
     // The image's Node is the pinned version, which runs this test
     assert.match(
       node,

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { performance } from "node:perf_hooks"
 
 /** A metric with its samples by labels. */
@@ -51,21 +51,18 @@ export const processMetrics = (): ReadonlyArray<MetricFamily> => {
       "Busy time of the event loop; a rate near 1 per second means it is saturated.",
       performance.eventLoopUtilization().active / 1000
     ),
-    ...openFiles().map(({ help, name, value }) => metric("gauge", name, help, value))
+    ...openFiles().map((it) => metric("gauge", ...it))
   ]
 }
 
-/** Node does not report connections that the limit of open files refuses, so only these show them. Linux only. */
-const openFiles = () => {
-  if (process.platform !== "linux") return []
+/** Open files and their limit, where there is `/proc`. Node reports nothing when the limit refuses a connection. */
+const openFiles = (): ReadonlyArray<readonly [name: string, help: string, value: number]> => {
+  if (!existsSync("/proc/self/fd")) return []
   const limits = readFileSync("/proc/self/limits", "utf8")
   const max = Number(/^Max open files +(\d+)/mu.exec(limits)?.[1] ?? Infinity)
-  const open = readdirSync("/proc/self/fd").length
   return [
-    { name: "process_open_fds", help: "Open files and sockets.", value: open },
-    ...(Number.isFinite(max)
-      ? [{ name: "process_max_fds", help: "Open files and sockets allowed.", value: max }]
-      : [])
+    ["process_open_fds", "Open files and sockets.", readdirSync("/proc/self/fd").length],
+    ["process_max_fds", "Open files and sockets allowed.", max]
   ]
 }
 
