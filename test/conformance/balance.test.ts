@@ -1,6 +1,5 @@
-import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import type { UserId } from "../../src/domain/Ids.ts"
 import type { Finish } from "../../src/tasks/TaskStore.ts"
@@ -10,6 +9,8 @@ import { advance, eventually, layerGateway, makeUser } from "../support/gateway.
 import { describeStores } from "../support/stores.ts"
 import {
   accept,
+  alertedBalances,
+  balanceAlerts,
   breaches,
   credits,
   finish,
@@ -62,21 +63,6 @@ const add = Effect.fnUntraced(function* (
 const topUp = (userId: UserId, amount: number) => add(userId, "top_up", amount)
 const adjust = (userId: UserId, amount: number) => add(userId, "adjustment", amount)
 
-const Rows = Schema.Array(Schema.Struct({ body: Schema.Uint8Array }))
-
-/** The `available_balance` of every `balance.low` event of a user, oldest first. */
-const alerts = Effect.fnUntraced(function* (userId: UserId) {
-  const sql = yield* PgClient.PgClient
-  const rows =
-    yield* sql`SELECT body FROM events WHERE user_id = ${userId} AND type = 'balance.low' ORDER BY created_at, ctid`
-  return (yield* Schema.decodeUnknownEffect(Rows)(rows)).map(({ body }) =>
-    JSON.parse(new TextDecoder().decode(body))
-  )
-})
-
-const balances = (userId: UserId) =>
-  Effect.map(alerts(userId), (events) => events.map((it) => it.data.payload.available_balance))
-
 const wallet = Effect.fnUntraced(function* (userId: UserId) {
   const wallets = yield* WalletStore
   return Option.getOrThrow(yield* wallets.find(userId))
@@ -96,9 +82,9 @@ describeStores("balance.low", (database, store) => {
       Effect.gen(function* () {
         const userId = yield* watched(1010)
         yield* charge(userId, 10)
-        assert.deepStrictEqual(yield* balances(userId), [], "at the threshold is not below")
+        assert.deepStrictEqual(yield* alertedBalances(userId), [], "at the threshold is not below")
         yield* charge(userId, 0.01)
-        assert.deepStrictEqual(yield* balances(userId), ["999.99"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.99"])
         assert.strictEqual((yield* wallet(userId)).state, "ALERTED")
       })
     )
@@ -108,7 +94,7 @@ describeStores("balance.low", (database, store) => {
         const userId = yield* watched(1000)
         yield* accept(userId, 100)
         yield* charge(userId, 0.000001)
-        const [event] = yield* alerts(userId)
+        const [event] = yield* balanceAlerts(userId)
         assert.match(event.id, /^evt_/u)
         assert.deepStrictEqual(event, {
           id: event.id,
@@ -134,7 +120,7 @@ describeStores("balance.low", (database, store) => {
           yield* charge(userId, 2)
           yield* TestClock.adjust("2 hours")
         }
-        assert.deepStrictEqual(yield* balances(userId), ["999.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"])
       })
     )
 
@@ -145,7 +131,7 @@ describeStores("balance.low", (database, store) => {
         yield* topUp(userId, 1)
         assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["999.00", "999.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00", "999.00"])
       })
     )
 
@@ -157,7 +143,7 @@ describeStores("balance.low", (database, store) => {
         assert.strictEqual((yield* wallet(userId)).state, "ALERTED")
         yield* TestClock.adjust("2 hours")
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["990.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["990.00"])
       })
     )
 
@@ -168,13 +154,17 @@ describeStores("balance.low", (database, store) => {
         yield* adjust(userId, 10)
         assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
         yield* charge(userId, 10)
-        assert.deepStrictEqual(yield* balances(userId), ["999.00"], "inside the window")
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"], "inside the window")
         yield* TestClock.adjust(Duration.subtract(throttle, Duration.millis(1)))
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["999.00"], "a millisecond before its end")
+        assert.deepStrictEqual(
+          yield* alertedBalances(userId),
+          ["999.00"],
+          "a millisecond before its end"
+        )
         yield* TestClock.adjust("1 millis")
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["999.00", "997.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00", "997.00"])
       })
     )
 
@@ -185,7 +175,7 @@ describeStores("balance.low", (database, store) => {
         yield* adjust(userId, 10)
         yield* topUp(userId, 1)
         yield* charge(userId, 20)
-        assert.deepStrictEqual(yield* balances(userId), ["999.00", "990.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00", "990.00"])
       })
     )
 
@@ -195,12 +185,12 @@ describeStores("balance.low", (database, store) => {
         yield* subscribe(userId, ["task.created"])
         yield* subscribe(userId, ["balance.low"], false)
         yield* charge(userId, 2)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
         assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
         yield* subscribe(userId)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["998.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["998.00"])
       })
     )
 
@@ -209,7 +199,7 @@ describeStores("balance.low", (database, store) => {
         const userId = yield* watched(1002)
         yield* charge(userId, 1)
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
         assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
       })
     )
@@ -218,9 +208,9 @@ describeStores("balance.low", (database, store) => {
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         const { taskId } = yield* accept(userId, 500)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
         yield* settle(taskId, undefined)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
       })
     )
 
@@ -229,7 +219,7 @@ describeStores("balance.low", (database, store) => {
         const userId = yield* watched(1001)
         const long = yield* accept(userId, 900)
         yield* charge(userId, 2)
-        assert.deepStrictEqual(yield* balances(userId), ["99.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["99.00"])
         yield* settle(long.taskId, undefined)
         assert.strictEqual((yield* wallet(userId)).state, "ALERTED", "a release is no recovery")
       })
@@ -241,9 +231,9 @@ describeStores("balance.low", (database, store) => {
         yield* adjust(userId, -10)
         yield* charge(userId, 0)
         yield* charge(userId, 0, 5)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["990.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["990.00"])
       })
     )
 
@@ -253,16 +243,16 @@ describeStores("balance.low", (database, store) => {
         const userId = yield* watched(100)
         yield* wallets.setThreshold(userId, credits(50))
         yield* charge(userId, 50)
-        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.deepStrictEqual(yield* alertedBalances(userId), [])
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["49.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["49.00"])
         yield* wallets.setThreshold(userId, credits(49))
         assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["49.00"], "the window")
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["49.00"], "the window")
         yield* TestClock.adjust(throttle)
         yield* charge(userId, 1)
-        assert.deepStrictEqual(yield* balances(userId), ["49.00", "47.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["49.00", "47.00"])
       })
     )
 
@@ -276,7 +266,7 @@ describeStores("balance.low", (database, store) => {
           yield* Effect.forEach(tasks, ({ taskId }) => settle(taskId, 1), {
             concurrency: "unbounded"
           })
-          const found = yield* balances(userId)
+          const found = yield* alertedBalances(userId)
           assert.strictEqual(found.length, 1, JSON.stringify(found))
           assert.strictEqual((yield* wallet(userId)).settled, credits(1005 - 16))
         }

@@ -371,3 +371,24 @@ export const receiptOf = Effect.fnUntraced(function* ({ id, user }: CallStart) {
   const { rows } = yield* (yield* CallStore).search(user, { limit: 100 })
   return rows.find((row) => row.id === id)
 })
+
+const Bodies = Schema.Array(Schema.Struct({ body: Schema.Uint8Array }))
+
+/**
+ * The `balance.low` events of a user, oldest first. Under a TestClock several have the same `created_at`, and a row's
+ * place in the table does not follow insertion, so ties are ordered by transaction.
+ */
+export const balanceAlerts = Effect.fnUntraced(function* (userId: UserId) {
+  const sql = yield* PgClient.PgClient
+  const rows = yield* sql`SELECT body FROM events WHERE user_id = ${userId} AND type = 'balance.low'
+    ORDER BY created_at, age(xmin) DESC`
+  return (yield* Schema.decodeUnknownEffect(Bodies)(rows)).map(({ body }) =>
+    JSON.parse(new TextDecoder().decode(body))
+  )
+})
+
+/** The `available_balance` of each of these events. */
+export const alertedBalances = (userId: UserId) =>
+  Effect.map(balanceAlerts(userId), (events) =>
+    events.map((it) => it.data.payload.available_balance)
+  )

@@ -8,6 +8,7 @@ import { balanceLow } from "../../../src/webhooks/Events.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
+  alertedBalances,
   callEnd,
   credits,
   finish,
@@ -66,16 +67,6 @@ describeStores("a crossing that the throttle withheld", (database) => {
       )
     })
 
-    const balances = Effect.fnUntraced(function* (userId: UserId) {
-      const sql = yield* PgClient.PgClient
-      const rows = yield* sql<{ readonly body: Uint8Array }>`
-        SELECT body FROM events WHERE user_id = ${userId} AND type = 'balance.low'
-        ORDER BY created_at, ctid`
-      return rows.map(
-        ({ body }) => JSON.parse(new TextDecoder().decode(body)).data.payload.available_balance
-      )
-    })
-
     const stateOf = (userId: UserId) =>
       Effect.flatMap(WalletStore, (wallets) =>
         Effect.map(wallets.find(userId), (row) => Option.getOrThrow(row).state)
@@ -88,7 +79,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
       yield* charge(userId, 2)
       yield* add(userId, "adjustment", 10)
       yield* charge(userId, 19)
-      assert.deepStrictEqual(yield* balances(userId), ["999.00"])
+      assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"])
       return userId
     })
 
@@ -103,7 +94,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
           { concurrency: "unbounded" }
         )
         assert.lengthOf(reports.flat(), 1)
-        assert.deepStrictEqual(yield* balances(userId), ["999.00", "990.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00", "990.00"])
         assert.strictEqual(yield* stateOf(userId), "ALERTED")
         const sql = yield* PgClient.PgClient
         const deliveries = yield* sql`SELECT 1 FROM deliveries WHERE user_id = ${userId}`
@@ -133,7 +124,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
         yield* TestClock.adjust("1 hour")
         yield* report
         for (const userId of [calling, drawing]) {
-          assert.deepStrictEqual(yield* balances(userId), ["999.00", "990.00"])
+          assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00", "990.00"])
         }
       })
     )
@@ -152,7 +143,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual(yield* report, [])
         for (const userId of users) {
-          assert.deepStrictEqual(yield* balances(userId), ["999.00"])
+          assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"])
         }
       })
     )
@@ -163,7 +154,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
         yield* TestClock.adjust("1 hour")
         yield* charge(userId, 1)
         assert.deepStrictEqual(yield* report, [])
-        assert.deepStrictEqual(yield* balances(userId), ["999.00", "989.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00", "989.00"])
       })
     )
 
@@ -176,7 +167,7 @@ describeStores("a crossing that the throttle withheld", (database) => {
         assert.deepStrictEqual(yield* report, [])
         yield* sql`UPDATE webhook_endpoints SET enabled = true WHERE user_id = ${userId}`
         assert.deepStrictEqual(yield* report, [])
-        assert.deepStrictEqual(yield* balances(userId), ["999.00"])
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"])
       })
     )
 
