@@ -1,7 +1,7 @@
 /**
- * Passthrough in one run, alternating: the upstream called directly, a bare node:http + undici proxy, and this
- * gateway (authentication, metering and ledger on, Postgres). The proxy under test runs alone on one core; load,
- * upstream and Postgres on the other. `peers.ts` compares other gateways.
+ * Passthrough in one run, alternating: the upstream called directly, a bare node:http + undici proxy, the same proxy with
+ * what no gateway can leave out (`relay`), and this gateway (authentication, metering and ledger on, Postgres). The proxy
+ * under test runs alone on one core; load, upstream and Postgres on the other. `peers.ts` compares other gateways.
  *
  *   node bench/passthrough.ts [rounds]
  */
@@ -100,7 +100,8 @@ const main = async () => {
   })
   const { headers } = await makeKey(started.origin)
   const gateway: Subject = { name: "gateway", ...started, headers }
-  const subjects = [direct, bare, gateway].filter(
+  const relay = await startBareProxy(direct.origin, "sk-client")
+  const subjects = [direct, bare, relay, gateway].filter(
     ({ name }) => only === undefined || only.includes(name)
   )
   const results = new Map<string, Array<Record<string, number>>>()

@@ -141,13 +141,15 @@ export const startUpstream = async (): Promise<Subject> => {
   return { name: "direct", origin, child, headers: {} }
 }
 
-export const startBareProxy = async (upstream: string): Promise<Subject> => {
+/** With a key it is a proxy that only authenticates and relays. */
+export const startBareProxy = async (upstream: string, key?: string): Promise<Subject> => {
   const port = await freePort()
-  const env = { PORT: `${port}`, UPSTREAM: upstream }
+  const env = { PORT: `${port}`, UPSTREAM: upstream, ...(key === undefined ? {} : { KEY: key }) }
   const child = start([process.execPath, here("bareProxy.ts")], env)
   const origin = `http://127.0.0.1:${port}`
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
   await reachable(origin, child)
-  return { name: "bare proxy", origin, child, headers: {} }
+  return { name: key === undefined ? "bare proxy" : "relay", origin, child, headers }
 }
 
 const operator = "operator-token-of-the-bench"
