@@ -1,8 +1,8 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { TaskChanges } from "../../src/tasks/TaskChanges.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
-import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { eventually, makeUser } from "../support/gateway.ts"
 import { liveLayer } from "../support/liveLayer.ts"
 import { layerListening, Listening } from "../support/sockets.ts"
 
@@ -37,9 +37,7 @@ describe("a client that disconnects", () => {
         })
       )
     }
-  })
 
-  liveLayer(layerListening())((it) => {
     it.effect("ends the wait of its create, and the task continues", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -68,9 +66,7 @@ describe("a client that disconnects", () => {
         yield* user.call("DELETE", `${path}/${again.json.task_info.id}`)
       })
     )
-  })
 
-  layer(layerGateway())((it) => {
     it.effect("the store returns nothing for an unknown task", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore

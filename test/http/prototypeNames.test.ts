@@ -24,7 +24,10 @@ layer(layerGateway(), { timeout: "60 seconds" })("names of Object.prototype", (i
         ["/v1/videos", video],
         ["/manage/v1/api-keys", { name: "a" }]
       ] as const) {
-        const sent = yield* user.call("POST", path, { ...body, ...member(name, "a") })
+        const sent = yield* user.call("POST", path, {
+          ...body,
+          ...member(name, { polluted: true })
+        })
         assert.deepStrictEqual([sent.status, sent.json.code], [400, 2001], `${path} ${sent.text}`)
         assert.include(sent.text, name)
       }
@@ -33,6 +36,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("names of Object.prototype", (i
         const { text } = yield* rpc(user, "tools/call", { name: "quote", arguments: given })
         assert.include(text, "Unknown field")
       }
+      assert.notProperty({}, "polluted")
     })
   )
 

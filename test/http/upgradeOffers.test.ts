@@ -80,10 +80,8 @@ liveLayer(runningGateway())("an offer to upgrade the protocol", (it) => {
       )
     })
   )
-})
 
-/** docs/reference/http.md#request-bodies; RFC 9110, section 15.5.22, and RFC 6455, section 4.1. */
-liveLayer(runningGateway())("a WebSocket handshake", (it) => {
+  /** RFC 9110, section 15.5.22, and RFC 6455, section 4.1. */
   const handshake = ["Connection: keep-alive, Upgrade", "Upgrade: WebSocket"]
   /** A proxy removes connection-specific headers. */
   const throughProxy = ["Connection: keep-alive", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
@@ -108,22 +106,24 @@ liveLayer(runningGateway())("a WebSocket handshake", (it) => {
     ["/healthz", handshake, () => {}],
     ["/nowhere", throughProxy, () => {}]
   ] as const
-  it.effect.each(shapes)("to %s is 426, and names HTTP/1.1", ([path, headers, check]) =>
-    Effect.gen(function* () {
-      const { port } = yield* Running
-      const request = [`GET ${path} HTTP/1.1`, "Host: gateway", ...headers, "", ""].join("\r\n")
-      const text = yield* rawSequence(port, [request])
-      const [answer] = rawResponses(text)
-      assert.strictEqual(answer?.status, 426, text)
-      assert.strictEqual(answer?.headers.get("upgrade"), "HTTP/1.1")
-      assert.strictEqual(answer?.headers.get("connection"), "Upgrade, close")
-      assert.strictEqual(answer?.json.code, 2020)
-      assert.match(answer?.json.detail, /WebSocket/u)
-      check(answer?.json)
-    })
+  it.effect.each(shapes)(
+    "by a WebSocket handshake to %s is 426, and names HTTP/1.1",
+    ([path, headers, check]) =>
+      Effect.gen(function* () {
+        const { port } = yield* Running
+        const request = [`GET ${path} HTTP/1.1`, "Host: gateway", ...headers, "", ""].join("\r\n")
+        const text = yield* rawSequence(port, [request])
+        const [answer] = rawResponses(text)
+        assert.strictEqual(answer?.status, 426, text)
+        assert.strictEqual(answer?.headers.get("upgrade"), "HTTP/1.1")
+        assert.strictEqual(answer?.headers.get("connection"), "Upgrade, close")
+        assert.strictEqual(answer?.json.code, 2020)
+        assert.match(answer?.json.detail, /WebSocket/u)
+        check(answer?.json)
+      })
   )
 
-  it.effect("offered on a POST is ignored, and its body is served", () =>
+  it.effect("to WebSocket is ignored on a POST, and its body is served", () =>
     Effect.gen(function* () {
       const { key, port } = yield* Running
       const headers = ["Connection: Upgrade, close", "Upgrade: websocket"]

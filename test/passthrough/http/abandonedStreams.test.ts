@@ -66,13 +66,21 @@ const newestOf = async (from: TestGateway) => {
   return (await from.calls())[0]!
 }
 
-/** The receipt of the stream, read to its end. */
-const readToEnd = async ({ body, events, path }: ReasoningStream) => {
-  first = events
+type Receipt = Awaited<ReturnType<typeof newestOf>>
+const receipts = new Map<ReasoningStream, Receipt>()
+
+/** The receipt of the stream, read to its end once. */
+const readToEnd = async (stream: ReasoningStream): Promise<Receipt> => {
+  const known = receipts.get(stream)
+  if (known !== undefined) return known
+  first = stream.events
   rest = []
   goOn()
-  await (await gateway.post(path, body)).text()
-  return newestOf(gateway)
+  await (await gateway.post(stream.path, stream.body)).text()
+  mayGoOn = new Promise((resolve) => (goOn = resolve))
+  const receipt = await newestOf(gateway)
+  receipts.set(stream, receipt)
+  return receipt
 }
 
 /** Reads a stream until it shows `mark`, then disconnects. The upstream has sent nothing beyond that event. */
@@ -121,7 +129,6 @@ describe("a stream of a reasoning model that its client leaves is charged as one
   )("$name, left $moment", async ({ mark, stream }) => {
     const whole = await readToEnd(stream)
     assert.deepInclude(whole.usage, { outputTokens: 20_010, counted: false })
-    mayGoOn = new Promise((resolve) => (goOn = resolve))
     await leaveAt(stream, mark)
     // The hold of a call that is still read stays
     assert.notEqual((await gateway.run(walletOf(gateway))).held, 0n)
@@ -162,7 +169,6 @@ describe("a stream of a model that does not reason", () => {
 
   it("left after its finish event: charged by the figures that come", async () => {
     const whole = await readToEnd(plain)
-    mayGoOn = new Promise((resolve) => (goOn = resolve))
     await leaveAt(plain, '"stop"')
     goOn()
     const left = await newestOf(gateway)
@@ -171,7 +177,6 @@ describe("a stream of a model that does not reason", () => {
 
   it("left after its figures: the upstream is closed at once, and they are charged", async () => {
     const whole = await readToEnd(plain)
-    mayGoOn = new Promise((resolve) => (goOn = resolve))
     const asked = { ...plain.body, stream_options: { include_usage: true } }
     await leaveAt({ ...plain, body: asked }, '"prompt_tokens"')
     await until(isClosed, { what: "the upstream is closed" })
@@ -258,16 +263,16 @@ describe("what ends the reading of a stream that was left", () => {
   })
 })
 
-describe("a stream of the sandbox", () => {
+describe("a stream of the sandbox", async () => {
+  const sandbox = await gatewayOfTests({})
+
   it.each([
     ["gpt-5.1", { outputTokens: 16, counted: false }],
     ["gpt-4o", { counted: true }]
   ])("of %s that its client leaves is settled as a vendor's is", async (model, usage) => {
-    const sandbox = await startGateway({})
     const { body, path } = chat(model)
     await leaveAt({ path, body, events: ['"assistant"'], moments: {} }, '"assistant"', sandbox)
     assert.deepInclude((await newestOf(sandbox)).usage, usage)
-    await sandbox.stop()
   })
 })
 

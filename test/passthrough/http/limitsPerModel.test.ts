@@ -1,29 +1,21 @@
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
-import { json } from "../../support/mockVendors.ts"
-import type { MockVendor, Script } from "../../support/mockVendors.ts"
+import { json, upstreamOfTests } from "../../support/mockVendors.ts"
+import type { Script } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-let vendor: MockVendor
+const vendor = await upstreamOfTests(mockOpenAi())
 let gateway: TestGateway
 let other: string
 
-/** Each test has a separate gateway with one account. */
-beforeEach(async () => {
+/** A gateway with one account, in place of the one before. */
+const start = async () => {
   await gateway?.stop()
   gateway = await startGateway({ OPENAI_API_KEY: `sk-secret;name=only;base=${vendor.origin}/v1` })
   other = (await gateway.newCaller(1000)).key
-  vendor.seen.length = 0
-  vendor.script = openAiScript
-})
-beforeAll(async () => {
-  vendor = await mockOpenAi()
-})
-afterAll(async () => {
-  await gateway.stop()
-  await vendor.close()
-})
+}
+afterAll(() => gateway.stop())
 
 const chat = (model = "gpt-4o", content = "Hi", key = gateway.key) =>
   gateway.post(
@@ -53,6 +45,8 @@ const broken: Script = onlyGpt4o((_, response) => json(response, 500, { error: {
 
 /** docs/reference/passthrough.md#accounts-and-failover */
 describe("limits of one model", { timeout: 120_000 }, () => {
+  beforeEach(start)
+
   it("a 429 concerns its own model only, and is relayed again while it lasts", async () => {
     vendor.script = rateLimited({ "retry-after": "30" })
     assert.equal((await chat()).status, 429)
@@ -65,15 +59,6 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await jsonOf(again)).error.message, "slow down")
     vendor.script = openAiScript
     assert.equal((await chat()).status, 200)
-  })
-
-  it("a 200 that was the last of its window does not keep the only account from calls", async () => {
-    const last = { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1h" }
-    vendor.script = (_, response) => json(response, 200, {}, last)
-    for (const answer of [await chat(), await chat(), await embed(), await models()]) {
-      assert.equal(answer.status, 200)
-    }
-    assert.equal(vendor.seen.length, 4)
   })
 
   it("a 429 that says that nothing is left is 1203 with the rest of its wait", async () => {
@@ -135,12 +120,6 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await chat()).status, 200)
   })
 
-  it("one request that always fails opens no circuit, however often it is repeated", async () => {
-    vendor.script = broken
-    for (let i = 0; i < 8; i += 1) assert.equal((await chat()).status, 500)
-    assert.equal(vendor.seen.length, 8)
-  })
-
   it("five requests that fail open the circuit of their model, for everyone when two users' fail", async () => {
     vendor.script = broken
     for (let i = 0; i < 5; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, 500)
@@ -156,12 +135,23 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await chat("gpt-4o", "Hi", (await gateway.newCaller(1000)).key)).status, 503)
     assert.equal(vendor.seen.length, 8)
   })
+})
+
+/** docs/reference/vendors.md#error-classes */
+describe("what limits no model", { timeout: 120_000 }, () => {
+  beforeAll(start)
 
   it("a model that the vendor says is gone concerns no other model, and opens nothing", async () => {
-    const gone = { error: { message: "The model does not exist", code: "model_not_found" } }
-    vendor.script = onlyGpt4o((_, response) => json(response, 404, gone))
-    for (let i = 0; i < 8; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, 404)
-    assert.equal((await chat("gpt-4o-mini")).status, 200)
+    for (const [status, code] of [
+      [404, "model_not_found"],
+      [400, "model_deprecated"],
+      [410, "model_not_found"]
+    ] as const) {
+      const gone = { error: { message: "The model is gone", code } }
+      vendor.script = onlyGpt4o((_, response) => json(response, status, gone))
+      for (let i = 0; i < 8; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, status)
+      assert.equal((await chat("gpt-4o-mini")).status, 200)
+    }
     const metrics = await gateway.metrics()
     assert.match(metrics, /gateway_account_circuit\{account="openai:only"\} 0/)
     assert.match(metrics, /gateway_account_paused_seconds\{account="openai:only"\} 0/)
@@ -173,5 +163,20 @@ describe("limits of one model", { timeout: 120_000 }, () => {
       assert.notInclude(open, "openai:only")
       assert.notInclude(open, 'account="')
     }
+  })
+
+  it("a 200 that was the last of its window does not keep the only account from calls", async () => {
+    const last = { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1h" }
+    vendor.script = (_, response) => json(response, 200, {}, last)
+    for (const answer of [await chat(), await chat(), await embed(), await models()]) {
+      assert.equal(answer.status, 200)
+    }
+    assert.equal(vendor.seen.length, 4)
+  })
+
+  it("one request that always fails opens no circuit, however often it is repeated", async () => {
+    vendor.script = broken
+    for (let i = 0; i < 8; i += 1) assert.equal((await chat()).status, 500)
+    assert.equal(vendor.seen.length, 8)
   })
 })

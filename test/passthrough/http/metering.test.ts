@@ -184,49 +184,6 @@ describe("metering", () => {
     assert.equal((await gateway.calls()).length, before)
   })
 
-  it("a client that closes a stream early is charged for what was counted", async () => {
-    upstream.script = (_, response) => {
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      response.write(chatEvents(["a", "b", "c"], false).slice(0, 3).join(""))
-    }
-    const controller = new AbortController()
-    const answer = await gateway.post(
-      "/v1/chat/completions",
-      { ...chat, stream: true },
-      {},
-      { signal: controller.signal }
-    )
-    await answer.body!.getReader().read()
-    controller.abort()
-    const call = await gateway.newest()
-    const input = Math.ceil((bytes + ',"stream":true'.length) / 4)
-    assert.equal(call.captured, BigInt(input) * 250n + 3n * 1000n)
-    assert.isTrue(call.usage!["counted"])
-  })
-
-  it("a client that closes after the upstream's final usage pays this usage and no more", async () => {
-    const upstreamEnds = Promise.withResolvers<void>()
-    upstream.script = (_, response) => {
-      const all = chatEvents(["a", "b", "c"], true)
-      return events(response, [all.join(""), ""], () => upstreamEnds.promise)
-    }
-    const controller = new AbortController()
-    const answer = await gateway.post(
-      "/v1/chat/completions",
-      { ...chat, stream: true },
-      {},
-      { signal: controller.signal }
-    )
-    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
-    let text = ""
-    while (!text.includes("[DONE]")) text += (await reader.read()).value
-    controller.abort()
-    const call = await gateway.newest()
-    upstreamEnds.resolve()
-    assert.equal(call.captured, 700_000n)
-    assert.isFalse(call.usage!["counted"])
-  })
-
   it("the receipt of a stream has the time to its first piece", async () => {
     const wait = 60
     upstream.script = (_, response) => {
@@ -259,15 +216,6 @@ describe("metering", () => {
       await answer.text().catch(() => {})
       assert.equal((await gateway.newest()).outcome, "released")
     }
-  })
-
-  it("an upstream error is not charged", async () => {
-    upstream.script = (_, response) => json(response, 500, { error: { message: "broken" } })
-    await gateway.post("/v1/chat/completions", chat)
-    const call = await gateway.newest()
-    assert.equal(call.captured, 0n)
-    assert.equal(call.outcome, "released")
-    assert.equal(call.httpStatus, 500)
   })
 
   it("insufficient credits are 402 before the upstream is called, and change nothing", async () => {

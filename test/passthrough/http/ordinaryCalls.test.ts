@@ -17,7 +17,21 @@ import { until } from "../../support/until.ts"
 
 /** ADR 0113: calls of every kind go one way, whatever their body, key and response are like. */
 const upstream = await upstreamOfTests(mockOpenAi())
-const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
+const file = join(temporaryFolder("ordinary-calls"), "catalog.json")
+/** Its path is that of a task, too. */
+const edit = {
+  vendor: "openai",
+  provider: "openai",
+  method: "POST",
+  path: "/v1/{model}/edit",
+  meter: { per: "call", amount: "1.00" }
+}
+writeFileSync(file, JSON.stringify({ routes: [edit] }))
+const env = {
+  OPENAI_API_KEY: "sk-vendor",
+  OPENAI_BASE_URL: `${upstream.origin}/v1`,
+  CATALOG_FILE: file
+}
 const gateway = await gatewayOfTests(env)
 
 const path = "/v1/chat/completions"
@@ -295,26 +309,9 @@ describe("a call", () => {
   })
 
   it("the path of a task is served by the tasks, whatever routes a catalog opens", async () => {
-    const folder = temporaryFolder("fast-path")
-    const file = join(folder, "catalog.json")
-    const route = {
-      vendor: "openai",
-      provider: "openai",
-      method: "POST",
-      path: "/v1/{model}/edit",
-      meter: { per: "call", amount: "1.00" }
-    }
-    writeFileSync(file, JSON.stringify({ routes: [route] }))
-    const own = await startGateway({ ...env, CATALOG_FILE: file })
-    try {
-      assert.equal((await post(own, chat, false)).status, 200)
-      upstream.seen.length = 0
-      const answer = await own.post("/vendors/openai/v1/gpt-4o/edit", chat)
-      assert.equal(answer.status, 404)
-      assert.equal(upstream.seen.length, 0)
-    } finally {
-      await own.stop()
-    }
+    const answer = await gateway.post("/vendors/openai/v1/gpt-4o/edit", chat)
+    assert.equal(answer.status, 404)
+    assert.equal(upstream.seen.length, 0)
   })
 
   it("pipelined requests of a connection get their responses in order", async () => {
@@ -393,22 +390,19 @@ describe("a call", () => {
   })
 
   it("responses that wait behind another on a broken connection are dropped", async () => {
-    const stopping = await startGateway(env)
-    assert.equal((await post(stopping, chat, false)).status, 200)
     let completed = 0
     upstream.script = (seen, response) => {
       if (JSON.parse(seen.body).user === "first") return
       response.on("finish", () => (completed += 1))
       json(response, 200, chatCompletion("gpt-4o"))
     }
-    upstream.seen.length = 0
-    const socket = connect(stopping.port, "127.0.0.1")
-    socket.write(piece(stopping, "first") + piece(stopping, "second"))
+    const socket = connect(gateway.port, "127.0.0.1")
+    socket.write(piece(gateway, "first") + piece(gateway, "second"))
     await until(() => completed === 1, { what: "the second is complete" })
     socket.destroy()
     const first = upstream.seen.find(({ body }) => body.includes("first"))!
     await until(() => first.aborted !== undefined, { what: "the first is given up" })
-    await stopping.stop()
+    await gateway.settled()
   })
 
   it("a call that exceeds the service's time-outs is ended, and its upstream request too", async () => {

@@ -356,6 +356,8 @@ describe("faults of the upstream", () => {
       assert.equal(answer.status, status)
       assert.deepEqual((await jsonOf(answer)) as unknown, refusal)
       assert.equal(answer.headers.get("x-service-cost"), "0.00")
+      const { captured, httpStatus, outcome } = await gateway.newest()
+      assert.deepEqual([captured, httpStatus, outcome], [0n, status, "released"])
     }
     assert.equal((await gateway.settled()).settled, before)
   })

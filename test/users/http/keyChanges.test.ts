@@ -455,6 +455,21 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
     })
   )
 
+  it.effect("concurrent_tasks: a repeated create gets its response whatever the limit", () =>
+    Effect.gen(function* () {
+      const { call, change } = yield* makeKeys
+      yield* change({ concurrent_tasks: 2 })
+      const first = yield* call("POST", image, body, { "idempotency-key": "k" })
+      assert.strictEqual((yield* call("POST", image, body)).status, 202)
+      const again = yield* call("POST", image, body, { "idempotency-key": "k" })
+      assert.strictEqual(again.status, 202)
+      assert.strictEqual(again.text, first.text)
+      const fresh = yield* call("POST", image, body, { "idempotency-key": "new" })
+      assert.strictEqual(fresh.json.code, 1202)
+      assert.strictEqual(fresh.headers.get("retry-after"), "2")
+    })
+  )
+
   it.effect("expires_at: the key is refused from then on, also one that is cached", () =>
     Effect.gen(function* () {
       const { call, change } = yield* makeKeys

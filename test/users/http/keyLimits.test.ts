@@ -79,60 +79,6 @@ layer(layerGateway({ database: stores.postgres, env: { RATE_LIMIT_PER_MINUTE: "5
   }
 )
 
-layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_KEY: "3" } }))(
-  "CONCURRENT_TASKS_PER_KEY",
-  (it) => {
-    it.effect("exact when 50 creates come at once: three tasks, the rest 429 code 1202", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const answers = yield* Effect.all(
-          Array.from({ length: 50 }, () => user.call("POST", path, body)),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(answers.filter(({ status }) => status === 202).length, 3)
-        const refused = answers.filter(({ status }) => status === 429)
-        assert.strictEqual(refused.length, 47)
-        for (const { headers, json } of refused) {
-          assert.strictEqual(json.code, 1202)
-          assert.strictEqual(headers.get("retry-after"), "2")
-        }
-        const sql = yield* SqlClient.SqlClient
-        const holds = yield* sql`SELECT 1 FROM holds WHERE user_id = ${user.id}`
-        assert.strictEqual(holds.length, 3)
-      })
-    )
-
-    it.effect("a task that ended frees its place, and another key of the user has its own", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const ids: Array<string> = []
-        for (let i = 0; i < 3; i += 1) {
-          ids.push((yield* user.call("POST", path, body)).json.task_info.id)
-        }
-        assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
-        const { key } = yield* makeKey(user.id, ["inference"])
-        assert.strictEqual((yield* callWith(key)("POST", path, body)).status, 202)
-        yield* user.call("DELETE", `${path}/${ids[0]}`)
-        assert.strictEqual((yield* user.call("POST", path, body)).status, 202)
-        assert.strictEqual((yield* user.call("POST", path, body)).json.code, 1202)
-      })
-    )
-
-    it.effect("a repeated request gets its response whatever the limit", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const first = yield* user.call("POST", path, body, { "idempotency-key": "k" })
-        for (let i = 0; i < 2; i += 1) yield* user.call("POST", path, body)
-        const again = yield* user.call("POST", path, body, { "idempotency-key": "k" })
-        assert.strictEqual(again.status, 202)
-        assert.strictEqual(again.text, first.text)
-        const fresh = yield* user.call("POST", path, body, { "idempotency-key": "new" })
-        assert.strictEqual(fresh.json.code, 1202)
-      })
-    )
-  }
-)
-
 layer(layerGateway(), { timeout: "60 seconds" })("API keys", (it) => {
   it.effect("limits are off by default: no RateLimit headers", () =>
     Effect.gen(function* () {
