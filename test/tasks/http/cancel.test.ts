@@ -3,11 +3,10 @@ import { Deferred, Duration, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Handle, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const created = Effect.fnUntraced(function* (user: User, prompt = "a") {
   const answer = yield* user.call("POST", path, { prompt })

@@ -24,6 +24,7 @@ import {
   operator,
   readResult
 } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { startedDatabase } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -32,8 +33,6 @@ import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol } from "../../support/upstreams/Upstream.ts"
 
 const publicUrl = "https://gateway.example.com/edge"
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 interface Vendor {
   readonly name: string

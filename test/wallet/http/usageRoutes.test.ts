@@ -2,14 +2,13 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { millisAt, placeOf } from "../../../src/domain/Durations.ts"
 import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 /** docs/reference/usage.md#api */
 
 const usage = "/manage/v1/usage"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const run = Effect.fnUntraced(function* (user: User, tasks: number, calls: number) {
   for (let n = 0; n < tasks; n++) {

@@ -16,6 +16,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 
 /** Inline media, so that nothing has to be fetched. */
 const media: Partial<Record<Label, Record<string, unknown>>> = {
@@ -50,8 +51,6 @@ const pathOf = (label: Label) => {
   const entry = builtInEntries.find((it) => it.label === label)!
   return `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`
 }
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const walletOf = (user: User) => Effect.map(user.call("GET", "/manage/v1/wallet"), (it) => it.json)
 const entriesOf = (user: User, query = "") =>

@@ -1,30 +1,21 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { eventOf, sentTo } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 const pathOf = (model: string) => `/vendors/alibaba/v1/${model}/generation`
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const makeEndpoint = Effect.fnUntraced(function* (user: User, url: string, fields: object) {
   const made = yield* user.call("POST", endpoints, { url, ...fields })
   assert.strictEqual(made.status, 201, made.text)
   return made.json
 })
-
-const eventOf = ({ body }: WebhookRequest) => JSON.parse(new TextDecoder().decode(body))
-
-const sentTo = (address: string) =>
-  Effect.flatMap(WebhookSenderLog, ({ sent }) =>
-    Effect.map(sent, (all) =>
-      all.map(({ request }) => request).filter((request) => request.url === address)
-    )
-  )
 
 /** docs/reference/webhooks.md#filters */
 layer(layerGateway({ database: stores.postgres }))("filters of endpoints", (it) => {

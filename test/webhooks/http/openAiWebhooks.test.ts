@@ -2,8 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI from "openai"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
-import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { arrived, eventOf } from "../../support/deliveries.ts"
 import {
   advance,
   eventually,
@@ -12,6 +12,7 @@ import {
   makeUser,
   readResult
 } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -19,19 +20,6 @@ const deliveries = "/manage/v1/webhook-deliveries"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const video = "/vendors/service/v1/text-to-video-spark/generation"
 const all = ["task.created", "task.succeeded", "task.failed"]
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
-
-/** Everything sent to a URL, once this much has arrived. */
-const sentTo = Effect.fnUntraced(function* (url: string, count: number) {
-  const log = yield* WebhookSenderLog
-  const sent = Effect.map(log.sent, (it) =>
-    it.map(({ request }) => request).filter((request) => request.url === url)
-  )
-  return yield* eventually(sent, (it) => it.length >= count)
-})
-
-const bodyOf = ({ body }: WebhookRequest) => JSON.parse(new TextDecoder().decode(body))
 
 /** Reads it like a receiver with OpenAI's client, which verifies the signature. */
 const unwrap = (request: WebhookRequest, secret: string) =>
@@ -109,7 +97,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       yield* user.call("POST", `/v1/responses/${cancelled}/cancel`)
       yield* advance("20 seconds")
       // Each was also created
-      const sent = yield* sentTo(own, 8)
+      const sent = yield* arrived(own, 8)
       const found = new Map<string, string>()
       for (const request of sent) {
         const event = yield* unwrap(request, made.secret)
@@ -117,7 +105,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
         assert.strictEqual(event.object, "event")
         assert.isTrue(Number.isInteger(event.created_at))
         assert.match(event.id, /^evt_/u)
-        found.set(bodyOf(request).data.id, event.type)
+        found.set(eventOf(request).data.id, event.type)
       }
       assert.deepStrictEqual(
         found,
@@ -129,7 +117,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
         ])
       )
       // The others have the specification's envelope
-      const types = (yield* sentTo(plain, 8)).map((request) => bodyOf(request).type)
+      const types = (yield* arrived(plain, 8)).map((request) => eventOf(request).type)
       assert.sameMembers([...new Set(types)], all)
     })
   )
@@ -145,9 +133,9 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       yield* eventually(http, ({ json }) => json.status === "completed")
       yield* advance("2 seconds")
       const found = new Map<string, string>()
-      for (const request of yield* sentTo(url, 2)) {
+      for (const request of yield* arrived(url, 2)) {
         const { type } = yield* unwrap(request, secret)
-        found.set(bodyOf(request).data.id, type)
+        found.set(eventOf(request).data.id, type)
       }
       assert.deepStrictEqual(
         found,
@@ -171,9 +159,9 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       const done = yield* eventually(read, ({ json }) => json.status === "completed")
       assert.notProperty(done.json, "webhook")
       yield* advance("2 seconds")
-      const [first, second, ...others] = yield* sentTo(url, 2)
+      const [first, second, ...others] = yield* arrived(url, 2)
       assert.deepStrictEqual(others, [])
-      assert.strictEqual(bodyOf(first!).type, "task.created")
+      assert.strictEqual(eventOf(first!).type, "task.created")
       const event = yield* unwrap(second!, secret)
       assert.deepInclude(event, { type: "batch.completed", data: { id } })
       const wrong = yield* order(user, { webhook: { url, events: ["batch.completed"] } })
@@ -195,7 +183,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       const film = yield* user.call("POST", video, { prompt: "a" })
       assert.strictEqual(film.status, 202, film.text)
       yield* advance("20 seconds")
-      const bodies = (yield* sentTo(url, 2)).map(bodyOf)
+      const bodies = (yield* arrived(url, 2)).map(eventOf)
       const ours = bodies.find(({ type }) => type === "task.succeeded")
       assert.strictEqual(ours.data.payload.task_info.id, picture.json.task_info.id)
       const theirs = bodies.find(({ type }) => type === "video.completed")
@@ -211,9 +199,9 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       yield* respond(user, "Where to?")
       const failed = yield* respond(user, "[[sim:fail]] Where to?")
       yield* advance("20 seconds")
-      const [first, ...more] = yield* sentTo(url, 1)
+      const [first, ...more] = yield* arrived(url, 1)
       assert.deepStrictEqual(more, [])
-      assert.deepStrictEqual(bodyOf(first!).data, { id: failed })
+      assert.deepStrictEqual(eventOf(first!).data, { id: failed })
       const fault = { pointer: "#/events/0", detail: "response.failed needs the format openai" }
       const change = yield* user.call("PATCH", `${endpoints}/${id}`, { format: "gateway" })
       assert.strictEqual(change.status, 400)
@@ -242,7 +230,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       const webhook = { url, format: "openai" }
       const id = yield* respond(user, "Where to?", { webhook, metadata: { order: "1" } })
       yield* advance("20 seconds")
-      const [sent] = yield* sentTo(url, 1)
+      const [sent] = yield* arrived(url, 1)
       const event = yield* unwrap(sent!, secret)
       assert.strictEqual(event.type, "response.completed")
       assert.deepStrictEqual(event.data, { id })
@@ -257,7 +245,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       const shown = yield* user.call("GET", `${deliveries}/${delivery.id}`)
       assert.strictEqual(shown.json.body, new TextDecoder().decode(sent!.body))
       yield* user.call("POST", `${deliveries}/${delivery.id}/redeliver`)
-      const [, again] = yield* sentTo(url, 2)
+      const [, again] = yield* arrived(url, 2)
       assert.deepStrictEqual(again!.body, sent!.body)
       assert.strictEqual(again!.deliveryId, sent!.deliveryId)
       const refused = yield* user.call("POST", "/v1/responses", {
@@ -283,9 +271,9 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
       })
       assert.strictEqual(film.status, 200, film.text)
       yield* advance("20 seconds")
-      const [sent] = yield* sentTo(url, 1)
-      assert.deepStrictEqual(bodyOf(sent!).data, { id: film.json.id })
-      assert.strictEqual(bodyOf(sent!).type, "video.completed")
+      const [sent] = yield* arrived(url, 1)
+      assert.deepStrictEqual(eventOf(sent!).data, { id: film.json.id })
+      assert.strictEqual(eventOf(sent!).type, "video.completed")
     })
   )
 })

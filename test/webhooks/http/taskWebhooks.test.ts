@@ -4,9 +4,11 @@ import { SqlClient } from "effect/sql"
 import { LogRetention } from "../../../src/process/retention/LogRetention.ts"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
-import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { arrived, eventOf } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -14,25 +16,14 @@ const secretPath = "/manage/v1/webhook-secret"
 const deliveries = "/manage/v1/webhook-deliveries"
 const url = "https://127.0.0.1/hook?task=1"
 
-type User = Effect.Success<ReturnType<typeof makeUser>>
-
 const create = Effect.fnUntraced(function* (user: User, fields: object, headers = {}) {
   const created = yield* user.call("POST", path, { prompt: "a", ...fields }, headers)
   assert.strictEqual(created.status, 202, created.text)
   return created.json.task_info.id as string
 })
 
-/** Everything sent to a URL, once this much has arrived. */
-const sentTo = Effect.fnUntraced(function* (address: string, count: number) {
-  const log = yield* WebhookSenderLog
-  const all = Effect.map(log.sent, (sent) =>
-    sent.map(({ request }) => request).filter((request) => request.url === address)
-  )
-  return yield* eventually(all, (sent) => sent.length >= count)
-})
-
 const typesOf = (requests: ReadonlyArray<WebhookRequest>) =>
-  requests.map(({ body }) => JSON.parse(new TextDecoder().decode(body)).type)
+  requests.map((request) => eventOf(request).type)
 
 const verifies = (request: WebhookRequest, secret: string) =>
   Effect.map(
@@ -68,7 +59,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
       })
       const id = yield* create(user, { webhook: { url } })
       yield* advance("10 seconds")
-      const sent = yield* sentTo(url, 1)
+      const sent = yield* arrived(url, 1)
       assert.deepStrictEqual(typesOf(sent), ["task.succeeded"])
       assert.isTrue(yield* verifies(sent[0]!, secret))
       const [delivery] = yield* eventually(
@@ -77,7 +68,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
       )
       assert.strictEqual(delivery.webhook_url, url)
       const read = yield* user.call("GET", `${path}/${id}`)
-      const { data } = JSON.parse(new TextDecoder().decode(sent[0]!.body))
+      const { data } = eventOf(sent[0]!)
       assert.deepStrictEqual(data.payload, read.json)
       // It is not one of the user's endpoints
       const endpoints = yield* user.call("GET", "/manage/v1/webhook-endpoints")
@@ -92,7 +83,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
       }
       const again = yield* user.call("POST", `${deliveries}/${delivery.id}/redeliver`)
       assert.strictEqual(again.status, 202, again.text)
-      const both = yield* sentTo(url, 2)
+      const both = yield* arrived(url, 2)
       assert.strictEqual(both[1]!.deliveryId, both[0]!.deliveryId)
       assert.deepStrictEqual(both[1]!.body, both[0]!.body)
       const signature = yield* user.call("POST", `${hidden}/debug-signature`, {
@@ -118,8 +109,8 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
       yield* create(user, {})
       yield* create(user, { webhook: { url: own, events: ["task.failed"] } })
       yield* advance("10 seconds")
-      assert.sameMembers(typesOf(yield* sentTo(endpoint, 6)), [...events, ...events, ...events])
-      assert.sameMembers(typesOf(yield* sentTo(own, 2)), events)
+      assert.sameMembers(typesOf(yield* arrived(endpoint, 6)), [...events, ...events, ...events])
+      assert.sameMembers(typesOf(yield* arrived(own, 2)), events)
       // The secret was created with the first of these tasks
       const { secret_preview } = (yield* user.call("GET", secretPath)).json
       assert.match(secret_preview, /^whsec_\.\.\..{3}=$/u)
@@ -238,7 +229,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
       assert.strictEqual(refused.json.code, 2001, refused.text)
       assert.strictEqual(refused.json.errors[0].pointer, "#/tasks/1/body/webhook/url")
       assert.strictEqual((yield* send(own, own, "https://127.0.0.1/other")).status, 202)
-      assert.deepStrictEqual(typesOf(yield* sentTo(own, 2)), ["task.created", "task.created"])
+      assert.deepStrictEqual(typesOf(yield* arrived(own, 2)), ["task.created", "task.created"])
     })
   )
 
@@ -254,7 +245,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
         const refused = yield* user.call("POST", path, { prompt: "a", webhook: other }, headers)
         assert.strictEqual(refused.json.code, 2008)
       }
-      yield* sentTo(at, 1)
+      yield* arrived(at, 1)
       assert.strictEqual((yield* listed(user)).length, 1)
     })
   )
@@ -266,7 +257,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
       const at = "https://127.0.0.1/personal"
       yield* create(user, { webhook: { url: at, events: ["task.created"] } })
       yield* create(user, { prompt: "[[sim:hang]]", webhook: { url: at } })
-      yield* sentTo(at, 1)
+      yield* arrived(at, 1)
       const { status } = yield* operator("DELETE", `/manage/v1/users/${user.id}`)
       assert.isBelow(status, 300)
       yield* advance("12 minutes", "30 seconds")
@@ -279,7 +270,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
               (SELECT count(*)::int FROM deliveries
                 WHERE user_id = ${user.id} AND webhook_url <> '') AS urls`
       assert.deepStrictEqual(rows[0], { secrets: 0, waiting: 0, addresses: 0, urls: 0 })
-      assert.strictEqual((yield* sentTo(at, 1)).length, 1)
+      assert.strictEqual((yield* arrived(at, 1)).length, 1)
     })
   )
 })
@@ -292,24 +283,24 @@ describe("the webhook of a task that fails", () => {
       const user = yield* makeUser()
       const secret = (yield* user.call("POST", `${secretPath}/rotate`)).json.secret
       yield* create(user, { webhook: { url, events: ["task.created"] } })
-      const [first] = yield* sentTo(url, 1)
+      const [first] = yield* arrived(url, 1)
       assert.strictEqual(first!.secret, secret)
       const rotated = (yield* user.call("POST", `${secretPath}/rotate`)).json
       assert.strictEqual(rotated.old_secret_expires_at, "1970-01-02T00:00:00.000Z")
       yield* advance("16 seconds")
-      const [, second] = yield* sentTo(url, 2)
+      const [, second] = yield* arrived(url, 2)
       assert.deepStrictEqual([second!.secret, second!.previousSecret], [rotated.secret, secret])
       // Two hours of heartbeats would take too long, so the sixth attempt is made due in a minute
       const sql = yield* SqlClient.SqlClient
       yield* eventually(listed(user), ([it]) => it.attempt_count === 2)
       yield* sql`UPDATE delivery_queue SET attempt = 5`
       yield* advance("61 seconds")
-      yield* sentTo(url, 3)
+      yield* arrived(url, 3)
       const [failed] = yield* eventually(listed(user), ([it]) => it.status === "failed")
       const filter = { status: "failed", endpoint_id: failed.endpoint_id }
       const again = yield* user.call("POST", `${deliveries}/redeliver`, { filter })
       assert.strictEqual(again.json.redelivered, 1)
-      yield* sentTo(url, 4)
+      yield* arrived(url, 4)
     }).pipe(Effect.provide(layerGateway({ webhook: refuses })))
   )
 })
@@ -326,7 +317,7 @@ describe("what carries the limits of the webhooks of tasks", () => {
       )
       const webhook = { url, events: ["task.created"] }
       yield* create(user, { webhook })
-      yield* sentTo(url, 1)
+      yield* arrived(url, 1)
       yield* maintain
       assert.strictEqual(yield* count, 1)
       const later = DateTime.toDateUtc(DateTime.makeUnsafe(-40 * 24 * 3600 * 1000))
@@ -337,7 +328,7 @@ describe("what carries the limits of the webhooks of tasks", () => {
       yield* maintain
       assert.strictEqual(yield* count, 0)
       yield* create(user, { webhook })
-      yield* sentTo(url, 2)
+      yield* arrived(url, 2)
       assert.strictEqual(yield* count, 1)
     }).pipe(Effect.provide(layerGateway()))
   )

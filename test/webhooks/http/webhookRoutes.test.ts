@@ -9,12 +9,11 @@ import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSend
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 const deliveries = "/manage/v1/webhook-deliveries"
 const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded"] }
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const makeEndpoint = Effect.fnUntraced(function* (user: User, fields: object = {}) {
   const answer = yield* user.call("POST", endpoints, { ...hook, ...fields })
