@@ -1,5 +1,23 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
+import type { WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import { eventually } from "./gateway.ts"
+
+/** Everything that was sent to a URL. */
+export const sentTo = (address: string) =>
+  Effect.flatMap(WebhookSenderLog, ({ sent }) =>
+    Effect.map(sent, (all) =>
+      all.map(({ request }) => request).filter(({ url }) => url === address)
+    )
+  )
+
+/** The same, once this much has arrived. */
+export const arrived = (address: string, count: number) =>
+  eventually(sentTo(address), ({ length }) => length >= count)
+
+/** The event in a request. */
+export const eventOf = ({ body }: WebhookRequest) => JSON.parse(new TextDecoder().decode(body))
 
 /**
  * Queues this number of events for one endpoint, due now by the database's clock, each with its own body: `{"n":0}`,

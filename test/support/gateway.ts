@@ -263,6 +263,8 @@ export const makeUser = Effect.fnUntraced(function* (
   return { id: userId, key, call: callWith(key) }
 })
 
+export type User = Effect.Success<ReturnType<typeof makeUser>>
+
 /** Calls the gateway in this process with a key. `body` is sent as JSON. */
 export const callWith =
   (token: string | undefined) =>

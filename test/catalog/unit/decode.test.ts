@@ -57,7 +57,7 @@ describe("decodeBody", () => {
   )
 })
 
-/** Any JSON, including the bodies' own field names and similar ones. */
+/** Any JSON, including the bodies' own field names and valid bodies with another field or value. */
 const anyBody = (label: Label) => {
   const fields = Object.keys(bodies[label].fields)
   const value = fc.oneof(
@@ -69,13 +69,19 @@ const anyBody = (label: Label) => {
       "://",
       "data:,",
       "a//",
+      "artifact:art_0",
       5,
+      -0,
+      1e308,
       Infinity
     )
   )
   return fc.oneof(
     fc.jsonValue(),
-    fc.dictionary(fc.constantFrom(...fields), fc.oneof(value, fc.array(value, { maxLength: 12 })))
+    fc.dictionary(fc.constantFrom(...fields), fc.oneof(value, fc.array(value, { maxLength: 12 }))),
+    fc
+      .tuple(fc.oneof(fc.constantFrom(...fields), fc.string()), value)
+      .map(([name, other]) => bodyWith(label, { [name]: other }))
   )
 }
 

@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { inspectMedia } from "../../../src/catalog/media/Media.ts"
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import type { AudioRules, ImageRules } from "../../../src/catalog/media/MediaRules.ts"
+import { cpuMillis } from "../../support/cpuTime.ts"
 import {
   bmp,
   concat,
@@ -362,7 +363,9 @@ describe("any bytes", () => {
   it("are accepted or refused with a reason, quickly and without a defect", () =>
     fc.assert(
       fc.property(damaged, fc.constantFrom(...rules), (bytes, rule) => {
+        const began = cpuMillis()
         const result = Effect.runSync(Effect.result(inspectMedia(bytes, rule)))
+        assert.isBelow(cpuMillis() - began, 1000)
         if (result._tag === "Failure") {
           assert.isNotEmpty(result.failure.detail)
           assert.isBelow(result.failure.detail.length, 200)

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { aliasCatalog, aliasPath, catalogFile } from "../../support/aliases.ts"
 import {
@@ -10,13 +10,27 @@ import {
   operator
 } from "../../support/gateway.ts"
 
-const env = { CATALOG_FILE: catalogFile(aliasCatalog) }
+const spark = "service/text-to-video-spark"
+const perSecond = { per: "second", amount: "1.00" }
+const env = {
+  CATALOG_FILE: catalogFile({
+    ...aliasCatalog,
+    add: [
+      ...aliasCatalog.add,
+      { label: "text-to-video-spark", model: "spark-2", price: perSecond }
+    ],
+    aliases: [
+      ...aliasCatalog.aliases,
+      { alias: "film", to: [{ model: spark }, { model: "service/spark-2" }] }
+    ]
+  })
+}
 const falPath = "/vendors/fal/v1/fal-image/generation"
 
 const names = (candidates: ReadonlyArray<{ vendor: string; model: string }>) =>
   candidates.map(({ model, vendor }) => `${vendor}/${model}`)
 
-describe("an alias", () => {
+layer(layerGateway({ env }), { timeout: "60 seconds" })("an alias", (it) => {
   it.effect(
     "is quoted by its dearest model, leaves out what does not take the body, and names the faults of all",
     () =>
@@ -72,7 +86,7 @@ describe("an alias", () => {
           { "x-service-max-cost": "11.99" }
         )
         assert.deepStrictEqual([most.status, most.json.code], [402, 1103])
-      }).pipe(Effect.provide(layerGateway({ env })))
+      })
   )
 
   it.effect("is for a restricted key only when it allows every model", () =>
@@ -98,7 +112,7 @@ describe("an alias", () => {
       yield* allow(["text-to-image-max", "flux", "pro"])
       const accepted = yield* create
       assert.strictEqual(accepted.status, 202, accepted.text)
-    }).pipe(Effect.provide(layerGateway({ env })))
+    })
   )
 
   it.effect("works in the sandbox, whose directives show a fallback, and in OpenAI's shape", () =>
@@ -127,19 +141,13 @@ describe("an alias", () => {
       yield* advance("5 seconds")
       const task = (yield* user.call("GET", `/manage/v1/tasks/${refused.json.task_info.id}`)).json
       assert.deepStrictEqual([task.error.code, task.attempts.length], [3001, 1])
-    }).pipe(Effect.provide(layerGateway({ env })))
+    })
   )
 
   it.effect(
     "makes videos in OpenAI's shape, which name it and are of the model that did them",
-    () => {
-      const spark = "service/text-to-video-spark"
-      const price = { per: "second", amount: "1.00" }
-      const catalog = {
-        add: [{ label: "text-to-video-spark", model: "spark-2", price }],
-        aliases: [{ alias: "film", to: [{ model: spark }, { model: "service/spark-2" }] }]
-      }
-      return Effect.gen(function* () {
+    () =>
+      Effect.gen(function* () {
         const [user, other] = [yield* makeUser(), yield* makeUser()]
         const asked = { model: "film", prompt: "[[sim:429=1]] a ship", seconds: "5" }
         const key = { "idempotency-key": "one" }
@@ -175,8 +183,7 @@ describe("an alias", () => {
         assert.strictEqual((yield* user.call("DELETE", at)).json.deleted, true)
         const wallet = (yield* user.call("GET", "/manage/v1/wallet")).json
         assert.deepInclude(wallet, { settled_balance: "995.00", held_balance: "0.00" })
-      }).pipe(Effect.provide(layerGateway({ env: { CATALOG_FILE: catalogFile(catalog) } })))
-    }
+      })
   )
 
   it.effect(
@@ -202,6 +209,6 @@ describe("an alias", () => {
         assert.deepStrictEqual([unknown.status, unknown.json.code], [404, 2006])
         const same = yield* operator("POST", "/manage/v1/catalog/reload?dry_run=true")
         assert.deepStrictEqual(same.json.difference, { added: [], removed: [], changed: [] })
-      }).pipe(Effect.provide(layerGateway({ env })))
+      })
   )
 })

@@ -1,13 +1,12 @@
-import { assert, describe } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
 import type OpenAI from "openai"
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
-import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
-import type { VendorServer } from "../../../src/testing/index.ts"
+import { MockVendor } from "../../../src/testing/index.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
 import { polled, promised, read, runningGateway } from "../../support/running.ts"
-import { taskIdOf } from "../../support/vendorBatches.ts"
+import { gatewayAt, taskIdOf, Vendor } from "../../support/vendorBatches.ts"
 
 const clientOf = (base: string) => Effect.map(openAiAt(base), ({ responses }) => responses)
 const client = clientOf("/v1")
@@ -234,161 +233,147 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
   }
 )
 
-const vendors = new Map<string, VendorServer>()
-
-/** A gateway in front of OpenAI's test server. */
-const before = (name: string, script: Parameters<typeof startVendorServer>[1]) =>
-  Layer.unwrap(
+liveLayer(
+  gatewayAt("openai", {
+    script: {
+      "gpt-4o": [MockVendor.result("1 minute")],
+      "gpt-4.1": [MockVendor.jobFails("FAILED", "The engine broke", 0)],
+      default: [MockVendor.result(0)]
+    },
+    answer: () => "A lighthouse"
+  })
+)("responses in the background, at OpenAI", (it) => {
+  it.effect("continues a response, in the background and not, by ids of the gateway alone", () =>
     Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        promised(() => startVendorServer("openai", script)),
-        (it) => promised(() => it.stop())
+      const { requests } = yield* Vendor
+      const responses = yield* client
+      const direct = yield* clientOf("/vendors/openai/v1")
+      const first = yield* promised(() =>
+        direct.create({ model: "gpt-4o-mini", input: "Where?", background: true })
       )
-      vendors.set(name, server)
-      return runningGateway({ ...server.env })
+      const done = yield* ended(direct, first.id)
+      assert.strictEqual(textOf(done), "A lighthouse")
+      const second = yield* promised(() =>
+        responses.create({
+          model: "gpt-4o-mini",
+          input: "And then?",
+          background: true,
+          previous_response_id: first.id
+        })
+      )
+      assert.strictEqual(second.previous_response_id, first.id)
+      const next = yield* ended(responses, second.id)
+      assert.strictEqual(next.previous_response_id, first.id)
+      const submits = requests.filter(
+        ({ method, path }) => method === "POST" && path === "/v1/responses"
+      )
+      const sent = submits.map(({ json }) => json as Record<string, string>)
+      assert.lengthOf(sent, 2)
+      assert.match(sent[1]!["previous_response_id"]!, /^resp_.{36}$/u)
+      assert.notStrictEqual(sent[1]!["previous_response_id"], first.id)
+
+      const third = yield* promised(() =>
+        responses.create({ model: "gpt-4o-mini", input: "Now", previous_response_id: second.id })
+      )
+      assert.strictEqual(textOf(third), "A lighthouse")
+      const whole = requests.at(-1)!.json as Record<string, string>
+      assert.match(whole["previous_response_id"]!, /^resp_.{36}$/u)
+      assert.notStrictEqual(whole["previous_response_id"], second.id)
     })
   )
 
-const vendorOf = (name: string): VendorServer => vendors.get(name)!
-
-describe("responses in the background, at OpenAI", () => {
-  liveLayer(
-    before("plain", { script: { default: [MockVendor.result(0)] }, answer: () => "A lighthouse" })
-  )((it) => {
-    it.effect("continues a response, in the background and not, by ids of the gateway alone", () =>
-      Effect.gen(function* () {
-        const { requests } = vendorOf("plain")
-        const responses = yield* client
-        const direct = yield* clientOf("/vendors/openai/v1")
-        const first = yield* promised(() =>
-          direct.create({ model: "gpt-4o-mini", input: "Where?", background: true })
-        )
-        const done = yield* ended(direct, first.id)
-        assert.strictEqual(textOf(done), "A lighthouse")
-        const second = yield* promised(() =>
-          responses.create({
-            model: "gpt-4o-mini",
-            input: "And then?",
-            background: true,
-            previous_response_id: first.id
-          })
-        )
-        assert.strictEqual(second.previous_response_id, first.id)
-        const next = yield* ended(responses, second.id)
-        assert.strictEqual(next.previous_response_id, first.id)
-        const submits = requests.filter(
-          ({ method, path }) => method === "POST" && path === "/v1/responses"
-        )
-        const sent = submits.map(({ json }) => json as Record<string, string>)
-        assert.lengthOf(sent, 2)
-        assert.match(sent[1]!["previous_response_id"]!, /^resp_.{36}$/u)
-        assert.notStrictEqual(sent[1]!["previous_response_id"], first.id)
-
-        const third = yield* promised(() =>
-          responses.create({ model: "gpt-4o-mini", input: "Now", previous_response_id: second.id })
-        )
-        assert.strictEqual(textOf(third), "A lighthouse")
-        const whole = requests.at(-1)!.json as Record<string, string>
-        assert.match(whole["previous_response_id"]!, /^resp_.{36}$/u)
-        assert.notStrictEqual(whole["previous_response_id"], second.id)
-      })
-    )
-
-    it.effect("another user finds nothing under its id, and cannot continue it", () =>
-      Effect.gen(function* () {
-        const owner = yield* client
-        const asked = { model: "gpt-4o-mini", input: "Mine", background: true }
-        const { id } = yield* promised(() => owner.create(asked))
-        yield* ended(owner, id)
-        const other = yield* strangersClient
-        for (const request of [() => other.retrieve(id), () => other.cancel(id)]) {
-          assert.deepInclude(yield* refusal(request), { status: 404, code: "2005" })
-        }
-        const before = vendorOf("plain").sold
-        for (const background of [true, false]) {
-          const continued = { ...asked, background, previous_response_id: id }
-          assert.deepInclude(yield* refusal(() => other.create(continued)), {
-            status: 400,
-            code: "2001"
-          })
-        }
-        assert.strictEqual(vendorOf("plain").sold, before)
-      })
-    )
-
-    it.effect("the same Idempotency-Key creates one response", () =>
-      Effect.gen(function* () {
-        const responses = yield* client
-        const before = vendorOf("plain").sold
-        const asked = { model: "gpt-4o-mini", input: "Once", background: true }
-        const headers = { "idempotency-key": "a" }
-        const [one, two] = yield* promised(() =>
-          Promise.all([responses.create(asked, { headers }), responses.create(asked, { headers })])
-        )
-        assert.deepStrictEqual(one, two)
-        yield* ended(responses, one.id)
-        assert.strictEqual(vendorOf("plain").sold, before + 1)
-      })
-    )
-
-    it.effect("the vendor's stream is relayed with our ids", () =>
-      Effect.gen(function* () {
-        const responses = yield* client
-        const stream = yield* promised(() =>
-          responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
-        )
-        const events = yield* eventsOf(stream)
-        const ids = new Set(events.flatMap((it) => ("response" in it ? [it.response.id] : [])))
-        assert.lengthOf([...ids], 1)
-        const [id = ""] = ids
-        assert.match(id, /^resp_[0-9a-f]{32}$/u)
-        assert.strictEqual((yield* ended(responses, id)).status, "completed")
-      })
-    )
-  })
-
-  liveLayer(before("slow", { script: [MockVendor.result("1 minute")] }))((it) => {
-    it.effect("a cancelled response costs what it has used", () =>
-      Effect.gen(function* () {
-        const responses = yield* client
-        const slow = yield* promised(() =>
-          responses.create({ model: "gpt-4o-mini", input: "a".repeat(400), background: true })
-        )
-        const begun = yield* promised(() => responses.retrieve(slow.id)).pipe(
-          Effect.repeat({ until: () => vendorOf("slow").sold > 0, times: 1000 })
-        )
-        assert.include(["queued", "in_progress"], begun.status)
-        const cancelled = yield* promised(() => responses.cancel(slow.id))
-        assert.strictEqual(cancelled.status, "cancelled")
-        const task = (yield* read(`/manage/v1/tasks/${taskIdOf(slow.id)}`)).json
-        assert.deepInclude(task, { status: "failed" })
-        assert.strictEqual(task.error.code, 4004)
-        const entries: ReadonlyArray<{ kind: string; amount: string }> = task.entries
-        assert.deepStrictEqual(
-          entries.map(({ kind }) => kind),
-          ["hold", "capture", "release"]
-        )
-      })
-    )
-  })
-
-  liveLayer(before("failing", { script: [MockVendor.jobFails("FAILED", "The engine broke", 0)] }))(
-    (it) => {
-      it.effect("a failed response costs nothing", () =>
-        Effect.gen(function* () {
-          const responses = yield* client
-          const created = yield* promised(() =>
-            responses.create({ model: "gpt-4o-mini", input: "a", background: true })
-          )
-          const failed = yield* ended(responses, created.id)
-          assert.deepStrictEqual([failed.status, failed.error], [
-            "failed",
-            { code: "server_error", message: "The engine broke" }
-          ] as never)
-          const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
-          assert.strictEqual(task.receipt.captured, "0.00")
+  it.effect("another user finds nothing under its id, and cannot continue it", () =>
+    Effect.gen(function* () {
+      const owner = yield* client
+      const asked = { model: "gpt-4o-mini", input: "Mine", background: true }
+      const { id } = yield* promised(() => owner.create(asked))
+      yield* ended(owner, id)
+      const other = yield* strangersClient
+      for (const request of [() => other.retrieve(id), () => other.cancel(id)]) {
+        assert.deepInclude(yield* refusal(request), { status: 404, code: "2005" })
+      }
+      const vendor = yield* Vendor
+      const before = vendor.sold
+      for (const background of [true, false]) {
+        const continued = { ...asked, background, previous_response_id: id }
+        assert.deepInclude(yield* refusal(() => other.create(continued)), {
+          status: 400,
+          code: "2001"
         })
+      }
+      assert.strictEqual(vendor.sold, before)
+    })
+  )
+
+  it.effect("the same Idempotency-Key creates one response", () =>
+    Effect.gen(function* () {
+      const responses = yield* client
+      const vendor = yield* Vendor
+      const before = vendor.sold
+      const asked = { model: "gpt-4o-mini", input: "Once", background: true }
+      const headers = { "idempotency-key": "a" }
+      const [one, two] = yield* promised(() =>
+        Promise.all([responses.create(asked, { headers }), responses.create(asked, { headers })])
       )
-    }
+      assert.deepStrictEqual(one, two)
+      yield* ended(responses, one.id)
+      assert.strictEqual(vendor.sold, before + 1)
+    })
+  )
+
+  it.effect("the vendor's stream is relayed with our ids", () =>
+    Effect.gen(function* () {
+      const responses = yield* client
+      const stream = yield* promised(() =>
+        responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
+      )
+      const events = yield* eventsOf(stream)
+      const ids = new Set(events.flatMap((it) => ("response" in it ? [it.response.id] : [])))
+      assert.lengthOf([...ids], 1)
+      const [id = ""] = ids
+      assert.match(id, /^resp_[0-9a-f]{32}$/u)
+      assert.strictEqual((yield* ended(responses, id)).status, "completed")
+    })
+  )
+
+  it.effect("a cancelled response costs what it has used", () =>
+    Effect.gen(function* () {
+      const responses = yield* client
+      const vendor = yield* Vendor
+      const before = vendor.sold
+      const slow = yield* promised(() =>
+        responses.create({ model: "gpt-4o", input: "a".repeat(400), background: true })
+      )
+      const begun = yield* promised(() => responses.retrieve(slow.id)).pipe(
+        Effect.repeat({ until: () => vendor.sold > before, times: 1000 })
+      )
+      assert.include(["queued", "in_progress"], begun.status)
+      const cancelled = yield* promised(() => responses.cancel(slow.id))
+      assert.strictEqual(cancelled.status, "cancelled")
+      const task = (yield* read(`/manage/v1/tasks/${taskIdOf(slow.id)}`)).json
+      assert.deepInclude(task, { status: "failed" })
+      assert.strictEqual(task.error.code, 4004)
+      const entries: ReadonlyArray<{ kind: string; amount: string }> = task.entries
+      assert.deepStrictEqual(
+        entries.map(({ kind }) => kind),
+        ["hold", "capture", "release"]
+      )
+    })
+  )
+
+  it.effect("a failed response costs nothing", () =>
+    Effect.gen(function* () {
+      const responses = yield* client
+      const created = yield* promised(() =>
+        responses.create({ model: "gpt-4.1", input: "a", background: true })
+      )
+      const failed = yield* ended(responses, created.id)
+      assert.deepStrictEqual([failed.status, failed.error], [
+        "failed",
+        { code: "server_error", message: "The engine broke" }
+      ] as never)
+      const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
+      assert.strictEqual(task.receipt.captured, "0.00")
+    })
   )
 })

@@ -66,7 +66,9 @@ const ended = <A, E>(fiber: Fiber.Fiber<A, E>) =>
 
 /** docs/reference/mcp.md#tools */
 describe("the tools of MCP", () => {
-  layer(layerGateway({ vendor }), { timeout: "60 seconds" })((it) => {
+  const statuses = [500]
+  const webhook = () => Effect.sync(() => mockOutcome(statuses.shift() ?? 200))
+  layer(layerGateway({ vendor, webhook }), { timeout: "60 seconds" })((it) => {
     it.effect("make an image: quote, create, wait, and the picture with its link", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -239,80 +241,75 @@ describe("the tools of MCP", () => {
         assert.include(same.next, "idempotency_key")
       })
     )
-  })
 
-  const statuses = [500, 200]
-  const failing = layerGateway({
-    vendor,
-    webhook: () => Effect.sync(() => mockOutcome(statuses.shift() ?? 200))
-  })
-  it.effect("explain a delivery: what was sent when, what came back, what happens next", () =>
-    Effect.gen(function* () {
-      const [user, stranger] = [yield* makeUser(), yield* makeUser()]
-      const { id, secret } = yield* endpoint(user, "https://127.0.0.1/hook?token=abc")
-      const { structuredContent: created } = yield* useTool(user, "create_task", buy("e [hang]"))
-      yield* advance("1 second")
-      const ofTask = yield* useTool(user, "explain_delivery", { id: created.task_id })
-      const { deliveries, explanation } = ofTask.structuredContent
-      assert.lengthOf(deliveries, 1)
-      const [delivery] = deliveries
-      assert.deepInclude(delivery, {
-        status: "pending",
-        endpoint_id: id,
-        endpoint_url: "https://127.0.0.1/hook",
-        task_id: created.task_id
-      })
-      assert.deepInclude(delivery.attempts[0], { seq: 1, status: 500, failure: "http_status" })
-      assert.include(explanation, "HTTP 500")
-      assert.include(explanation, "Attempt 2 of 6 is due at")
-      assert.strictEqual(JSON.parse(delivery.body).type, "task.created")
-      for (const secretText of [secret, "token=abc"]) {
-        assert.notInclude(JSON.stringify(ofTask), secretText)
-      }
-      yield* advance("16 seconds")
-      for (const which of [delivery.delivery_id, delivery.event_id]) {
-        const told = (yield* useTool(user, "explain_delivery", { id: which })).structuredContent
-        assert.lengthOf(told.deliveries, 1)
-        assert.deepInclude(told.deliveries[0], {
-          delivery_id: delivery.delivery_id,
-          status: "succeeded"
+    it.effect("explain a delivery: what was sent when, what came back, what happens next", () =>
+      Effect.gen(function* () {
+        const [user, stranger] = [yield* makeUser(), yield* makeUser()]
+        const { id, secret } = yield* endpoint(user, "https://127.0.0.1/hook?token=abc")
+        const { structuredContent: created } = yield* useTool(user, "create_task", buy("e [hang]"))
+        yield* advance("1 second")
+        const ofTask = yield* useTool(user, "explain_delivery", { id: created.task_id })
+        const { deliveries, explanation } = ofTask.structuredContent
+        assert.lengthOf(deliveries, 1)
+        const [delivery] = deliveries
+        assert.deepInclude(delivery, {
+          status: "pending",
+          endpoint_id: id,
+          endpoint_url: "https://127.0.0.1/hook",
+          task_id: created.task_id
         })
-        assert.include(told.explanation, "Nothing more is sent: the receiver has it.")
-        assert.strictEqual(
-          (yield* failTool(stranger, "explain_delivery", { id: which })).code,
-          2005
-        )
-      }
-      const wrong = yield* failTool(user, "explain_delivery", { id: "nonsense" })
-      assert.strictEqual(wrong.errors[0].pointer, "#/id")
-      const other = yield* useTool(stranger, "create_task", buy("f [hang]"))
-      const none = yield* useTool(stranger, "explain_delivery", {
-        id: other.structuredContent.task_id
+        assert.deepInclude(delivery.attempts[0], { seq: 1, status: 500, failure: "http_status" })
+        assert.include(explanation, "HTTP 500")
+        assert.include(explanation, "Attempt 2 of 6 is due at")
+        assert.strictEqual(JSON.parse(delivery.body).type, "task.created")
+        for (const secretText of [secret, "token=abc"]) {
+          assert.notInclude(JSON.stringify(ofTask), secretText)
+        }
+        yield* advance("16 seconds")
+        for (const which of [delivery.delivery_id, delivery.event_id]) {
+          const told = (yield* useTool(user, "explain_delivery", { id: which })).structuredContent
+          assert.lengthOf(told.deliveries, 1)
+          assert.deepInclude(told.deliveries[0], {
+            delivery_id: delivery.delivery_id,
+            status: "succeeded"
+          })
+          assert.include(told.explanation, "Nothing more is sent: the receiver has it.")
+          assert.strictEqual(
+            (yield* failTool(stranger, "explain_delivery", { id: which })).code,
+            2005
+          )
+        }
+        const wrong = yield* failTool(user, "explain_delivery", { id: "nonsense" })
+        assert.strictEqual(wrong.errors[0].pointer, "#/id")
+        const other = yield* useTool(stranger, "create_task", buy("f [hang]"))
+        const none = yield* useTool(stranger, "explain_delivery", {
+          id: other.structuredContent.task_id
+        })
+        assert.lengthOf(none.structuredContent.deliveries, 0)
+        assert.include(none.structuredContent.explanation, "no enabled endpoint")
       })
-      assert.lengthOf(none.structuredContent.deliveries, 0)
-      assert.include(none.structuredContent.explanation, "no enabled endpoint")
-    }).pipe(Effect.provide(failing))
-  )
+    )
 
-  it.effect("show small pictures, and large ones as links alone", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const { task_id } = (yield* useTool(user, "create_task", {
-        model: "text-to-image-preview",
-        input: { prompt: "g", n: 2 }
-      })).structuredContent
-      yield* advance("3 seconds")
-      const made = yield* eventually(
-        useTool(user, "get_task", { task_id }),
-        (it) => it.structuredContent.status === "completed"
-      )
-      assert.deepStrictEqual(typesOf(made), ["text", "resource_link", "image", "resource_link"])
-      assert.deepStrictEqual(
-        made.structuredContent.results.map((it: { shown: boolean }) => it.shown),
-        [true, false]
-      )
-    }).pipe(Effect.provide(layerGateway({ vendor })))
-  )
+    it.effect("show small pictures, and large ones as links alone", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { task_id } = (yield* useTool(user, "create_task", {
+          model: "text-to-image-preview",
+          input: { prompt: "g", n: 2 }
+        })).structuredContent
+        yield* advance("3 seconds")
+        const made = yield* eventually(
+          useTool(user, "get_task", { task_id }),
+          (it) => it.structuredContent.status === "completed"
+        )
+        assert.deepStrictEqual(typesOf(made), ["text", "resource_link", "image", "resource_link"])
+        assert.deepStrictEqual(
+          made.structuredContent.results.map((it: { shown: boolean }) => it.shown),
+          [true, false]
+        )
+      })
+    )
+  })
 
   it.effect("count against the key's request rate, and protocol messages against the user's", () =>
     Effect.gen(function* () {

@@ -44,256 +44,208 @@ const errorOf = (url: string) =>
 
 const big = new Uint8Array(64 * 1024)
 
-liveLayer(runningGateway())("media by URL", (it) => {
-  it.effect("an image that satisfies the rules is fetched and the task completes", () =>
-    Effect.gen(function* () {
-      for (const bytes of [png(), jpeg(), bmp(), webp()]) {
-        const url = yield* serve(bytes)
-        const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [`${url}/a?b=c`] })
-        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-        assert.strictEqual(task.images?.length, 1)
-      }
-    })
-  )
-
-  it.effect("redirects are followed through the guard, three at most", () =>
-    Effect.gen(function* () {
-      const url = yield* localServer((request, response) => {
-        const left = Number(request.url?.slice(1))
-        if (left === 0) return void response.end(Buffer.from(png()))
-        response.writeHead(302, { location: `/${left - 1}` }).end()
-      })
-      assert.isUndefined(yield* errorOf(`${url}/3`))
-      const error = yield* errorOf(`${url}/4`)
-      assert.strictEqual(error?.code, 4002)
-      assert.match(error?.detail ?? "", /redirects more than 3 times/)
-    })
-  )
-
-  it.effect(
-    "a redirect to another scheme, or to an address that is not public, is not followed",
-    () =>
+liveLayer(runningGateway())((it) => {
+  describe("media by URL", () => {
+    it.effect("an image that satisfies the rules is fetched and the task completes", () =>
       Effect.gen(function* () {
-        for (const location of [
-          "file:///etc/passwd",
-          "http://10.0.0.1/",
-          "http://169.254.169.254/latest/meta-data",
-          "http://user:pw@127.0.0.1/",
-          "http://[::ffff:10.0.0.1]/"
-        ]) {
-          const url = yield* localServer((_request, response) =>
-            response.writeHead(302, { location }).end()
-          )
-          assert.strictEqual((yield* errorOf(url))?.code, 4002, location)
+        for (const bytes of [png(), jpeg(), bmp(), webp()]) {
+          const url = yield* serve(bytes)
+          const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [`${url}/a?b=c`] })
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          assert.strictEqual(task.images?.length, 1)
         }
       })
-  )
+    )
 
-  it.effect("a failed download fails the task with 4002", () =>
-    Effect.gen(function* () {
-      const missing = yield* localServer((_request, response) => response.writeHead(404).end())
-      const broken = yield* localServer((request) => request.socket.destroy())
-      const cut = yield* localServer((request, response) => {
-        response.writeHead(200, { "content-length": "1000" })
-        response.write(png().subarray(0, 20))
-        setTimeout(() => request.socket.destroy(), 20)
-      })
-      const packed = yield* localServer((_request, response) =>
-        response.writeHead(200, { "content-encoding": "gzip" }).end("x")
-      )
-      for (const url of [missing, broken, cut, packed]) {
-        const error = yield* errorOf(url)
+    it.effect("redirects are followed through the guard, three at most", () =>
+      Effect.gen(function* () {
+        const url = yield* localServer((request, response) => {
+          const left = Number(request.url?.slice(1))
+          if (left === 0) return void response.end(Buffer.from(png()))
+          response.writeHead(302, { location: `/${left - 1}` }).end()
+        })
+        assert.isUndefined(yield* errorOf(`${url}/3`))
+        const error = yield* errorOf(`${url}/4`)
         assert.strictEqual(error?.code, 4002)
-        assert.match(error?.detail ?? "", /^#\/images\/0: The URL could not be downloaded: /)
-      }
-      assert.strictEqual((yield* errorOf("http://127.0.0.1:1/"))?.code, 4002)
-      assert.strictEqual((yield* errorOf("http://nowhere.invalid/"))?.code, 4002)
-      assert.strictEqual((yield* errorOf("http://10.0.0.1/a.png"))?.code, 4002)
-    })
-  )
-
-  it.effect("a medium that breaks a rule of the model fails the task with 400 and its name", () =>
-    Effect.gen(function* () {
-      const whole = png()
-      const files: Record<string, Uint8Array> = {
-        truncated: whole.subarray(0, whole.length - 5),
-        "another format": gif(),
-        "too small": png({ width: 383, height: 400 }),
-        empty: new Uint8Array(),
-        text: Buffer.from("<svg onload=alert(1)>")
-      }
-      for (const [name, bytes] of Object.entries(files)) {
-        const url = yield* serve(bytes)
-        const error = yield* errorOf(url)
-        assert.strictEqual(error?.code, 400, name)
-        assert.match(error?.detail ?? "", /^#\/images\/0: /, name)
-      }
-    })
-  )
-
-  it.effect("what follows the end of a medium is not kept, inline, by URL or in a form", () =>
-    Effect.gen(function* () {
-      const sql = yield* PgClient.PgClient
-      const photo = jpeg({ extra: [jpegThumbnail()] })
-      const motion = concat(photo, mp4())
-      const url = yield* serve(motion)
-      const images = [url, base64(motion), dataUri("image/jpeg", motion)]
-      const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
-      assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-      const form = new FormData()
-      form.set("model", "image-edit")
-      form.set("prompt", "a")
-      form.set("image", new File([Buffer.from(motion)], "photo.jpg"))
-      const edited = yield* call("/v1/images/edits", { method: "POST", body: form })
-      assert.strictEqual(edited.status, 200, yield* Effect.promise(() => edited.text()))
-      assert.deepStrictEqual(
-        yield* sql`
-          SELECT bytes::int AS bytes, count(*)::int AS files FROM artifacts
-          WHERE role = 'input' AND bytes IN (${photo.length}, ${motion.length}) GROUP BY bytes`,
-        [{ bytes: photo.length, files: 4 }]
-      )
-    })
-  )
-
-  it.effect("a download is ended at the first byte above the limit", () =>
-    Effect.gen(function* () {
-      let sent = 0
-      const endless = yield* localServer((_request, response) => {
-        response.writeHead(200)
-        response.on("error", () => {})
-        const more = (): void => {
-          sent += big.length
-          if (sent < 64 * 1024 * 1024 && !response.destroyed) response.write(big, more)
-        }
-        more()
+        assert.match(error?.detail ?? "", /redirects more than 3 times/)
       })
-      const announced = yield* localServer((_request, response) => {
-        response.writeHead(200, { "content-length": String(10 * 1024 * 1024 + 1) })
-        response.flushHeaders()
-      })
-      for (const url of [endless, announced]) {
-        const error = yield* errorOf(url)
-        assert.strictEqual(error?.code, 400)
-        assert.match(error?.detail ?? "", /at most 10 MB/)
-      }
-      assert.isBelow(sent, 24 * 1024 * 1024)
-    })
-  )
-})
-
-describe("a vendor that reads URLs", () => {
-  let upstream: Upstream
-  beforeAll(async () => {
-    upstream = await Upstream.start(dashscope)
-  })
-  afterAll(() => upstream.close())
-
-  it.live("gets the bytes of a medium that something follows, in a second submit too", () =>
-    Effect.gen(function* () {
-      const photo = jpeg()
-      const plain = yield* serve(photo)
-      const motion = yield* serve(concat(photo, mp4()))
-      upstream.submitFaults = ["429"]
-      const images = [plain, motion]
-      const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
-      assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-      const sent = upstream.seen.filter((it) => it.method === "POST")
-      assert.deepStrictEqual(
-        sent.map(({ json }) => json.input.images),
-        [1, 2].map(() => [plain, dataUri("image/jpeg", photo)])
-      )
-    }).pipe(
-      Effect.provide(
-        Layer.unwrap(
-          Effect.sync(() =>
-            runningGateway({ DASHSCOPE_API_KEY: upstream.key, DASHSCOPE_BASE_URL: upstream.url })
-          )
-        )
-      )
     )
-  )
-})
 
-liveLayer(runningGateway())("inline media", (it) => {
-  const refused = Effect.fnUntraced(function* (image: string, name: string) {
-    const answer = yield* call(edit, json({ prompt: "a", images: [image] }))
-    const problem = (yield* Effect.promise(() => answer.json())) as {
-      code: number
-      errors: ReadonlyArray<{ pointer: string }>
-    }
-    assert.strictEqual(answer.status, 400, name)
-    assert.strictEqual(problem.code, 2001, name)
-    assert.deepStrictEqual(
-      problem.errors.map(({ pointer }) => pointer),
-      ["#/images/0"],
-      name
+    it.effect(
+      "a redirect to another scheme, or to an address that is not public, is not followed",
+      () =>
+        Effect.gen(function* () {
+          for (const location of [
+            "file:///etc/passwd",
+            "http://10.0.0.1/",
+            "http://169.254.169.254/latest/meta-data",
+            "http://user:pw@127.0.0.1/",
+            "http://[::ffff:10.0.0.1]/"
+          ]) {
+            const url = yield* localServer((_request, response) =>
+              response.writeHead(302, { location }).end()
+            )
+            assert.strictEqual((yield* errorOf(url))?.code, 4002, location)
+          }
+        })
     )
-  })
 
-  it.effect("truncated, inconsistent, empty and unsupported files are refused at create", () =>
-    Effect.gen(function* () {
-      const whole = png()
-      yield* refused(base64(whole.subarray(0, whole.length - 5)), "truncated")
-      yield* refused(dataUri("image/jpeg", whole), "lying")
-      yield* refused(base64(png({ width: 0, height: 0 })), "zero-sized")
-      yield* refused(base64(png({ width: 60_000, height: 60_000, storedHeight: 1 })), "huge")
-      yield* refused(base64(gif()), "foreign")
-    })
-  )
-
-  it.effect(
-    "images of 10 MB, accepted or refused, leave memory flat in any number",
-    () =>
+    it.effect("a failed download fails the task with 4002", () =>
       Effect.gen(function* () {
-        const limit = 10 * megabyte
-        const bodies = [
-          [pngOfBytes(limit), 200],
-          [pngOfBytes(limit + 1), 400]
-        ] as const
-        const ask = (body: string, status: number) =>
-          Effect.gen(function* () {
-            const answer = yield* call(`${edit}?dry_run=true`, json(body))
-            yield* Effect.promise(() => answer.text())
-            assert.strictEqual(answer.status, status)
-          })
-        yield* ask(JSON.stringify({ prompt: "a" }), 400)
-        for (const [bytes, status] of bodies) {
-          const body = JSON.stringify({ prompt: "a", images: [base64(bytes)] })
-          const before = kept()
-          for (let n = 0; n < 4; n += 1) yield* ask(body, status)
-          // None of the four images is kept
-          yield* keepsLessThan(8 * megabyte, before)
+        const missing = yield* localServer((_request, response) => response.writeHead(404).end())
+        const broken = yield* localServer((request) => request.socket.destroy())
+        const cut = yield* localServer((request, response) => {
+          response.writeHead(200, { "content-length": "1000" })
+          response.write(png().subarray(0, 20))
+          setTimeout(() => request.socket.destroy(), 20)
+        })
+        const packed = yield* localServer((_request, response) =>
+          response.writeHead(200, { "content-encoding": "gzip" }).end("x")
+        )
+        for (const url of [missing, broken, cut, packed]) {
+          const error = yield* errorOf(url)
+          assert.strictEqual(error?.code, 4002)
+          assert.match(error?.detail ?? "", /^#\/images\/0: The URL could not be downloaded: /)
         }
-      }),
-    180_000
-  )
+        assert.strictEqual((yield* errorOf("http://127.0.0.1:1/"))?.code, 4002)
+        assert.strictEqual((yield* errorOf("http://nowhere.invalid/"))?.code, 4002)
+        assert.strictEqual((yield* errorOf("http://10.0.0.1/a.png"))?.code, 4002)
+      })
+    )
 
-  it.effect(
-    "an accepted image is in the artifact store, and the row holds its reference alone",
-    () =>
+    it.effect("a medium that breaks a rule of the model fails the task with 400 and its name", () =>
+      Effect.gen(function* () {
+        const whole = png()
+        const files: Record<string, Uint8Array> = {
+          truncated: whole.subarray(0, whole.length - 5),
+          "another format": gif(),
+          "too small": png({ width: 383, height: 400 }),
+          empty: new Uint8Array(),
+          text: Buffer.from("<svg onload=alert(1)>")
+        }
+        for (const [name, bytes] of Object.entries(files)) {
+          const url = yield* serve(bytes)
+          const error = yield* errorOf(url)
+          assert.strictEqual(error?.code, 400, name)
+          assert.match(error?.detail ?? "", /^#\/images\/0: /, name)
+        }
+      })
+    )
+
+    it.effect("what follows the end of a medium is not kept, inline, by URL or in a form", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
-        const image = base64(png())
-        const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [image] })
-        assert.strictEqual(task.task_info.status, "completed")
-        const [row] = yield* sql<{ body: { images: ReadonlyArray<string> } }>`
-        SELECT body FROM tasks WHERE id = ${task.task_info.id}`
-        assert.match(row?.body.images[0] ?? "", /^artifact:art_[0-9a-f]{32}$/)
-        const inputs = yield* sql`
-        SELECT mime FROM artifacts WHERE task_id = ${task.task_info.id} AND role = 'input'`
-        assert.deepStrictEqual(inputs, [{ mime: "image/png" }])
-        const before = yield* sql`SELECT count(*) FROM artifacts`
-        const answer = yield* call(edit, json({ prompt: "a", n: 9, images: [image] }))
-        assert.strictEqual(answer.status, 400)
-        assert.deepStrictEqual(yield* sql`SELECT count(*) FROM artifacts`, before)
+        const photo = jpeg({ extra: [jpegThumbnail()] })
+        const motion = concat(photo, mp4())
+        const url = yield* serve(motion)
+        const images = [url, base64(motion), dataUri("image/jpeg", motion)]
+        const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        const form = new FormData()
+        form.set("model", "image-edit")
+        form.set("prompt", "a")
+        form.set("image", new File([Buffer.from(motion)], "photo.jpg"))
+        const edited = yield* call("/v1/images/edits", { method: "POST", body: form })
+        assert.strictEqual(edited.status, 200, yield* Effect.promise(() => edited.text()))
+        assert.deepStrictEqual(
+          yield* sql`
+          SELECT bytes::int AS bytes, count(*)::int AS files FROM artifacts
+          WHERE role = 'input' AND bytes IN (${photo.length}, ${motion.length}) GROUP BY bytes`,
+          [{ bytes: photo.length, files: 4 }]
+        )
       })
-  )
-})
+    )
 
-describe("the media of one task", () => {
-  const editPro = "/vendors/google/v1/image-edit-pro/edit"
+    it.effect("a download is ended at the first byte above the limit", () =>
+      Effect.gen(function* () {
+        let sent = 0
+        const endless = yield* localServer((_request, response) => {
+          response.writeHead(200)
+          response.on("error", () => {})
+          const more = (): void => {
+            sent += big.length
+            if (sent < 64 * 1024 * 1024 && !response.destroyed) response.write(big, more)
+          }
+          more()
+        })
+        const announced = yield* localServer((_request, response) => {
+          response.writeHead(200, { "content-length": String(10 * 1024 * 1024 + 1) })
+          response.flushHeaders()
+        })
+        for (const url of [endless, announced]) {
+          const error = yield* errorOf(url)
+          assert.strictEqual(error?.code, 400)
+          assert.match(error?.detail ?? "", /at most 10 MB/)
+        }
+        assert.isBelow(sent, 24 * 1024 * 1024)
+      })
+    )
+  })
 
-  liveLayer(runningGateway())((it) => {
+  describe("inline media", () => {
+    const refused = Effect.fnUntraced(function* (image: string, name: string) {
+      const answer = yield* call(edit, json({ prompt: "a", images: [image] }))
+      const problem = (yield* Effect.promise(() => answer.json())) as {
+        code: number
+        errors: ReadonlyArray<{ pointer: string }>
+      }
+      assert.strictEqual(answer.status, 400, name)
+      assert.strictEqual(problem.code, 2001, name)
+      assert.deepStrictEqual(
+        problem.errors.map(({ pointer }) => pointer),
+        ["#/images/0"],
+        name
+      )
+    })
+
+    it.effect("truncated, inconsistent, empty and unsupported files are refused at create", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const stored = sql`SELECT count(*) FROM artifacts`
+        const before = yield* stored
+        const whole = png()
+        yield* refused(base64(whole.subarray(0, whole.length - 5)), "truncated")
+        yield* refused(dataUri("image/jpeg", whole), "lying")
+        yield* refused(base64(png({ width: 0, height: 0 })), "zero-sized")
+        yield* refused(base64(png({ width: 60_000, height: 60_000, storedHeight: 1 })), "huge")
+        yield* refused(base64(gif()), "foreign")
+        const answer = yield* call(edit, json({ prompt: "a", n: 9, images: [base64(whole)] }))
+        assert.strictEqual(answer.status, 400)
+        assert.deepStrictEqual(yield* stored, before, "nothing of them is stored")
+      })
+    )
+
+    it.effect(
+      "images of 10 MB, accepted or refused, leave memory flat in any number",
+      () =>
+        Effect.gen(function* () {
+          const limit = 10 * megabyte
+          const bodies = [
+            [pngOfBytes(limit), 200],
+            [pngOfBytes(limit + 1), 400]
+          ] as const
+          const ask = (body: string, status: number) =>
+            Effect.gen(function* () {
+              const answer = yield* call(`${edit}?dry_run=true`, json(body))
+              yield* Effect.promise(() => answer.text())
+              assert.strictEqual(answer.status, status)
+            })
+          yield* ask(JSON.stringify({ prompt: "a" }), 400)
+          for (const [bytes, status] of bodies) {
+            const body = JSON.stringify({ prompt: "a", images: [base64(bytes)] })
+            const before = kept()
+            for (let n = 0; n < 4; n += 1) yield* ask(body, status)
+            // None of the four images is kept
+            yield* keepsLessThan(8 * megabyte, before)
+          }
+        }),
+      180_000
+    )
+  })
+
+  describe("the media of one task", () => {
+    const editPro = "/vendors/google/v1/image-edit-pro/edit"
+
     it.effect("are fetched four at a time", () =>
       Effect.gen(function* () {
         const waiting: Array<ServerResponse> = []
@@ -333,22 +285,55 @@ describe("the media of one task", () => {
       })
     )
   })
+})
 
-  liveLayer(runningGateway({ TASK_DEADLINE: "1 second" }))((it) => {
-    it.effect("the task's deadline interrupts their download", () =>
-      Effect.gen(function* () {
-        const closed = Promise.withResolvers<void>()
-        const url = yield* localServer((request) => {
-          request.on("close", () => closed.resolve())
-        })
-        const now = ownClock()
-        const began = now()
-        assert.strictEqual((yield* errorOf(url))?.code, 4005)
-        yield* Effect.promise(() => closed.promise)
-        assert.isBelow(now() - began, 25_000)
+liveLayer(runningGateway({ TASK_DEADLINE: "1 second" }))("the deadline of a task", (it) => {
+  it.effect("interrupts the download of its media", () =>
+    Effect.gen(function* () {
+      const closed = Promise.withResolvers<void>()
+      const url = yield* localServer((request) => {
+        request.on("close", () => closed.resolve())
       })
-    )
+      const now = ownClock()
+      const began = now()
+      assert.strictEqual((yield* errorOf(url))?.code, 4005)
+      yield* Effect.promise(() => closed.promise)
+      assert.isBelow(now() - began, 25_000)
+    })
+  )
+})
+
+describe("a vendor that reads URLs", () => {
+  let upstream: Upstream
+  beforeAll(async () => {
+    upstream = await Upstream.start(dashscope)
   })
+  afterAll(() => upstream.close())
+
+  it.live("gets the bytes of a medium that something follows, in a second submit too", () =>
+    Effect.gen(function* () {
+      const photo = jpeg()
+      const plain = yield* serve(photo)
+      const motion = yield* serve(concat(photo, mp4()))
+      upstream.submitFaults = ["429"]
+      const images = [plain, motion]
+      const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
+      assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+      const sent = upstream.seen.filter((it) => it.method === "POST")
+      assert.deepStrictEqual(
+        sent.map(({ json }) => json.input.images),
+        [1, 2].map(() => [plain, dataUri("image/jpeg", photo)])
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.unwrap(
+          Effect.sync(() =>
+            runningGateway({ DASHSCOPE_API_KEY: upstream.key, DASHSCOPE_BASE_URL: upstream.url })
+          )
+        )
+      )
+    )
+  )
 })
 
 const mediaFetch = MediaFetch.layer({ serviceName: "Service" }).pipe(

@@ -484,40 +484,12 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536
   }
 )
 
-liveLayer(gatewayAt("anthropic", { script: { default: [MockVendor.result("300 millis")] } }))(
-  "a batch of messages whose vendor errs in its results",
-  (it) => {
-    it.effect("is charged neither a result of another request nor a second one", () =>
-      Effect.gen(function* () {
-        const anthropic = yield* client
-        const batch = yield* create(anthropic, [
-          message("a"),
-          message("repeats"),
-          message("invents")
-        ])
-        yield* ended(anthropic, batch.id)
-        // As the vendor wrote them
-        const results = yield* resultsOf(anthropic, batch.id)
-        assert.deepStrictEqual(
-          results.map((it) => it.custom_id),
-          ["a", "repeats", "repeats", "invents", "invented"]
-        )
-        const receipts = yield* batchReceipts(batch.id)
-        assert.sameMembers(
-          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
-          ["a settled", "repeats settled", "invents settled"]
-        )
-        assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
-      })
-    )
-  }
-)
-
 liveLayer(
   gatewayAt("anthropic", {
     script: {
       default: [
         MockVendor.result("1 second"),
+        MockVendor.result("300 millis"),
         MockVendor.result("1 second"),
         MockVendor.result("1 minute"),
         MockVendor.result("1 second"),
@@ -576,6 +548,32 @@ liveLayer(
       )
       assert.strictEqual(only.headers["anthropic-version"], "2023-06-01")
     })
+  )
+
+  it.effect(
+    "whose results have errors is charged neither one of another request nor a second one",
+    () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const batch = yield* create(anthropic, [
+          message("a"),
+          message("repeats"),
+          message("invents")
+        ])
+        yield* ended(anthropic, batch.id)
+        // As the vendor wrote them
+        const results = yield* resultsOf(anthropic, batch.id)
+        assert.deepStrictEqual(
+          results.map((it) => it.custom_id),
+          ["a", "repeats", "repeats", "invents", "invented"]
+        )
+        const receipts = yield* batchReceipts(batch.id)
+        assert.sameMembers(
+          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+          ["a settled", "repeats settled", "invents settled"]
+        )
+        assert.strictEqual(String(sumOf(receipts)), yield* capturedOf(batch.id))
+      })
   )
 
   it.effect("of several models is charged each request at the price of its model", () =>

@@ -279,9 +279,9 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
 )
 
 liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
-  "a batch that its vendor did not end in time",
+  "a batch whose vendor is late or errs in its results",
   (it) => {
-    it.effect("is expired, and charged for the results that it has", () =>
+    it.effect("is expired, if it is late, and charged for the results that it has", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
@@ -304,12 +304,7 @@ liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 milli
         assert.strictEqual((yield* read("/manage/v1/wallet")).json.held_balance, "0.00")
       })
     )
-  }
-)
 
-liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
-  "a batch whose vendor errs in its results",
-  (it) => {
     const runOf = (ids: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const openai = yield* client

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -200,39 +200,33 @@ describe("GET that waits", () => {
     )
   })
 
-  layer(layerGateway())((it) => {
-    it.effect("Prefer is parsed by RFC 7240, and at most 60 seconds are granted", () =>
-      Effect.sync(() => {
-        const seconds = (header: string | undefined) => {
-          const found = preferredWait(header)
-          return found._tag === "Some" ? found.value : undefined
-        }
-        assert.strictEqual(seconds(undefined), undefined)
-        assert.strictEqual(seconds("wait=0"), 0)
-        assert.strictEqual(seconds("wait=60"), 60)
-        assert.strictEqual(seconds("wait=61"), 60)
-        assert.strictEqual(seconds("return=minimal, Wait=7; foo=1"), 7)
-        for (const header of ["wait", "wait=", "wait=-1", "wait=x", "wait=1.5", "await=5"]) {
-          assert.strictEqual(seconds(header), undefined, header)
-        }
-      })
-    )
+  it("Prefer is parsed by RFC 7240, and at most 60 seconds are granted", () => {
+    const seconds = (header: string | undefined) => {
+      const found = preferredWait(header)
+      return found._tag === "Some" ? found.value : undefined
+    }
+    assert.strictEqual(seconds(undefined), undefined)
+    assert.strictEqual(seconds("wait=0"), 0)
+    assert.strictEqual(seconds("wait=60"), 60)
+    assert.strictEqual(seconds("wait=61"), 60)
+    assert.strictEqual(seconds("return=minimal, Wait=7; foo=1"), 7)
+    for (const header of ["wait", "wait=", "wait=-1", "wait=x", "wait=1.5", "await=5"]) {
+      assert.strictEqual(seconds(header), undefined, header)
+    }
+  })
 
-    it.effect("an event stream requires its media type in Accept", () =>
-      Effect.sync(() => {
-        for (const accept of ["text/event-stream", "application/json;q=0.5, Text/Event-Stream"]) {
-          assert.isTrue(wantsEventStream(accept), accept)
-        }
-        for (const accept of [
-          undefined,
-          "*/*",
-          "text/*",
-          "application/json, text/event-stream;q=0.9",
-          "text/event-stream;q=0"
-        ]) {
-          assert.isFalse(wantsEventStream(accept), accept)
-        }
-      })
-    )
+  it("an event stream requires its media type in Accept", () => {
+    for (const accept of ["text/event-stream", "application/json;q=0.5, Text/Event-Stream"]) {
+      assert.isTrue(wantsEventStream(accept), accept)
+    }
+    for (const accept of [
+      undefined,
+      "*/*",
+      "text/*",
+      "application/json, text/event-stream;q=0.9",
+      "text/event-stream;q=0"
+    ]) {
+      assert.isFalse(wantsEventStream(accept), accept)
+    }
   })
 })

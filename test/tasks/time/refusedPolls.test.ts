@@ -67,10 +67,10 @@ describe("a vendor that refuses the service's own account on polls of a submitte
   })
 
   it.effect("until the task's deadline: 4005, the hold is released and the job cancelled", () => {
-    const { asked, layer, task } = submittedJob(() => refused, { TASK_DEADLINE: "5 minutes" })
+    const { asked, layer, task } = submittedJob(() => refused, { TASK_DEADLINE: "2 minutes" })
     return Effect.gen(function* () {
       const { held, info } = yield* task
-      yield* advance("290 seconds", "2 seconds")
+      yield* advance("110 seconds", "2 seconds")
       assert.strictEqual((yield* info).status, "processing")
       yield* advance("20 seconds", "2 seconds")
       const ended = yield* eventually(info, ({ status }) => status === "failed")

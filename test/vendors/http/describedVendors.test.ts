@@ -80,18 +80,6 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("its document has the body, so that clients are generated with it", () =>
-      Effect.gen(function* () {
-        const document = yield* Effect.flatMap(call("/openapi.json"), bodyOf)
-        const { schemas } = document["components"] as unknown as {
-          schemas: Record<string, { properties: Record<string, unknown> }>
-        }
-        assert.containsAllKeys(schemas["DescribedFalFlux"]?.properties, ["num_images", "webhook"])
-        const paths = document["paths"] as unknown as Record<string, { post: object }>
-        assert.include(JSON.stringify(paths[path]?.post), "schemas/DescribedFalFlux")
-      })
-    )
-
     it.effect("faults of a body have their pointers, as those of other models have", () =>
       Effect.gen(function* () {
         const answer = yield* call(

@@ -41,10 +41,9 @@ const pointersOf = (path: string, body: object) =>
 const statusOf = (path: string, body: object) =>
   Effect.map(call(path, json(body)), ({ status }) => status)
 
-/** docs/catalog.md#input-of-an-added-model */
-liveLayer(runningGateway({ CATALOG_FILE: file }))(
-  "a field that the upstream model does not take",
-  (it) => {
+liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
+  /** docs/catalog.md#input-of-an-added-model */
+  describe("a field that the upstream model does not take", () => {
     it.effect("is refused at create and in a quote, with all other faults of the body", () =>
       Effect.gen(function* () {
         const body = { prompt: "p", negative_prompt: "rain" }
@@ -89,15 +88,13 @@ liveLayer(runningGateway({ CATALOG_FILE: file }))(
         assert.include(fields("text-to-image-preview"), "negative_prompt")
       })
     )
-  }
-)
+  })
 
-/** docs/reference/vendors.md#openai-videos */
-describe("a picture given to a video model that makes videos of its sizes only", () => {
-  const picture = (width: number, height: number) => base64(png({ width, height }))
-  const body = (image: string, resolution = "720P") => ({ prompt: "p", image, resolution })
+  /** docs/reference/vendors.md#openai-videos */
+  describe("a picture given to a video model that makes videos of its sizes only", () => {
+    const picture = (width: number, height: number) => base64(png({ width, height }))
+    const body = (image: string, resolution = "720P") => ({ prompt: "p", image, resolution })
 
-  liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
     it.effect("has exactly one of the sizes of the resolution, or is refused at create", () =>
       Effect.gen(function* () {
         const [fault, ...more] = yield* faultsOf(sora, body(picture(800, 600)))

@@ -14,13 +14,39 @@ import {
 } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
-import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pixel } from "../../support/upstreams/Upstream.ts"
+import type { Reply } from "../../support/upstreams/Upstream.ts"
 
 const folder = temporaryFolder("families")
 const catalog = join(folder, "catalog.json")
-writeFileSync(catalog, JSON.stringify(catalogOfFamilies))
+/** And one of each family that its vendor does not have. */
+const gone = catalogOfFamilies.add
+  .filter(({ artifacts }) => artifacts === "copy")
+  .map((entry) =>
+    Object.assign({}, entry, {
+      model: `${entry.adapter}-gone`,
+      upstreamModel: `${entry.upstreamModel}-1`
+    })
+  )
+writeFileSync(catalog, JSON.stringify({ add: [...catalogOfFamilies.add, ...gone] }))
+
+/** A part of the vendor's own message that a client must not see. */
+const words = "proj-internal"
+const saysGone: { readonly [upstream in Family["upstream"]]: Reply } = {
+  dashscope: { status: 404, json: { code: "ModelNotFound", message: `Not found: ${words}` } },
+  gemini: {
+    status: 404,
+    json: { error: { code: 404, status: "NOT_FOUND", message: `models/x is gone: ${words}` } }
+  },
+  openai: {
+    status: 404,
+    json: { error: { code: "model_not_found", message: `The model is gone: ${words}` } }
+  },
+  fal: { status: 410, json: { detail: { error: "EndpointDeprecated", message: words } } },
+  replicate: { status: 422, json: { detail: `The specified version does not exist: ${words}` } }
+}
 
 /** Each vendor family in the whole service. */
 describe("every vendor family", () => {
@@ -35,7 +61,9 @@ describe("every vendor family", () => {
     for (const upstream of Object.values(upstreams)) await upstream.close()
   })
   const gateway = Layer.unwrap(
-    Effect.sync(() => runningGateway({ CATALOG_FILE: catalog, ...vendorEnv(upstreams) }))
+    Effect.sync(() =>
+      runningGateway({ CATALOG_FILE: catalog, LOG_LEVEL: "None", ...vendorEnv(upstreams) })
+    )
   )
 
   liveLayer(gateway)((it) => {
@@ -68,6 +96,34 @@ describe("every vendor family", () => {
         }),
       120_000
     )
+
+    /** docs/reference/vendors.md#error-classes */
+    for (const family of families) {
+      it.effect(
+        `${family.adapter}: a model that is gone fails its own tasks alone, and the operator is notified`,
+        () =>
+          Effect.gen(function* () {
+            const path = `/vendors/test/v1/${family.adapter}-gone/${family.action}`
+            for (const upstream of Object.values(upstreams)) upstream.runningPolls = 0
+            const before = yield* wallet
+            upstreams[family.upstream].submitFaults = [saysGone[family.upstream]]
+            const { task_info } = yield* finishedTask(path, bodyOf(family, "p"))
+            assert.strictEqual(task_info.error?.code, 4008)
+            assert.match(task_info.error?.detail ?? "", /vendor no longer offers this model/u)
+            assert.notInclude(task_info.error?.detail, words)
+            assert.deepStrictEqual(yield* wallet, before)
+            const account = `account="${family.adapter}@[^"]+"`
+            const series = `gateway_vendor_operator_faults_total\\{.*${account}.*cause="gone_model".*\\} 1`
+            assert.match(yield* metricsText, new RegExp(`^${series}$`, "mu"))
+
+            const refused = yield* call(path, json(bodyOf(family, "p")))
+            assert.strictEqual(refused.status, 503)
+            const other = yield* finishedTask(pathOf(family), bodyOf(family, "p"))
+            assert.strictEqual(other.task_info.status, "completed", JSON.stringify(other))
+            assert.notMatch(yield* metricsText, /gateway_account_paused_seconds\{.*\} [1-9]/u)
+          })
+      )
+    }
 
     /** Cancels a running task and waits until everything that follows from it has happened. */
     const cancelledTask = Effect.fnUntraced(function* (family: Family) {

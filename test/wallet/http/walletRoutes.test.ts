@@ -16,6 +16,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 
 /** Inline media, so that nothing has to be fetched. */
 const media: Partial<Record<Label, Record<string, unknown>>> = {
@@ -50,8 +51,6 @@ const pathOf = (label: Label) => {
   const entry = builtInEntries.find((it) => it.label === label)!
   return `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`
 }
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const walletOf = (user: User) => Effect.map(user.call("GET", "/manage/v1/wallet"), (it) => it.json)
 const entriesOf = (user: User, query = "") =>
@@ -93,34 +92,6 @@ layer(layerGateway())("prices", (it) => {
       })
     )
   }
-
-  it.effect("a task that succeeds settles its quote, in the receipt and in the ledger", () =>
-    Effect.gen(function* () {
-      for (const label of [
-        "text-to-image-max",
-        "text-to-image-preview",
-        "image-edit-pro"
-      ] as const) {
-        const path = pathOf(label)
-        const user = yield* makeUser({ credits: 1000 })
-        const body = bodyWith(label, { ...media[label] })
-        const quote = yield* user.call("POST", `${path}?dry_run=true`, body)
-        const { amount } = quote.json.quote
-        const created = yield* user.call("POST", path, body)
-        const task = `${path}/${created.json.task_info.id}`
-        yield* advance("6 seconds")
-        const done = yield* eventually(
-          user.call("GET", task),
-          ({ json }) => json.task_info.status === "completed"
-        )
-        assert.strictEqual(done.headers.get("x-service-cost"), amount)
-        const [capture] = yield* entriesOf(user, "?kind=capture")
-        assert.strictEqual(capture.amount, amount)
-        const settled = (yield* walletOf(user)).settled_balance
-        assert.strictEqual(micro(settled), micro("1000.00") - micro(amount))
-      }
-    })
-  )
 
   it.effect("a partial result settles what exists and releases the rest", () =>
     Effect.gen(function* () {

@@ -1,15 +1,15 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { eventOf, sentTo } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 const pathOf = (model: string) => `/vendors/alibaba/v1/${model}/generation`
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const makeEndpoint = Effect.fnUntraced(function* (user: User, url: string, fields: object) {
   const made = yield* user.call("POST", endpoints, { url, ...fields })
@@ -17,104 +17,87 @@ const makeEndpoint = Effect.fnUntraced(function* (user: User, url: string, field
   return made.json
 })
 
-const eventOf = ({ body }: WebhookRequest) => JSON.parse(new TextDecoder().decode(body))
-
-const sentTo = (address: string) =>
-  Effect.flatMap(WebhookSenderLog, ({ sent }) =>
-    Effect.map(sent, (all) =>
-      all.map(({ request }) => request).filter((request) => request.url === address)
-    )
+/** docs/reference/webhooks.md#filters */
+layer(layerGateway({ database: stores.postgres }))("filters of endpoints", (it) => {
+  it.effect("pass the events of tasks with the model and all pairs, and all other events", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const events = ["task.created", "task.succeeded", "balance.low"]
+      const filters = {
+        model: { models: ["text-to-image-max"] },
+        shop: { metadata: { shop: "a" } },
+        both: { models: ["text-to-image-max", "other"], metadata: { shop: "a", order: "1" } },
+        none: { models: ["image-edit"] },
+        empty: { metadata: {} }
+      }
+      const urlOf = (name: string) => `https://127.0.0.1/filters/${name}`
+      for (const [name, filter] of Object.entries(filters)) {
+        const made = yield* makeEndpoint(user, urlOf(name), { events, filter })
+        assert.deepStrictEqual(made.filter, filter)
+      }
+      for (const metadata of [{ shop: "a", order: "1", more: "x" }, { shop: "b" }, undefined]) {
+        const created = yield* user.call("POST", pathOf("text-to-image-max"), {
+          prompt: "a",
+          metadata
+        })
+        assert.strictEqual(created.status, 202, created.text)
+      }
+      yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "5000.00" })
+      yield* advance("10 seconds")
+      const counts = Effect.forEach(Object.keys(filters), (name) =>
+        Effect.map(sentTo(urlOf(name)), (sent) => {
+          const types = sent.map((request) => eventOf(request).type)
+          return ["task.created", "task.succeeded"].map(
+            (type) => types.filter((it) => it === type).length
+          )
+        })
+      )
+      const expected = [3, 3, 1, 1, 1, 1, 0, 0, 3, 3]
+      yield* eventually(counts, (all) => all.flat().every((count, n) => count >= expected[n]!))
+      assert.deepStrictEqual(yield* counts, [
+        [3, 3],
+        [1, 1],
+        [1, 1],
+        [0, 0],
+        [3, 3]
+      ])
+      const alerts = Effect.forEach(Object.keys(filters), (name) =>
+        Effect.map(
+          sentTo(urlOf(name)),
+          (sent) => sent.filter((request) => eventOf(request).type === "balance.low").length
+        )
+      )
+      yield* eventually(alerts, (all) => all.every((count) => count > 0))
+      assert.deepStrictEqual(yield* alerts, [1, 1, 1, 1, 1])
+    })
   )
 
-/** docs/reference/webhooks.md#filters */
-for (const store of ["embedded", "postgres"] as const) {
-  describe(`filters of endpoints (${store})`, () => {
-    layer(layerGateway({ database: stores[store] }), { timeout: "60 seconds" })((it) => {
-      it.effect("pass the events of tasks with the model and all pairs, and all other events", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const events = ["task.created", "task.succeeded", "balance.low"]
-          const filters = {
-            model: { models: ["text-to-image-max"] },
-            shop: { metadata: { shop: "a" } },
-            both: { models: ["text-to-image-max", "other"], metadata: { shop: "a", order: "1" } },
-            none: { models: ["image-edit"] },
-            empty: { metadata: {} }
-          }
-          const urlOf = (name: string) => `https://127.0.0.1/${store}/${name}`
-          for (const [name, filter] of Object.entries(filters)) {
-            const made = yield* makeEndpoint(user, urlOf(name), { events, filter })
-            assert.deepStrictEqual(made.filter, filter)
-          }
-          for (const metadata of [{ shop: "a", order: "1", more: "x" }, { shop: "b" }, undefined]) {
-            const created = yield* user.call("POST", pathOf("text-to-image-max"), {
-              prompt: "a",
-              metadata
-            })
-            assert.strictEqual(created.status, 202, created.text)
-          }
-          yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "5000.00" })
-          yield* advance("10 seconds")
-          const counts = Effect.forEach(Object.keys(filters), (name) =>
-            Effect.map(sentTo(urlOf(name)), (sent) => {
-              const types = sent.map((request) => eventOf(request).type)
-              return ["task.created", "task.succeeded"].map(
-                (type) => types.filter((it) => it === type).length
-              )
-            })
-          )
-          const expected = [3, 3, 1, 1, 1, 1, 0, 0, 3, 3]
-          yield* eventually(counts, (all) => all.flat().every((count, n) => count >= expected[n]!))
-          assert.deepStrictEqual(yield* counts, [
-            [3, 3],
-            [1, 1],
-            [1, 1],
-            [0, 0],
-            [3, 3]
-          ])
-          const alerts = Effect.forEach(Object.keys(filters), (name) =>
-            Effect.map(
-              sentTo(urlOf(name)),
-              (sent) => sent.filter((request) => eventOf(request).type === "balance.low").length
-            )
-          )
-          yield* eventually(alerts, (all) => all.every((count) => count > 0))
-          assert.deepStrictEqual(yield* alerts, [1, 1, 1, 1, 1])
-        })
-      )
-
-      it.effect("are set, changed and removed, and named in faults", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const made = yield* makeEndpoint(user, "https://127.0.0.1/a", { events: ["task.failed"] })
-          assert.isNull(made.filter)
-          const patch = (filter: unknown) =>
-            user.call("PATCH", `${endpoints}/${made.id}`, { filter })
-          const filter = { models: ["m"], metadata: { a: "b" } }
-          assert.deepStrictEqual((yield* patch(filter)).json.filter, filter)
-          yield* user.call("PATCH", `${endpoints}/${made.id}`, { description: "d" })
-          const shown = yield* user.call("GET", `${endpoints}/${made.id}`)
-          assert.deepStrictEqual(shown.json.filter, filter)
-          assert.isNull((yield* patch(null)).json.filter)
-          const wrong: ReadonlyArray<readonly [unknown, string]> = [
-            [{ models: [] }, "#/filter/models"],
-            [{ models: ["a", "a"] }, "#/filter/models"],
-            [{ models: Array.from({ length: 101 }, (_, n) => `m${n}`) }, "#/filter/models"],
-            [{ metadata: { a: 1 } }, "#/filter/metadata/a"],
-            [{ vendor: "alibaba" }, "#/filter/vendor"]
-          ]
-          for (const [given, pointer] of wrong) {
-            const refused = yield* patch(given)
-            assert.deepStrictEqual(
-              [refused.json.code, refused.json.errors[0].pointer],
-              [2001, pointer]
-            )
-          }
-        })
-      )
+  it.effect("are set, changed and removed, and named in faults", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const made = yield* makeEndpoint(user, "https://127.0.0.1/a", { events: ["task.failed"] })
+      assert.isNull(made.filter)
+      const patch = (filter: unknown) => user.call("PATCH", `${endpoints}/${made.id}`, { filter })
+      const filter = { models: ["m"], metadata: { a: "b" } }
+      assert.deepStrictEqual((yield* patch(filter)).json.filter, filter)
+      yield* user.call("PATCH", `${endpoints}/${made.id}`, { description: "d" })
+      const shown = yield* user.call("GET", `${endpoints}/${made.id}`)
+      assert.deepStrictEqual(shown.json.filter, filter)
+      assert.isNull((yield* patch(null)).json.filter)
+      const wrong: ReadonlyArray<readonly [unknown, string]> = [
+        [{ models: [] }, "#/filter/models"],
+        [{ models: ["a", "a"] }, "#/filter/models"],
+        [{ models: Array.from({ length: 101 }, (_, n) => `m${n}`) }, "#/filter/models"],
+        [{ metadata: { a: 1 } }, "#/filter/metadata/a"],
+        [{ vendor: "alibaba" }, "#/filter/vendor"]
+      ]
+      for (const [given, pointer] of wrong) {
+        const refused = yield* patch(given)
+        assert.deepStrictEqual([refused.json.code, refused.json.errors[0].pointer], [2001, pointer])
+      }
     })
-  })
-}
+  )
+})
 
 /** docs/reference/webhooks.md#failing-endpoints */
 describe("webhook.failing", () => {

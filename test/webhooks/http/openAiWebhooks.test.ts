@@ -1,9 +1,9 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import OpenAI from "openai"
 import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
-import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { arrived, eventOf } from "../../support/deliveries.ts"
 import {
   advance,
   eventually,
@@ -12,6 +12,7 @@ import {
   makeUser,
   readResult
 } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -19,19 +20,6 @@ const deliveries = "/manage/v1/webhook-deliveries"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const video = "/vendors/service/v1/text-to-video-spark/generation"
 const all = ["task.created", "task.succeeded", "task.failed"]
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
-
-/** Everything sent to a URL, once this much has arrived. */
-const sentTo = Effect.fnUntraced(function* (url: string, count: number) {
-  const log = yield* WebhookSenderLog
-  const sent = Effect.map(log.sent, (it) =>
-    it.map(({ request }) => request).filter((request) => request.url === url)
-  )
-  return yield* eventually(sent, (it) => it.length >= count)
-})
-
-const bodyOf = ({ body }: WebhookRequest) => JSON.parse(new TextDecoder().decode(body))
 
 /** Reads it like a receiver with OpenAI's client, which verifies the signature. */
 const unwrap = (request: WebhookRequest, secret: string) =>
@@ -94,202 +82,198 @@ const endpointOf = (user: User, url: string, events: ReadonlyArray<string>, form
   })
 
 /** docs/reference/webhooks.md#openais-format */
-for (const store of ["embedded", "postgres"] as const) {
-  describe(`webhooks in OpenAI's format (${store})`, () => {
-    layer(layerGateway({ database: stores[store] }), { timeout: "60 seconds" })((it) => {
-      it.effect("responses come as OpenAI's events, which its client verifies", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const [own, plain] = ["https://127.0.0.1/openai", "https://127.0.0.1/gateway"]
-          const made = yield* endpointOf(user, own, all)
-          assert.strictEqual(made.format, "openai")
-          yield* endpointOf(user, plain, all, "gateway")
-          const done = yield* respond(user, "Where to?")
-          const cut = yield* respond(user, "Where to?", { max_output_tokens: 3 })
-          const failed = yield* respond(user, "[[sim:fail]] Where to?")
-          const cancelled = yield* respond(user, "[[sim:slow=60s]] Where to?")
-          yield* user.call("POST", `/v1/responses/${cancelled}/cancel`)
-          yield* advance("20 seconds")
-          // Each was also created
-          const sent = yield* sentTo(own, 8)
-          const found = new Map<string, string>()
-          for (const request of sent) {
-            const event = yield* unwrap(request, made.secret)
-            if (!event.type.startsWith("response.")) continue
-            assert.strictEqual(event.object, "event")
-            assert.isTrue(Number.isInteger(event.created_at))
-            assert.match(event.id, /^evt_/u)
-            found.set(bodyOf(request).data.id, event.type)
-          }
-          assert.deepStrictEqual(
-            found,
-            new Map([
-              [done, "response.completed"],
-              [cut, "response.incomplete"],
-              [failed, "response.failed"],
-              [cancelled, "response.cancelled"]
-            ])
-          )
-          // The others have the specification's envelope
-          const types = (yield* sentTo(plain, 8)).map((request) => bodyOf(request).type)
-          assert.sameMembers([...new Set(types)], all)
-        })
+layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format", (it) => {
+  it.effect("responses come as OpenAI's events, which its client verifies", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const [own, plain] = ["https://127.0.0.1/openai", "https://127.0.0.1/gateway"]
+      const made = yield* endpointOf(user, own, all)
+      assert.strictEqual(made.format, "openai")
+      yield* endpointOf(user, plain, all, "gateway")
+      const done = yield* respond(user, "Where to?")
+      const cut = yield* respond(user, "Where to?", { max_output_tokens: 3 })
+      const failed = yield* respond(user, "[[sim:fail]] Where to?")
+      const cancelled = yield* respond(user, "[[sim:slow=60s]] Where to?")
+      yield* user.call("POST", `/v1/responses/${cancelled}/cancel`)
+      yield* advance("20 seconds")
+      // Each was also created
+      const sent = yield* arrived(own, 8)
+      const found = new Map<string, string>()
+      for (const request of sent) {
+        const event = yield* unwrap(request, made.secret)
+        if (!event.type.startsWith("response.")) continue
+        assert.strictEqual(event.object, "event")
+        assert.isTrue(Number.isInteger(event.created_at))
+        assert.match(event.id, /^evt_/u)
+        found.set(eventOf(request).data.id, event.type)
+      }
+      assert.deepStrictEqual(
+        found,
+        new Map([
+          [done, "response.completed"],
+          [cut, "response.incomplete"],
+          [failed, "response.failed"],
+          [cancelled, "response.cancelled"]
+        ])
       )
+      // The others have the specification's envelope
+      const types = (yield* arrived(plain, 8)).map((request) => eventOf(request).type)
+      assert.sameMembers([...new Set(types)], all)
+    })
+  )
 
-      it.effect("batches come as OpenAI's events", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const url = "https://127.0.0.1/batches"
-          const { secret } = yield* endpointOf(user, url, ["batch.completed", "batch.cancelled"])
-          const [done, cancelled] = [yield* ordered(user), yield* ordered(user)]
-          yield* user.call("POST", `/v1/batches/${cancelled}/cancel`)
-          const http = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${done}`))
-          yield* eventually(http, ({ json }) => json.status === "completed")
-          yield* advance("2 seconds")
-          const found = new Map<string, string>()
-          for (const request of yield* sentTo(url, 2)) {
-            const { type } = yield* unwrap(request, secret)
-            found.set(bodyOf(request).data.id, type)
-          }
-          assert.deepStrictEqual(
-            found,
-            new Map([
-              [done, "batch.completed"],
-              [cancelled, "batch.cancelled"]
-            ])
-          )
-        })
-      )
-
-      it.effect("a batch takes its own webhook", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
-          const url = "https://127.0.0.1/own?batch"
-          const webhook = { url, format: "openai", events: ["batch.completed", "task.created"] }
-          const id = yield* ordered(user, { webhook, metadata: { order: "1" } })
-          yield* ordered(user, { webhook: null })
-          const read = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${id}`))
-          const done = yield* eventually(read, ({ json }) => json.status === "completed")
-          assert.notProperty(done.json, "webhook")
-          yield* advance("2 seconds")
-          const [first, second, ...others] = yield* sentTo(url, 2)
-          assert.deepStrictEqual(others, [])
-          assert.strictEqual(bodyOf(first!).type, "task.created")
-          const event = yield* unwrap(second!, secret)
-          assert.deepInclude(event, { type: "batch.completed", data: { id } })
-          const wrong = yield* order(user, { webhook: { url, events: ["batch.completed"] } })
-          assert.deepStrictEqual(wrong.json.errors, [
-            { pointer: "#/webhook/events/0", detail: "batch.completed needs the format openai" }
-          ])
-          const refused = yield* order(user, { webhook: { url: "http://127.0.0.1/" } })
-          assert.strictEqual(refused.json.code, 2011, refused.text)
-          assert.strictEqual(refused.json.errors[0].pointer, "#/webhook/url")
-        })
-      )
-
-      it.effect("what OpenAI has no event for keeps our envelope", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const url = "https://127.0.0.1/mixed"
-          yield* endpointOf(user, url, ["task.succeeded"])
-          const picture = yield* user.call("POST", image, { prompt: "a" })
-          const film = yield* user.call("POST", video, { prompt: "a" })
-          assert.strictEqual(film.status, 202, film.text)
-          yield* advance("20 seconds")
-          const bodies = (yield* sentTo(url, 2)).map(bodyOf)
-          const ours = bodies.find(({ type }) => type === "task.succeeded")
-          assert.strictEqual(ours.data.payload.task_info.id, picture.json.task_info.id)
-          const theirs = bodies.find(({ type }) => type === "video.completed")
-          assert.deepStrictEqual(theirs.data, { id: film.json.task_info.id })
-        })
-      )
-
-      it.effect("OpenAI's names select events, in this format only", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const url = "https://127.0.0.1/named"
-          const { id } = yield* endpointOf(user, url, ["response.failed"])
-          yield* respond(user, "Where to?")
-          const failed = yield* respond(user, "[[sim:fail]] Where to?")
-          yield* advance("20 seconds")
-          const [first, ...more] = yield* sentTo(url, 1)
-          assert.deepStrictEqual(more, [])
-          assert.deepStrictEqual(bodyOf(first!).data, { id: failed })
-          const fault = { pointer: "#/events/0", detail: "response.failed needs the format openai" }
-          const change = yield* user.call("PATCH", `${endpoints}/${id}`, { format: "gateway" })
-          assert.strictEqual(change.status, 400)
-          assert.deepStrictEqual(change.json.errors, [fault])
-          const created = yield* user.call("POST", endpoints, { url, events: ["response.failed"] })
-          assert.deepStrictEqual(created.json.errors, [fault])
-          const named = yield* user.call("POST", image, {
-            prompt: "a",
-            webhook: { url, events: ["response.failed"] }
-          })
-          assert.deepStrictEqual(named.json.errors, [
-            { pointer: "#/webhook/events/0", detail: "response.failed needs the format openai" }
-          ])
-          const both = { format: "gateway", events: ["task.failed"] }
-          const changed = yield* user.call("PATCH", `${endpoints}/${id}`, both)
-          assert.strictEqual(changed.status, 200, changed.text)
-          assert.strictEqual(changed.json.format, "gateway")
-        })
-      )
-
-      it.effect("a background response takes its own webhook", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
-          const url = "https://127.0.0.1/own?response"
-          const webhook = { url, format: "openai" }
-          const id = yield* respond(user, "Where to?", { webhook, metadata: { order: "1" } })
-          yield* advance("20 seconds")
-          const [sent] = yield* sentTo(url, 1)
-          const event = yield* unwrap(sent!, secret)
-          assert.strictEqual(event.type, "response.completed")
-          assert.deepStrictEqual(event.data, { id })
-          // The vendor did not receive it, and the response does not show it
-          const read = yield* user.call("GET", `/v1/responses/${id}`)
-          assert.strictEqual(read.json.status, "completed", read.text)
-          assert.notProperty(read.json, "webhook")
-          // The log has the type and the bytes that were sent, and a redelivery sends the same
-          const log = yield* user.call("GET", `${deliveries}?type=response.completed`)
-          const [delivery] = log.json.data
-          assert.strictEqual(delivery.webhook_url, url)
-          const shown = yield* user.call("GET", `${deliveries}/${delivery.id}`)
-          assert.strictEqual(shown.json.body, new TextDecoder().decode(sent!.body))
-          yield* user.call("POST", `${deliveries}/${delivery.id}/redeliver`)
-          const [, again] = yield* sentTo(url, 2)
-          assert.deepStrictEqual(again!.body, sent!.body)
-          assert.strictEqual(again!.deliveryId, sent!.deliveryId)
-          const refused = yield* user.call("POST", "/v1/responses", {
-            model: "gpt-4o",
-            background: true,
-            input: "a",
-            webhook: { url: "http://127.0.0.1/", format: "openai" }
-          })
-          assert.strictEqual(refused.json.code, 2011, refused.text)
-          assert.strictEqual(refused.json.errors[0].pointer, "#/webhook/url")
-        })
-      )
-
-      it.effect("images and videos in OpenAI's shape take one too", () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const url = "https://127.0.0.1/shaped"
-          const webhook = { url, format: "openai" }
-          const film = yield* user.call("POST", "/v1/videos", {
-            model: "text-to-video-spark",
-            prompt: "a",
-            webhook
-          })
-          assert.strictEqual(film.status, 200, film.text)
-          yield* advance("20 seconds")
-          const [sent] = yield* sentTo(url, 1)
-          assert.deepStrictEqual(bodyOf(sent!).data, { id: film.json.id })
-          assert.strictEqual(bodyOf(sent!).type, "video.completed")
-        })
+  it.effect("batches come as OpenAI's events", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const url = "https://127.0.0.1/batches"
+      const { secret } = yield* endpointOf(user, url, ["batch.completed", "batch.cancelled"])
+      const [done, cancelled] = [yield* ordered(user), yield* ordered(user)]
+      yield* user.call("POST", `/v1/batches/${cancelled}/cancel`)
+      const http = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${done}`))
+      yield* eventually(http, ({ json }) => json.status === "completed")
+      yield* advance("2 seconds")
+      const found = new Map<string, string>()
+      for (const request of yield* arrived(url, 2)) {
+        const { type } = yield* unwrap(request, secret)
+        found.set(eventOf(request).data.id, type)
+      }
+      assert.deepStrictEqual(
+        found,
+        new Map([
+          [done, "batch.completed"],
+          [cancelled, "batch.cancelled"]
+        ])
       )
     })
-  })
-}
+  )
+
+  it.effect("a batch takes its own webhook", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
+      const url = "https://127.0.0.1/own?batch"
+      const webhook = { url, format: "openai", events: ["batch.completed", "task.created"] }
+      const id = yield* ordered(user, { webhook, metadata: { order: "1" } })
+      yield* ordered(user, { webhook: null })
+      const read = Effect.andThen(advance("2 seconds"), user.call("GET", `/v1/batches/${id}`))
+      const done = yield* eventually(read, ({ json }) => json.status === "completed")
+      assert.notProperty(done.json, "webhook")
+      yield* advance("2 seconds")
+      const [first, second, ...others] = yield* arrived(url, 2)
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(eventOf(first!).type, "task.created")
+      const event = yield* unwrap(second!, secret)
+      assert.deepInclude(event, { type: "batch.completed", data: { id } })
+      const wrong = yield* order(user, { webhook: { url, events: ["batch.completed"] } })
+      assert.deepStrictEqual(wrong.json.errors, [
+        { pointer: "#/webhook/events/0", detail: "batch.completed needs the format openai" }
+      ])
+      const refused = yield* order(user, { webhook: { url: "http://127.0.0.1/" } })
+      assert.strictEqual(refused.json.code, 2011, refused.text)
+      assert.strictEqual(refused.json.errors[0].pointer, "#/webhook/url")
+    })
+  )
+
+  it.effect("what OpenAI has no event for keeps our envelope", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const url = "https://127.0.0.1/mixed"
+      yield* endpointOf(user, url, ["task.succeeded"])
+      const picture = yield* user.call("POST", image, { prompt: "a" })
+      const film = yield* user.call("POST", video, { prompt: "a" })
+      assert.strictEqual(film.status, 202, film.text)
+      yield* advance("20 seconds")
+      const bodies = (yield* arrived(url, 2)).map(eventOf)
+      const ours = bodies.find(({ type }) => type === "task.succeeded")
+      assert.strictEqual(ours.data.payload.task_info.id, picture.json.task_info.id)
+      const theirs = bodies.find(({ type }) => type === "video.completed")
+      assert.deepStrictEqual(theirs.data, { id: film.json.task_info.id })
+    })
+  )
+
+  it.effect("OpenAI's names select events, in this format only", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const url = "https://127.0.0.1/named"
+      const { id } = yield* endpointOf(user, url, ["response.failed"])
+      yield* respond(user, "Where to?")
+      const failed = yield* respond(user, "[[sim:fail]] Where to?")
+      yield* advance("20 seconds")
+      const [first, ...more] = yield* arrived(url, 1)
+      assert.deepStrictEqual(more, [])
+      assert.deepStrictEqual(eventOf(first!).data, { id: failed })
+      const fault = { pointer: "#/events/0", detail: "response.failed needs the format openai" }
+      const change = yield* user.call("PATCH", `${endpoints}/${id}`, { format: "gateway" })
+      assert.strictEqual(change.status, 400)
+      assert.deepStrictEqual(change.json.errors, [fault])
+      const created = yield* user.call("POST", endpoints, { url, events: ["response.failed"] })
+      assert.deepStrictEqual(created.json.errors, [fault])
+      const named = yield* user.call("POST", image, {
+        prompt: "a",
+        webhook: { url, events: ["response.failed"] }
+      })
+      assert.deepStrictEqual(named.json.errors, [
+        { pointer: "#/webhook/events/0", detail: "response.failed needs the format openai" }
+      ])
+      const both = { format: "gateway", events: ["task.failed"] }
+      const changed = yield* user.call("PATCH", `${endpoints}/${id}`, both)
+      assert.strictEqual(changed.status, 200, changed.text)
+      assert.strictEqual(changed.json.format, "gateway")
+    })
+  )
+
+  it.effect("a background response takes its own webhook", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
+      const url = "https://127.0.0.1/own?response"
+      const webhook = { url, format: "openai" }
+      const id = yield* respond(user, "Where to?", { webhook, metadata: { order: "1" } })
+      yield* advance("20 seconds")
+      const [sent] = yield* arrived(url, 1)
+      const event = yield* unwrap(sent!, secret)
+      assert.strictEqual(event.type, "response.completed")
+      assert.deepStrictEqual(event.data, { id })
+      // The vendor did not receive it, and the response does not show it
+      const read = yield* user.call("GET", `/v1/responses/${id}`)
+      assert.strictEqual(read.json.status, "completed", read.text)
+      assert.notProperty(read.json, "webhook")
+      // The log has the type and the bytes that were sent, and a redelivery sends the same
+      const log = yield* user.call("GET", `${deliveries}?type=response.completed`)
+      const [delivery] = log.json.data
+      assert.strictEqual(delivery.webhook_url, url)
+      const shown = yield* user.call("GET", `${deliveries}/${delivery.id}`)
+      assert.strictEqual(shown.json.body, new TextDecoder().decode(sent!.body))
+      yield* user.call("POST", `${deliveries}/${delivery.id}/redeliver`)
+      const [, again] = yield* arrived(url, 2)
+      assert.deepStrictEqual(again!.body, sent!.body)
+      assert.strictEqual(again!.deliveryId, sent!.deliveryId)
+      const refused = yield* user.call("POST", "/v1/responses", {
+        model: "gpt-4o",
+        background: true,
+        input: "a",
+        webhook: { url: "http://127.0.0.1/", format: "openai" }
+      })
+      assert.strictEqual(refused.json.code, 2011, refused.text)
+      assert.strictEqual(refused.json.errors[0].pointer, "#/webhook/url")
+    })
+  )
+
+  it.effect("images and videos in OpenAI's shape take one too", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const url = "https://127.0.0.1/shaped"
+      const webhook = { url, format: "openai" }
+      const film = yield* user.call("POST", "/v1/videos", {
+        model: "text-to-video-spark",
+        prompt: "a",
+        webhook
+      })
+      assert.strictEqual(film.status, 200, film.text)
+      yield* advance("20 seconds")
+      const [sent] = yield* arrived(url, 1)
+      assert.deepStrictEqual(eventOf(sent!).data, { id: film.json.id })
+      assert.strictEqual(eventOf(sent!).type, "video.completed")
+    })
+  )
+})

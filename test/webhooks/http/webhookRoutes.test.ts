@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -9,12 +9,11 @@ import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSend
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { User } from "../../support/gateway.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 const deliveries = "/manage/v1/webhook-deliveries"
 const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded"] }
-
-type User = Effect.Success<ReturnType<typeof makeUser>>
 
 const makeEndpoint = Effect.fnUntraced(function* (user: User, fields: object = {}) {
   const answer = yield* user.call("POST", endpoints, { ...hook, ...fields })
@@ -35,92 +34,330 @@ const settled = (user: User, id: string, status: string) =>
     (answer) => answer.json
   )
 
-/** Responds with these statuses in turn and repeats the last one. */
-const answers = (...statuses: ReadonlyArray<number>) => {
-  let n = 0
-  return (_request: WebhookRequest): Effect.Effect<AttemptOutcome> =>
-    Effect.sync(() => mockOutcome(statuses[Math.min(n++, statuses.length - 1)] ?? 200))
+/** Responds with the statuses in the URL, in turn, and repeats the last one; without any it responds with 200. */
+const byUrl = () => {
+  const attempts = new Map<string, number>()
+  return ({ url }: WebhookRequest): Effect.Effect<AttemptOutcome> =>
+    Effect.sync(() => {
+      const statuses = new URL(url).pathname.split("/").map(Number).filter(Boolean)
+      const n = attempts.get(url) ?? 0
+      attempts.set(url, n + 1)
+      return mockOutcome(statuses[Math.min(n, statuses.length - 1)] ?? 200)
+    })
 }
 
-describe("webhook endpoints", () => {
-  it.effect("five per user, however many are created at once", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const other = yield* makeUser()
-      const all = yield* Effect.all(
-        Array.from({ length: 12 }, () => user.call("POST", endpoints, hook)),
-        { concurrency: "unbounded" }
-      )
-      assert.strictEqual(all.filter((answer) => answer.status === 201).length, 5)
-      for (const refused of all.filter((answer) => answer.status !== 201)) {
+let urls = 0
+
+const responding = (...statuses: ReadonlyArray<number>) => ({
+  url: `https://127.0.0.1/hook/${statuses.join("/")}?${(urls += 1)}`
+})
+
+/** Every attempt of a delivery. */
+const sentOf = (id: string) =>
+  Effect.flatMap(WebhookSenderLog, ({ sent }) =>
+    Effect.map(sent, (all) =>
+      all.map(({ request }) => request).filter(({ deliveryId }) => deliveryId === id)
+    )
+  )
+
+const inside = (host: string) =>
+  Promise.resolve(host === "inside.test" ? ["10.0.0.7", "fd00::1"] : ["1.1.1.1"])
+
+layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 seconds" })((it) => {
+  describe("webhook endpoints", () => {
+    it.effect("five per user, however many are created at once", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const other = yield* makeUser()
+        const all = yield* Effect.all(
+          Array.from({ length: 12 }, () => user.call("POST", endpoints, hook)),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(all.filter((answer) => answer.status === 201).length, 5)
+        for (const refused of all.filter((answer) => answer.status !== 201)) {
+          assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
+        }
+        yield* makeEndpoint(other)
+        const list = yield* user.call("GET", endpoints)
+        const [first] = list.json.data as [{ readonly id: string }]
+        yield* user.call("DELETE", `${endpoints}/${first.id}`)
+        yield* makeEndpoint(user)
+      })
+    )
+
+    const wrong: ReadonlyArray<readonly [string, object, number]> = [
+      ["http", { url: "http://example.com/hook" }, 2011],
+      ["a URL of 2049 characters", { url: `https://example.com/${"a".repeat(2029)}` }, 2011],
+      ["credentials in the URL", { url: "https://user:password@example.com/" }, 2011],
+      ["a private address", { url: "https://10.0.0.1/" }, 2011],
+      ["a name that leads to private addresses", { url: "https://inside.test/" }, 2011],
+      ["a URL with backslashes", { url: "https:\\\\example.com/" }, 2011],
+      ["port 0", { url: "https://example.com:0/" }, 2011],
+      ["no URL at all", { url: "hook" }, 2011],
+      ["a description of 201 characters", { description: "雪".repeat(201) }, 2001],
+      ["no event", { events: [] }, 2001],
+      ["an unknown event", { events: ["task.processing"] }, 2001],
+      ["an unknown field", { secret: "whsec_mine" }, 2001]
+    ]
+    it.effect("the rules hold on create and on update, and a refusal changes nothing", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user, { description: "雪".repeat(200) })
+        const before = yield* user.call("GET", `${endpoints}/${id}`)
+        for (const [what, fields, code] of wrong) {
+          const created = yield* user.call("POST", endpoints, { ...hook, ...fields })
+          assert.deepStrictEqual(
+            [created.status, created.json.code],
+            [400, code],
+            `create: ${what}`
+          )
+          const updated = yield* user.call("PATCH", `${endpoints}/${id}`, fields)
+          assert.deepStrictEqual(
+            [updated.status, updated.json.code],
+            [400, code],
+            `update: ${what}`
+          )
+        }
+        const url = `https://example.com/${"a".repeat(2028)}`
+        assert.deepStrictEqual((yield* user.call("GET", `${endpoints}/${id}`)).json, before.json)
+        const longest = yield* user.call("PATCH", `${endpoints}/${id}`, { url })
+        assert.deepStrictEqual([longest.status, longest.json.url], [200, url])
+      })
+    )
+
+    it.effect(
+      "the secret is shown on create and rotate alone, masked later, encrypted at rest",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const user = yield* makeUser()
+          const { id, secret } = yield* makeEndpoint(user)
+          assert.match(secret, /^whsec_.{44}$/u)
+          const shown = yield* user.call("GET", `${endpoints}/${id}`)
+          assert.strictEqual(shown.json.secret_preview, `whsec_...${secret.slice(-4)}`)
+          assert.notInclude(shown.text, secret)
+          const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
+          assert.strictEqual(rotated.status, 200)
+          assert.notStrictEqual(rotated.json.secret, secret)
+          const rows = yield* sql`
+          SELECT encode(secret, 'escape') AS a, encode(previous_secret, 'escape') AS b
+          FROM webhook_endpoints`
+          assert.notInclude(JSON.stringify(rows), secret.slice(6))
+          assert.notInclude(JSON.stringify(rows), rotated.json.secret.slice(6))
+        })
+    )
+
+    it.effect("disabled between retries: pending becomes skipped, and can be sent again", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user, responding(500, 200))
+        const { delivery_id } = yield* sendTest(user, id)
+        yield* eventually(
+          user.call("GET", `${deliveries}/${delivery_id}`),
+          (answer) => answer.json.attempts[0]?.failure === "http_status"
+        )
+        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+        yield* settled(user, delivery_id, "skipped")
+        yield* advance("20 seconds")
+        assert.strictEqual((yield* sentOf(delivery_id)).length, 1)
+        const refused = yield* user.call("POST", `${endpoints}/${id}/test`)
         assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
-      }
-      yield* makeEndpoint(other)
-      const list = yield* user.call("GET", endpoints)
-      const [first] = list.json.data as [{ readonly id: string }]
-      yield* user.call("DELETE", `${endpoints}/${first.id}`)
-      yield* makeEndpoint(user)
-    }).pipe(Effect.provide(layerGateway()))
-  )
+        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+        assert.strictEqual(again.status, 202)
+        const shown = yield* settled(user, delivery_id, "succeeded")
+        assert.strictEqual(shown.attempt_count, 2)
+        assert.strictEqual((yield* sentOf(delivery_id)).length, 2)
+        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: true })
+        yield* settled(user, (yield* sendTest(user, id)).delivery_id, "succeeded")
+      })
+    )
 
-  const inside = (host: string) =>
-    Promise.resolve(host === "inside.test" ? ["10.0.0.7", "fd00::1"] : ["1.1.1.1"])
-  const wrong: ReadonlyArray<readonly [string, object, number]> = [
-    ["http", { url: "http://example.com/hook" }, 2011],
-    ["a URL of 2049 characters", { url: `https://example.com/${"a".repeat(2029)}` }, 2011],
-    ["credentials in the URL", { url: "https://user:password@example.com/" }, 2011],
-    ["a private address", { url: "https://10.0.0.1/" }, 2011],
-    ["a name that leads to private addresses", { url: "https://inside.test/" }, 2011],
-    ["a URL with backslashes", { url: "https:\\\\example.com/" }, 2011],
-    ["port 0", { url: "https://example.com:0/" }, 2011],
-    ["no URL at all", { url: "hook" }, 2011],
-    ["a description of 201 characters", { description: "雪".repeat(201) }, 2001],
-    ["no event", { events: [] }, 2001],
-    ["an unknown event", { events: ["task.processing"] }, 2001],
-    ["an unknown field", { secret: "whsec_mine" }, 2001]
-  ]
-  it.effect("the rules hold on create and on update, and a refusal changes nothing", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const { id } = yield* makeEndpoint(user, { description: "雪".repeat(200) })
-      const before = yield* user.call("GET", `${endpoints}/${id}`)
-      for (const [what, fields, code] of wrong) {
-        const created = yield* user.call("POST", endpoints, { ...hook, ...fields })
-        assert.deepStrictEqual([created.status, created.json.code], [400, code], `create: ${what}`)
-        const updated = yield* user.call("PATCH", `${endpoints}/${id}`, fields)
-        assert.deepStrictEqual([updated.status, updated.json.code], [400, code], `update: ${what}`)
-      }
-      const url = `https://example.com/${"a".repeat(2028)}`
-      assert.deepStrictEqual((yield* user.call("GET", `${endpoints}/${id}`)).json, before.json)
-      const longest = yield* user.call("PATCH", `${endpoints}/${id}`, { url })
-      assert.deepStrictEqual([longest.status, longest.json.url], [200, url])
-    }).pipe(Effect.provide(layerGateway({ resolve: inside })))
-  )
+    it.effect(
+      "disabled: what was sent again waits for its retry while something else is changed",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { id } = yield* makeEndpoint(user, responding(500, 500, 200))
+          const { delivery_id } = yield* sendTest(user, id)
+          const one = `${deliveries}/${delivery_id}`
+          const failures = (count: number) =>
+            eventually(
+              user.call("GET", one),
+              ({ json }) => json.attempts[count - 1]?.failure === "http_status"
+            )
+          yield* failures(1)
+          yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+          yield* user.call("POST", `${one}/redeliver`)
+          yield* failures(2)
+          const changed = yield* user.call("PATCH", `${endpoints}/${id}`, { description: "mended" })
+          assert.deepStrictEqual(
+            [changed.json.enabled, changed.json.description],
+            [false, "mended"]
+          )
+          assert.strictEqual((yield* user.call("GET", one)).json.status, "pending")
+          yield* advance("20 seconds")
+          yield* settled(user, delivery_id, "succeeded")
+        })
+    )
 
-  it.effect("the secret is shown on create and rotate alone, masked later, encrypted at rest", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const user = yield* makeUser()
-      const { id, secret } = yield* makeEndpoint(user)
-      assert.match(secret, /^whsec_.{44}$/u)
-      const shown = yield* user.call("GET", `${endpoints}/${id}`)
-      assert.strictEqual(shown.json.secret_preview, `whsec_...${secret.slice(-4)}`)
-      assert.notInclude(shown.text, secret)
-      const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
-      assert.strictEqual(rotated.status, 200)
-      assert.notStrictEqual(rotated.json.secret, secret)
-      const rows = yield* sql`
-        SELECT encode(secret, 'escape') AS a, encode(previous_secret, 'escape') AS b
-        FROM webhook_endpoints`
-      assert.notInclude(JSON.stringify(rows), secret.slice(6))
-      assert.notInclude(JSON.stringify(rows), rotated.json.secret.slice(6))
-    }).pipe(Effect.provide(layerGateway()))
-  )
+    it.effect(
+      "one whose event has been dropped with its day is not sent again, and takes no place",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { id } = yield* makeEndpoint(user, responding(500))
+          const { delivery_id, event_id } = yield* sendTest(user, id)
+          yield* eventually(
+            user.call("GET", `${deliveries}/${delivery_id}`),
+            ({ json }) => json.attempts[0]?.failure === "http_status"
+          )
+          yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+          yield* settled(user, delivery_id, "skipped")
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`DELETE FROM events WHERE id = ${event_id}`
+          const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+          assert.deepStrictEqual([again.status, again.json.code], [404, 2005])
+          const since = "1970-01-01T00:00:00Z"
+          yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+          assert.isEmpty(yield* sql`SELECT FROM delivery_queue WHERE endpoint_id = ${id}`)
+          yield* settled(user, delivery_id, "skipped")
+        })
+    )
 
+    it.effect("deleted between retries: skipped for good, and the log still shows it", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user, responding(500))
+        const { delivery_id } = yield* sendTest(user, id)
+        yield* eventually(
+          user.call("GET", `${deliveries}/${delivery_id}`),
+          (answer) => answer.json.attempts[0]?.failure === "http_status"
+        )
+        assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
+        const shown = yield* settled(user, delivery_id, "skipped")
+        assert.strictEqual(shown.endpoint_id, id)
+        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+        assert.deepStrictEqual([again.status, again.json.code], [409, 2010])
+        assert.strictEqual((yield* user.call("GET", `${endpoints}/${id}`)).status, 404)
+        yield* advance("20 seconds")
+        assert.strictEqual((yield* sentOf(delivery_id)).length, 1)
+      })
+    )
+
+    it.effect("rotated between retries: each later attempt verifies by either secret", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id, secret } = yield* makeEndpoint(user, responding(500))
+        const sentSoFar = sentOf((yield* sendTest(user, id)).delivery_id)
+        yield* eventually(sentSoFar, (sent) => sent.length === 1)
+        const rotated: string = (yield* user.call("POST", `${endpoints}/${id}/rotate`)).json.secret
+        yield* advance("16 seconds")
+        yield* advance("61 seconds", "5 seconds")
+        const sent = yield* eventually(sentSoFar, (all) => all.length === 3)
+        const verifies = Effect.fnUntraced(function* (n: number, known: string) {
+          const request = sent[n]!
+          const headers = deliveryHeaders(
+            "Service",
+            request,
+            request.secret,
+            request.previousSecret
+          )
+          const now = new Date(request.timestampSeconds * 1000)
+          return yield* Effect.promise(() =>
+            verifyWebhook({ headers, body: request.body, secret: known, now })
+          )
+        })
+        assert.isTrue((yield* verifies(0, secret)).valid)
+        assert.isFalse((yield* verifies(0, rotated)).valid)
+        for (const n of [1, 2]) {
+          assert.isTrue((yield* verifies(n, secret)).valid)
+          assert.isTrue((yield* verifies(n, rotated)).valid)
+        }
+      })
+    )
+
+    it.effect("the test event is a synthetic task.succeeded, whatever the subscription", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user, { events: ["balance.low"] })
+        const { delivery_id, event_id } = yield* sendTest(user, id)
+        assert.match(event_id, /^evt_test_/u)
+        yield* settled(user, delivery_id, "succeeded")
+        const [sent] = yield* sentOf(delivery_id)
+        const event = JSON.parse(new TextDecoder().decode(sent?.body))
+        assert.deepStrictEqual([event.id, event.type], [event_id, "task.succeeded"])
+        assert.strictEqual(event.data.payload.task_info.status, "completed")
+      })
+    )
+  })
+
+  describe("the delivery log", () => {
+    it.effect("lists newest first, by filters and cursor, and only the user's own", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const other = yield* makeUser()
+        const { id: a } = yield* makeEndpoint(user)
+        const { id: b } = yield* makeEndpoint(user)
+        const sent: Array<string> = []
+        for (const id of [a, b, a, a, b]) {
+          sent.unshift((yield* sendTest(user, id)).delivery_id)
+          yield* advance("10 millis", "10 millis")
+        }
+        for (const id of sent) yield* settled(user, id, "succeeded")
+        const read = (query: string) =>
+          Effect.map(user.call("GET", `${deliveries}?${query}`), (answer) => {
+            assert.strictEqual(answer.status, 200, answer.text)
+            return answer.json as { data: Array<{ id: string }>; next_cursor: string | null }
+          })
+        const ids = (page: { data: Array<{ id: string }> }) => page.data.map((it) => it.id)
+        assert.deepStrictEqual(ids(yield* read("")), sent)
+        const first = yield* read("limit=2")
+        const second = yield* read(`limit=2&cursor=${first.next_cursor}`)
+        const third = yield* read(`limit=2&cursor=${second.next_cursor}`)
+        assert.deepStrictEqual([...ids(first), ...ids(second), ...ids(third)], sent)
+        assert.strictEqual(third.next_cursor, null)
+        assert.strictEqual(ids(yield* read(`endpoint_id=${a}`)).length, 3)
+        assert.strictEqual(ids(yield* read("status=failed")).length, 0)
+        assert.strictEqual(ids(yield* read("type=task.succeeded&status=succeeded")).length, 5)
+        const wrong = yield* user.call("GET", `${deliveries}?status=lost&limit=0`)
+        assert.deepStrictEqual([wrong.status, wrong.json.errors.length], [400, 2])
+        assert.deepStrictEqual(ids((yield* other.call("GET", deliveries)).json), [])
+        for (const id of [sent[0], "whd_x", `whd_${"f".repeat(32)}`]) {
+          const foreign = yield* other.call("GET", `${deliveries}/${id}`)
+          assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
+          const redelivered = yield* other.call("POST", `${deliveries}/${id}/redeliver`)
+          assert.strictEqual(redelivered.status, 404)
+        }
+      })
+    )
+
+    it.effect("a succeeded delivery is sent again under its id, newly signed, same bytes", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user)
+        const { delivery_id } = yield* sendTest(user, id)
+        yield* settled(user, delivery_id, "succeeded")
+        yield* advance("100 seconds", "20 seconds")
+        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+        assert.deepStrictEqual([again.status, again.json.id], [202, delivery_id])
+        const [first, second] = yield* eventually(sentOf(delivery_id), (sent) => sent.length === 2)
+        assert.deepStrictEqual(second?.body, first?.body)
+        assert.strictEqual(second!.timestampSeconds - first!.timestampSeconds, 100)
+        const shown = yield* settled(user, delivery_id, "succeeded")
+        assert.deepStrictEqual(
+          shown.attempts.map((it: { readonly seq: number }) => it.seq),
+          [1, 2]
+        )
+      })
+    )
+  })
+})
+
+describe("webhook endpoints over time", () => {
   it.effect("an endpoint shows how its latest attempts ended, for seven days", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
-      const { id } = yield* makeEndpoint(user)
+      const { id } = yield* makeEndpoint(user, responding(500, 500, 200))
       const health = Effect.map(user.call("GET", `${endpoints}/${id}`), ({ json }) => json.health)
       const unknown = {
         status: "unknown",
@@ -167,7 +404,7 @@ describe("webhook endpoints", () => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE delivery_attempts SET started_at = started_at - interval '7 days 2 minutes'`
       assert.deepStrictEqual(yield* health, unknown)
-    }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 500, 200) })))
+    }).pipe(Effect.provide(layerGateway({ webhook: byUrl() })))
   )
 
   it.effect("after a rotation both secrets sign for 24 hours, then the new one alone", () =>
@@ -204,85 +441,6 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway()))
   )
 
-  it.effect("disabled between retries: pending becomes skipped, and can be sent again", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id } = yield* makeEndpoint(user)
-      const { delivery_id } = yield* sendTest(user, id)
-      yield* eventually(
-        user.call("GET", `${deliveries}/${delivery_id}`),
-        (answer) => answer.json.attempts[0]?.failure === "http_status"
-      )
-      yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
-      yield* settled(user, delivery_id, "skipped")
-      yield* advance("20 seconds")
-      assert.strictEqual((yield* log.sent).length, 1)
-      const refused = yield* user.call("POST", `${endpoints}/${id}/test`)
-      assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
-      const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
-      assert.strictEqual(again.status, 202)
-      const shown = yield* settled(user, delivery_id, "succeeded")
-      assert.strictEqual(shown.attempt_count, 2)
-      const sent = yield* log.sent
-      assert.deepStrictEqual(
-        sent.map((it) => it.request.deliveryId),
-        [delivery_id, delivery_id]
-      )
-      yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: true })
-      yield* settled(user, (yield* sendTest(user, id)).delivery_id, "succeeded")
-    }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
-  )
-
-  it.effect(
-    "disabled: what was sent again waits for its retry while something else is changed",
-    () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const { id } = yield* makeEndpoint(user)
-        const { delivery_id } = yield* sendTest(user, id)
-        const one = `${deliveries}/${delivery_id}`
-        const failures = (count: number) =>
-          eventually(
-            user.call("GET", one),
-            ({ json }) => json.attempts[count - 1]?.failure === "http_status"
-          )
-        yield* failures(1)
-        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
-        yield* user.call("POST", `${one}/redeliver`)
-        yield* failures(2)
-        const changed = yield* user.call("PATCH", `${endpoints}/${id}`, { description: "mended" })
-        assert.deepStrictEqual([changed.json.enabled, changed.json.description], [false, "mended"])
-        assert.strictEqual((yield* user.call("GET", one)).json.status, "pending")
-        yield* advance("20 seconds")
-        yield* settled(user, delivery_id, "succeeded")
-      }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 500, 200) })))
-  )
-
-  it.effect(
-    "one whose event has been dropped with its day is not sent again, and takes no place",
-    () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const { id } = yield* makeEndpoint(user)
-        const { delivery_id, event_id } = yield* sendTest(user, id)
-        yield* eventually(
-          user.call("GET", `${deliveries}/${delivery_id}`),
-          ({ json }) => json.attempts[0]?.failure === "http_status"
-        )
-        yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
-        yield* settled(user, delivery_id, "skipped")
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`DELETE FROM events WHERE id = ${event_id}`
-        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
-        assert.deepStrictEqual([again.status, again.json.code], [404, 2005])
-        const since = "1970-01-01T00:00:00Z"
-        yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
-        assert.isEmpty(yield* sql`SELECT FROM delivery_queue`)
-        yield* settled(user, delivery_id, "skipped")
-      }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
-  )
-
   it.effect("disabled while an attempt is under way: its failure is not retried", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
@@ -300,27 +458,6 @@ describe("webhook endpoints", () => {
         layerGateway({ webhook: () => Effect.delay(Effect.succeed(mockOutcome(500)), "2 seconds") })
       )
     )
-  )
-
-  it.effect("deleted between retries: skipped for good, and the log still shows it", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id } = yield* makeEndpoint(user)
-      const { delivery_id } = yield* sendTest(user, id)
-      yield* eventually(
-        user.call("GET", `${deliveries}/${delivery_id}`),
-        (answer) => answer.json.attempts[0]?.failure === "http_status"
-      )
-      assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
-      const shown = yield* settled(user, delivery_id, "skipped")
-      assert.strictEqual(shown.endpoint_id, id)
-      const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
-      assert.deepStrictEqual([again.status, again.json.code], [409, 2010])
-      assert.strictEqual((yield* user.call("GET", `${endpoints}/${id}`)).status, 404)
-      yield* advance("20 seconds")
-      assert.strictEqual((yield* log.sent).length, 1)
-    }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
   )
 
   it.effect("deleted while an attempt is under way: neither it nor what waits is sent again", () =>
@@ -356,97 +493,13 @@ describe("webhook endpoints", () => {
     )
   )
 
-  it.effect("rotated between retries: each later attempt verifies by either secret", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id, secret } = yield* makeEndpoint(user)
-      yield* sendTest(user, id)
-      yield* eventually(log.sent, (sent) => sent.length === 1)
-      const rotated: string = (yield* user.call("POST", `${endpoints}/${id}/rotate`)).json.secret
-      yield* advance("16 seconds")
-      yield* advance("61 seconds", "5 seconds")
-      const sent = yield* eventually(log.sent, (all) => all.length === 3)
-      const verifies = Effect.fnUntraced(function* (n: number, known: string) {
-        const { request } = sent[n]!
-        const headers = deliveryHeaders("Service", request, request.secret, request.previousSecret)
-        const now = new Date(request.timestampSeconds * 1000)
-        return yield* Effect.promise(() =>
-          verifyWebhook({ headers, body: request.body, secret: known, now })
-        )
-      })
-      assert.isTrue((yield* verifies(0, secret)).valid)
-      assert.isFalse((yield* verifies(0, rotated)).valid)
-      for (const n of [1, 2]) {
-        assert.isTrue((yield* verifies(n, secret)).valid)
-        assert.isTrue((yield* verifies(n, rotated)).valid)
-      }
-    }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
-  )
-
-  it.effect("the test event is a synthetic task.succeeded, whatever the subscription", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id } = yield* makeEndpoint(user, { events: ["balance.low"] })
-      const { delivery_id, event_id } = yield* sendTest(user, id)
-      assert.match(event_id, /^evt_test_/u)
-      yield* settled(user, delivery_id, "succeeded")
-      const [sent] = yield* log.sent
-      const event = JSON.parse(new TextDecoder().decode(sent?.request.body))
-      assert.deepStrictEqual([event.id, event.type], [event_id, "task.succeeded"])
-      assert.strictEqual(event.data.payload.task_info.status, "completed")
-    }).pipe(Effect.provide(layerGateway()))
-  )
-})
-
-describe("the delivery log", () => {
-  it.effect("lists newest first, by filters and cursor, and only the user's own", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const other = yield* makeUser()
-      const { id: a } = yield* makeEndpoint(user)
-      const { id: b } = yield* makeEndpoint(user)
-      const sent: Array<string> = []
-      for (const id of [a, b, a, a, b]) {
-        sent.unshift((yield* sendTest(user, id)).delivery_id)
-        yield* advance("10 millis", "10 millis")
-      }
-      for (const id of sent) yield* settled(user, id, "succeeded")
-      const read = (query: string) =>
-        Effect.map(user.call("GET", `${deliveries}?${query}`), (answer) => {
-          assert.strictEqual(answer.status, 200, answer.text)
-          return answer.json as { data: Array<{ id: string }>; next_cursor: string | null }
-        })
-      const ids = (page: { data: Array<{ id: string }> }) => page.data.map((it) => it.id)
-      assert.deepStrictEqual(ids(yield* read("")), sent)
-      const first = yield* read("limit=2")
-      const second = yield* read(`limit=2&cursor=${first.next_cursor}`)
-      const third = yield* read(`limit=2&cursor=${second.next_cursor}`)
-      assert.deepStrictEqual([...ids(first), ...ids(second), ...ids(third)], sent)
-      assert.strictEqual(third.next_cursor, null)
-      assert.strictEqual(ids(yield* read(`endpoint_id=${a}`)).length, 3)
-      assert.strictEqual(ids(yield* read("status=failed")).length, 0)
-      assert.strictEqual(ids(yield* read("type=task.succeeded&status=succeeded")).length, 5)
-      const wrong = yield* user.call("GET", `${deliveries}?status=lost&limit=0`)
-      assert.deepStrictEqual([wrong.status, wrong.json.errors.length], [400, 2])
-      assert.deepStrictEqual(ids((yield* other.call("GET", deliveries)).json), [])
-      for (const id of [sent[0], "whd_x", `whd_${"f".repeat(32)}`]) {
-        const foreign = yield* other.call("GET", `${deliveries}/${id}`)
-        assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
-        const redelivered = yield* other.call("POST", `${deliveries}/${id}/redeliver`)
-        assert.strictEqual(redelivered.status, 404)
-      }
-    }).pipe(Effect.provide(layerGateway()))
-  )
-
   it.effect(
     "has every attempt: due, started, ended, lateness, address, status, class, response",
     () =>
       Effect.gen(function* () {
         const log = yield* WebhookSenderLog
         const user = yield* makeUser()
-        const { id } = yield* makeEndpoint(user)
+        const { id } = yield* makeEndpoint(user, responding(503, 200))
         const { delivery_id } = yield* sendTest(user, id)
         yield* eventually(log.sent, (sent) => sent.length === 1)
         yield* advance("16 seconds", "500 millis")
@@ -474,29 +527,7 @@ describe("the delivery log", () => {
           [succeeded.seq, succeeded.due_at, succeeded.failure, succeeded.status],
           [2, "1970-01-01T00:00:15.000Z", null, 200]
         )
-      }).pipe(Effect.provide(layerGateway({ webhook: answers(503, 200) })))
-  )
-
-  it.effect("a succeeded delivery is sent again under its id, newly signed, same bytes", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id } = yield* makeEndpoint(user)
-      const { delivery_id } = yield* sendTest(user, id)
-      yield* settled(user, delivery_id, "succeeded")
-      yield* advance("100 seconds", "20 seconds")
-      const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
-      assert.deepStrictEqual([again.status, again.json.id], [202, delivery_id])
-      const [first, second] = yield* eventually(log.sent, (sent) => sent.length === 2)
-      assert.deepStrictEqual(second?.request.body, first?.request.body)
-      assert.strictEqual(second?.request.deliveryId, delivery_id)
-      assert.strictEqual(second?.request.timestampSeconds, 100)
-      const shown = yield* settled(user, delivery_id, "succeeded")
-      assert.deepStrictEqual(
-        shown.attempts.map((it: { readonly seq: number }) => it.seq),
-        [1, 2]
-      )
-    }).pipe(Effect.provide(layerGateway()))
+      }).pipe(Effect.provide(layerGateway({ webhook: byUrl() })))
   )
 
   it.effect("recover sends again what failed or was skipped since a time, in bounds", () =>

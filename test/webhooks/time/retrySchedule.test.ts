@@ -94,8 +94,10 @@ describe("retries", () => {
       yield* user.call("POST", path, { prompt: "x" })
       yield* eventually(Effect.sync(late.seconds), (seconds) => seconds.length === 1)
       yield* advanceTo(schedule.slice(0, 3))
-      yield* advance("10 minutes", "10 seconds")
       assert.deepStrictEqual(late.seconds(), [0, 15, 75])
+      const sql = yield* SqlClient.SqlClient
+      const waiting = sql`SELECT FROM delivery_queue`
+      assert.isEmpty(yield* eventually(waiting, (rows) => rows.length === 0))
     }).pipe(Effect.provide(layerGateway({ webhook: late.webhook })))
   )
 
