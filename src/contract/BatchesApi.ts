@@ -116,7 +116,7 @@ export const createBatch = HttpApiEndpoint.post("createBatch", "/v1/batches", {
     "X-Service-Budget-Remaining",
     "Idempotency-Replayed"
   ]),
-  error: problems(400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 500, 503)
+  error: problems(400, 401, 402, 403, 404, 405, 413, 415, 422, 424, 429, 500, 503)
 }).annotateMerge(
   documented({
     summary: "Create a batch of requests, at the price of batches",

@@ -84,7 +84,7 @@ export const createMessageBatch = HttpApiEndpoint.post(
       "X-Service-Budget-Remaining",
       "Idempotency-Replayed"
     ]),
-    error: problems(400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 500, 503)
+    error: problems(400, 401, 402, 403, 404, 405, 413, 415, 422, 424, 429, 500, 503)
   }
 ).annotateMerge(
   documented({

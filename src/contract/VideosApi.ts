@@ -72,7 +72,7 @@ export const createVideo = HttpApiEndpoint.post("createVideo", "/v1/videos", {
   },
   payload: [bodyOf(Picture), bodyOf(FormFile).pipe(HttpApiSchema.asMultipart())],
   success,
-  error: problems(400, 401, 402, 403, 404, 405, 408, 413, 415, 422, 429, 431, 500, 503)
+  error: problems(400, 401, 402, 403, 404, 405, 408, 413, 415, 422, 424, 429, 431, 500, 503)
 }).annotateMerge(
   documented({
     summary: "Make a video",

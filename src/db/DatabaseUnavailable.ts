@@ -161,13 +161,16 @@ const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
 /** SQLSTATE of a statement that the role may not run. */
 const insufficientPrivilege = "42501"
 
+/** SQLSTATE of a write in a read-only transaction. */
+export const readOnly = "25006"
+
 /** What a responding server lacks, by SQLSTATE. */
 export const lacks: ReadonlyMap<string, string> = new Map([
   ["53100", "the disk of Postgres is full"],
   ["53200", "Postgres is out of memory"],
   ["53300", "Postgres takes no more connections"],
   ["53400", "Postgres has reached a limit of its configuration"],
-  ["25006", "Postgres is read-only, as a standby is"],
+  [readOnly, "Postgres is read-only, as a standby is"],
   ["57P03", "Postgres starts, stops or recovers"],
   ["58030", "Postgres cannot read or write its files"]
 ])
@@ -184,15 +187,17 @@ export const refusedBy = (error: unknown): DatabaseUnavailable | undefined => {
     )
   }
   const state = errorCodes(error).findLast((code) => lacks.has(code))
-  return state === undefined
-    ? undefined
-    : unavailable(
-        `the store accepts no writes: ${lacks.get(state)} (SQLSTATE ${state})`,
-        state === "25006"
-          ? "Name the primary, or promote this server"
-          : "Free or add what Postgres lacks"
-      )
+  return state === undefined ? undefined : refusedWrites(state)
 }
+
+/** The server refuses writes with this SQLSTATE. */
+export const refusedWrites = (state: string): DatabaseUnavailable =>
+  unavailable(
+    `the store accepts no writes: ${lacks.get(state)} (SQLSTATE ${state})`,
+    state === readOnly
+      ? "Name the primary, or promote this server"
+      : "Free or add what Postgres lacks"
+  )
 
 /**
  * Why startup should wait after this failure: the server starts, stops or is full (`busy`), or may be about to start

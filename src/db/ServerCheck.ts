@@ -6,6 +6,8 @@ import {
   explainSqlError,
   ignoredSettings,
   lostStatements,
+  readOnly,
+  refusedWrites,
   tooOld,
   waitReason,
   wrongEncoding
@@ -24,6 +26,7 @@ const Session = Schema.NonEmptyArray(
     serverVersion: Schema.String,
     number: Schema.Int,
     encoding: Schema.String,
+    isStandby: Schema.Boolean,
     isPlanned: Schema.Boolean,
     isBounded: Schema.Boolean
   })
@@ -52,11 +55,14 @@ const checkSession = Effect.fnUntraced(function* (
   const rows = yield* sql`SELECT current_setting('server_version') AS server_version,
     current_setting('server_version_num')::int AS number,
     current_setting('server_encoding') AS encoding,
+    pg_is_in_recovery() AS is_standby,
     current_setting('enable_seqscan') = 'off' AND current_setting('jit') = 'off' AS is_planned,
     current_setting('idle_in_transaction_session_timeout') <> '0' AS is_bounded`
   const [session] = yield* Schema.decodeUnknownEffect(Session)(rows)
   if (session.number < serverVersionMin) return yield* tooOld(session.serverVersion)
   if (session.encoding !== "UTF8") return yield* wrongEncoding(session.encoding, address)
+  // A standby also refuses the LISTEN of the direct connection
+  if (session.isStandby) return yield* refusedWrites(readOnly)
   if (!session.isPlanned || !session.isBounded) return yield* ignoredSettings(address)
 })
 

@@ -40,8 +40,7 @@ import { pathOf } from "../server/problems/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { readAttachments } from "../tasks/Attachments.ts"
-import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
-import { makeBatchHeaders, makeBatchOrder } from "../tasks/VendorBatchOrder.ts"
+import { makeBatchHeaders, makeBatchOrder, makeCreatedResponse } from "../tasks/VendorBatchOrder.ts"
 import { bodyOf, messageBatchOf, restOf } from "./MessageBatchObject.ts"
 import { makeStoreRequests } from "./MessageBatchUpload.ts"
 
@@ -108,8 +107,8 @@ const makeCreate = Effect.gen(function* () {
   const store = yield* makeStoreRequests
   const checkUrl = yield* makeUrlCheck
   const { creates } = yield* Admission
-  const { serviceName } = yield* AppConfig
-  const createdHeaders = makeCreatedHeaders(headerOf(serviceName))
+  const { baseUrl, serviceName } = yield* AppConfig
+  const respond = yield* makeCreatedResponse
 
   /** Deletes the file of requests for which no batch was created. */
   const drop = ({ id, userId }: FileRow) => Effect.ignore(files.delete(userId, id))
@@ -154,8 +153,12 @@ const makeCreate = Effect.gen(function* () {
     const created = yield* Effect.onError(accept(principal, stored), () => drop(stored.file))
     if (created.replayed) yield* drop(stored.file)
     const id = messageBatchIdOf(yield* createdId(created))
-    const row = yield* batches.get({ vendor, userId: principal.userId, id })
-    return show(row, createdHeaders(created))
+    const named = { vendor, userId: principal.userId, id }
+    return yield* respond(created, {
+      named,
+      url: `${baseUrl}${createMessageBatch.path}/${id}`,
+      show
+    })
   })
 })
 

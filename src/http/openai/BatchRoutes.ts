@@ -24,8 +24,7 @@ import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { readAttachments } from "../tasks/Attachments.ts"
-import { headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
-import { makeBatchHeaders, makeBatchOrder } from "../tasks/VendorBatchOrder.ts"
+import { makeBatchHeaders, makeBatchOrder, makeCreatedResponse } from "../tasks/VendorBatchOrder.ts"
 import type { BatchOrder } from "../tasks/VendorBatchOrder.ts"
 import { batchOf } from "./BatchObject.ts"
 
@@ -63,8 +62,8 @@ const makeCreate = Effect.gen(function* () {
   const order = yield* makeOrder
   const show = yield* makeShow
   const { creates } = yield* Admission
-  const { serviceName } = yield* AppConfig
-  const createdHeaders = makeCreatedHeaders(headerOf(serviceName))
+  const { baseUrl, serviceName } = yield* AppConfig
+  const respond = yield* makeCreatedResponse
 
   return Effect.gen(function* () {
     const { principal } = yield* admitCreate()
@@ -86,11 +85,9 @@ const makeCreate = Effect.gen(function* () {
       principal.userId,
       batches.create(accept, sandbox, order(accept, asked, sandbox))
     )
-    const id = yield* createdId(created)
-    return show(
-      yield* batches.get({ vendor, userId: principal.userId, id: batchIdOf(id) }),
-      createdHeaders(created)
-    )
+    const id = batchIdOf(yield* createdId(created))
+    const named = { vendor, userId: principal.userId, id }
+    return yield* respond(created, { named, url: `${baseUrl}${createBatch.path}/${id}`, show })
   })
 })
 

@@ -1,4 +1,5 @@
-import { Duration, Effect, Option } from "effect"
+import { Cause, Duration, Effect, Option, Result } from "effect"
+import { HttpServerResponse } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
 import type { Attachments } from "../../catalog/bodies/Attachments.ts"
@@ -15,10 +16,14 @@ import { Problem, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/task/Task.ts"
 import { planBatch } from "../../passthrough/batches/BatchPlan.ts"
 import type { BatchShape, PlannedBatch } from "../../passthrough/batches/BatchPlan.ts"
-import type { PricedOrder } from "../../tasks/creation/TaskCreation.ts"
-import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
+import { createdId } from "../../tasks/creation/TaskCreation.ts"
+import type { Created, PricedOrder } from "../../tasks/creation/TaskCreation.ts"
+import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
+import type { NamedBatch, VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
-import { headerOf } from "./CreatedTask.ts"
+import { taskProblem } from "../openai/TaskProblem.ts"
+import { problemResponse } from "../server/problems/Problems.ts"
+import { headerOf, makeCreatedHeaders } from "./CreatedTask.ts"
 
 /** What vendors' batches in both formats share. docs/reference/vendor-batches.md */
 
@@ -106,6 +111,53 @@ const tooManyPlans = new Problem({
   code: 1202,
   detail: "Too many batches of this user wait to be read: send one after another",
   retryAfterSeconds: 5
+})
+
+/**
+ * The response to a create, also to a repeat: the batch in its state at creation. The task exists, so a failure to read
+ * it must not make a client repeat the request. docs/reference/vendor-batches.md
+ */
+export const makeCreatedResponse = Effect.gen(function* () {
+  const batches = yield* VendorBatches
+  const { serviceName } = yield* AppConfig
+  const headersOf = makeCreatedHeaders(headerOf(serviceName))
+  return Effect.fnUntraced(function* (created: Created, { named, show, url }: CreatedBatch) {
+    const headers = headersOf(created)
+    const row = yield* Effect.catchCause(Effect.asSome(batches.get(named)), (cause) => {
+      const failed = Cause.findError(cause)
+      // The batch was deleted
+      return Result.isSuccess(failed) && failed.success._tag === "Problem"
+        ? Effect.fail(failed.success)
+        : Effect.succeedNone
+    })
+    if (Option.isSome(row)) return show(createdRowOf(row.value), headers)
+    const fault = taskProblem(yield* createdId(created), url, Option.none())
+    return HttpServerResponse.setHeaders(yield* problemResponse(fault), headers)
+  })
+})
+
+interface CreatedBatch {
+  readonly named: NamedBatch
+  readonly url: string
+  readonly show: (
+    row: VendorBatchRow,
+    headers: Readonly<Record<string, string>>
+  ) => HttpServerResponse.HttpServerResponse
+}
+
+const createdRowOf = (row: VendorBatchRow): VendorBatchRow => ({
+  ...row,
+  status: "pending",
+  startedAt: null,
+  captured: null,
+  error: null,
+  batchStatus: null,
+  cancellingAt: null,
+  outputFile: null,
+  errorFile: null,
+  completed: null,
+  failed: null,
+  usage: null
 })
 
 /** Headers of a response that contains a batch. */

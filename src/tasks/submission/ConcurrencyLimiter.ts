@@ -55,18 +55,19 @@ export class ConcurrencyLimiter extends Context.Service<
       let joined = false
       let servedAt = Number.NEGATIVE_INFINITY
 
-      /** Requests that arrive together share one statement per limit. */
+      /** Requests that arrive together share one statement per limit and account: protocols may share a limit. */
       const takes = yield* Batcher.make({
         itemsMax: slotsPerTakeMax,
         runsMax: 1,
         run: Effect.fnUntraced(function* (asked: ReadonlyArray<Take>) {
           const now = yield* DateTime.now
           const held = new Map<TaskId, boolean>()
-          for (const [line, takers] of Map.groupBy(asked, ({ limit }) => limit.line)) {
+          const byAccount = Map.groupBy(asked, ({ limit }) => `${limit.line} ${limit.accountId}`)
+          for (const takers of byAccount.values()) {
             const [first] = takers
             if (first === undefined) continue
             const requests = takers.map(({ request }) => request)
-            const taken = yield* store.take({ ...first.limit, line, requests, now })
+            const taken = yield* store.take({ ...first.limit, requests, now })
             for (const slot of taken) held.set(slot.taskId, slot.held)
           }
           return asked.map(({ request }) => held.get(request.taskId))

@@ -3,8 +3,10 @@ import { Console, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { once } from "node:events"
 import { writeFileSync } from "node:fs"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
 import { teardown } from "../../../src/cli/Service.ts"
@@ -13,6 +15,7 @@ import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { withEnvironment } from "../../support/commandLine.ts"
 import { compiled, shortLived } from "../../support/compiled.ts"
+import { newServer, runFolderPrefix, stopServer } from "../../support/postgresProcess.ts"
 import { freePort, run, until, untilReady } from "../../support/spawnService.ts"
 import { freshDatabase, processDatabaseUrl } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -100,6 +103,9 @@ const startHere = Effect.fnUntraced(function* (env: Record<string, string>) {
   return { code, output: written.join("") }
 }, Effect.scoped)
 
+const oneConnection = ({ href }: URL) =>
+  layerPostgres({ url: Redacted.make(href), maxConnections: 1 })
+
 const startOn = ({ href }: URL, env: Record<string, string> = {}) =>
   startHere({
     ...secrets,
@@ -129,7 +135,25 @@ describe("a wrong value stops the start with one line that names the variable, t
     )
   }
 
-  it.live("DATABASE_URL names a standby", () =>
+  it("DATABASE_URL names a standby", async () => {
+    const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
+    await using stack = new AsyncDisposableStack()
+    stack.defer(async () => {
+      await stopServer(folder)
+      await rm(folder, { recursive: true })
+    })
+    const server = await newServer(folder)
+    await server.start()
+    const url = new URL(server.url)
+    await Effect.runPromise(Effect.provide(Migrations.migrate(), oneConnection(url)))
+    await stopServer(folder, "SIGINT")
+    await writeFile(join(server.data, "standby.signal"), "")
+    await server.start()
+    const { code, output } = await Effect.runPromise(startOn(url))
+    assertOneLine(code, output, /^DATABASE_URL: .*no writes: .*read-only.*Name the primary/)
+  })
+
+  it.live("DATABASE_URL names a read-only database", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
       yield* Effect.gen(function* () {
@@ -137,7 +161,7 @@ describe("a wrong value stops the start with one line that names the variable, t
         const sql = yield* SqlClient
         const name = url.pathname.slice(1)
         yield* sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
-      }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })))
+      }).pipe(Effect.provide(oneConnection(url)))
       const { code, output } = yield* startOn(url)
       assertOneLine(code, output, /^DATABASE_URL: .*no writes: .*read-only.*Name the primary/)
     }).pipe(Effect.scoped)

@@ -378,19 +378,22 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         const anthropic = yield* clientOf("/vendors/anthropic")
         const asked = { requests: [message("a")] }
         const headers = { "Idempotency-Key": "batch-1" }
-        const first = yield* promised(() => anthropic.messages.batches.create(asked, { headers }))
+        const create = read("/vendors/anthropic/v1/messages/batches", {
+          method: "POST",
+          headers: { "content-type": "application/json", ...headers },
+          body: JSON.stringify(asked)
+        })
+        const { json: first } = yield* create
         const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data.length
-        const { data, response } = yield* promised(() =>
-          anthropic.messages.batches.create(asked, { headers }).withResponse()
-        )
-        assert.strictEqual(data.id, first.id)
+        yield* ended(anthropic, first.id)
+        const response = yield* create
+        assert.deepStrictEqual(response.json, first)
         assert.strictEqual(response.headers.get("idempotency-replayed"), "true")
         const other = yield* refusal(() =>
           anthropic.messages.batches.create({ requests: [message("b")] }, { headers })
         )
         assert.deepInclude<object>(other, { status: 422, code: 2008 })
         assert.lengthOf((yield* read("/v1/files?limit=100&purpose=batch")).json.data, files)
-        yield* ended(anthropic, first.id)
       })
     )
 

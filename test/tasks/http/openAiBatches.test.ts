@@ -1,5 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
 import type OpenAI from "openai"
 import type { Batch } from "openai/resources/batches"
 import { MockVendor } from "../../../src/testing/index.ts"
@@ -250,6 +251,31 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect(
+      "that cannot be read after its create is 424, so that no client creates another",
+      () =>
+        Effect.gen(function* () {
+          const openai = yield* client
+          const file = yield* upload(openai, [chat("a")])
+          const sql = yield* SqlClient
+          yield* sql`ALTER TABLE vendor_batches RENAME TO hidden_batches`
+          const made = yield* read("/v1/batches", {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({
+              input_file_id: file.id,
+              endpoint: "/v1/chat/completions",
+              completion_window: "24h"
+            })
+          })
+          yield* sql`ALTER TABLE hidden_batches RENAME TO vendor_batches`
+          assert.deepInclude(made.json, { status: 424, code: 2017 })
+          assert.strictEqual(made.headers.get("x-should-retry"), "false")
+          const [, id = ""] = /\/v1\/batches\/(batch_\w+)$/u.exec(made.json.task.url) ?? []
+          assert.strictEqual((yield* ended(openai, id)).status, "completed")
+        })
+    )
+
     it.effect("returns the first response to a repeat, below the vendor's path too", () =>
       Effect.gen(function* () {
         const openai = yield* openAiAt("/vendors/openai/v1")
@@ -260,15 +286,16 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           endpoint: "/v1/chat/completions",
           completion_window: "24h"
         } as const
-        const first = yield* promised(() => openai.batches.create(body, { headers }))
-        yield* ended(openai, first.id)
+        const create = promised(() => openai.batches.create(body, { headers }).withResponse())
+        const first = yield* create
+        yield* ended(openai, first.data.id)
         // Its file may have been deleted
         yield* promised(() => openai.files.delete(file.id))
-        const { data, response } = yield* promised(() =>
-          openai.batches.create(body, { headers }).withResponse()
-        )
-        assert.strictEqual(data.id, first.id)
+        const { data, response } = yield* create
+        assert.deepStrictEqual(data, first.data)
         assert.strictEqual(response.headers.get("idempotency-replayed"), "true")
+        const cost = "x-service-cost"
+        assert.strictEqual(response.headers.get(cost), first.response.headers.get(cost))
         const other = yield* refusal(() =>
           openai.batches.create({ ...body, metadata: { a: "b" } }, { headers })
         )
