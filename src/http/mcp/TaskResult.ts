@@ -7,9 +7,9 @@ import { mcpImageBytesMax } from "../../domain/limits/ShapeLimits.ts"
 import type { TaskError, TaskStatus } from "../../domain/task/Task.ts"
 import { TaskResults } from "../../tasks/completion/TaskResults.ts"
 import type { ReadRequest } from "../../tasks/completion/TaskResults.ts"
-import { taskUrl } from "../openai/TaskProblem.ts"
 import { costOf } from "../tasks/CreatedTask.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
+import { taskUrl } from "../tasks/TaskProblem.ts"
 import type { Answer, Content } from "./Tools.ts"
 
 const nextSteps: Readonly<Record<TaskStatus, string>> = {

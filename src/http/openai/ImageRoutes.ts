@@ -18,12 +18,12 @@ import {
 } from "../tasks/CreatedTask.ts"
 import type { TaskView } from "../tasks/CreatedTask.ts"
 import { prefersAsync, preferredWait } from "../tasks/PreferredWait.ts"
+import { taskProblem, taskUrl } from "../tasks/TaskProblem.ts"
 import { imageRequestOf } from "./ImageRequest.ts"
 import type { ImageKind, ImageRequest } from "./ImageRequest.ts"
 import { makeImageResponse } from "./ImageResponse.ts"
 import { makeShapedCreate } from "./ShapedCreate.ts"
 import type { ShapedTasks } from "./ShapedCreate.ts"
-import { taskProblem, taskUrl } from "./TaskProblem.ts"
 
 /** Images with OpenAI's API. Each image is made by a task. docs/reference/shapes.md#images */
 export const layer = HttpRouter.use(

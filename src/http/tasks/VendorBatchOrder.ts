@@ -21,9 +21,9 @@ import type { Created, PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
 import type { NamedBatch, VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
-import { taskProblem } from "../openai/TaskProblem.ts"
 import { problemResponse } from "../server/problems/Problems.ts"
 import { headerOf, makeCreatedHeaders } from "./CreatedTask.ts"
+import { taskProblem } from "./TaskProblem.ts"
 
 /** What vendors' batches in both formats share. docs/reference/vendor-batches.md */
 

@@ -5,7 +5,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { Problem } from "../../domain/Problem.ts"
 import type { TaskError } from "../../domain/task/Task.ts"
 import type { ModelPath } from "../../tasks/creation/Router.ts"
-import type { TaskView } from "../tasks/CreatedTask.ts"
+import type { TaskView } from "./CreatedTask.ts"
 
 /** The URL at which a task can be read. */
 export const taskUrl = (baseUrl: string, path: ModelPath, id: TaskId): string =>
