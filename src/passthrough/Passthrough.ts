@@ -115,8 +115,10 @@ const relayKept = Effect.fnUntraced(function* (
     const relayed = yield* relayPaid(services, request, call)
     return call.previous === undefined ? relayed : withOwnId(relayed, call.previous)
   }
-  const nowMillis = services.clock.currentTimeMillisUnsafe()
   const { mayStill, responses } = request
+  // The key may come from the cache; unlike the hold of a call, a create does not check its rotation
+  yield* mayStill
+  const nowMillis = services.clock.currentTimeMillisUnsafe()
   const planned = planOf(call, nowMillis)
   if (Result.isFailure(planned) && planned.failure.code === 2006) {
     return yield* responses.replay({ call, mayStill }, name, planned.failure)

@@ -5,7 +5,7 @@ export interface DueWork<E, R> {
   readonly scan: Effect.Effect<number, E, R>
   /** Runs before each scan, as a pause. */
   readonly rest?: Effect.Effect<void>
-  /** The message that is logged when a scan fails. */
+  /** The message that is logged when a scan fails, once until one succeeds. */
   readonly failed: string
   /** How long to wait after a failed scan. */
   readonly retryMillis: number
@@ -20,6 +20,7 @@ export class DueLoop {
   /** The time at which it wakes at the latest. */
   #scansAt = Number.POSITIVE_INFINITY
   #isAsleep = false
+  #isFailing = false
 
   /** Announces that work becomes due at this time in Unix milliseconds; without a time, now. */
   readonly wake = (atMillis: number = Number.NEGATIVE_INFINITY): void => {
@@ -39,14 +40,18 @@ export class DueLoop {
       yield* rest
       this.#news.closeUnsafe()
       this.#scansAt = Number.POSITIVE_INFINITY
-      return yield* scan
+      const next = yield* scan
+      this.#isFailing = false
+      return next
     }).pipe(
-      Effect.catchCause((cause) =>
-        Effect.andThen(
-          Effect.logWarning(failed, cause),
+      Effect.catchCause((cause) => {
+        const log = this.#isFailing ? Effect.logDebug : Effect.logWarning
+        this.#isFailing = true
+        return Effect.andThen(
+          log(failed, cause),
           Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
         )
-      ),
+      }),
       Effect.flatMap(this.#sleepUntil),
       Effect.forever
     )

@@ -48,6 +48,11 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** Every kind of request that a key can make: the open routes and those of tasks. */
 const ways = [
+  {
+    method: "POST",
+    path: "/v1/responses",
+    body: { model: "gpt-4o", input: "Hi", background: true }
+  },
   ...builtInRoutes.map(({ method, path, vendor }: OpenRoute) => ({
     method,
     path: `/vendors/${vendor}${path.replace("{model}", models[vendor]!)}`,
@@ -84,21 +89,21 @@ const sql = <A>(change: (sql: PgClient.PgClient) => Effect.Effect<A, unknown>) =
 const holds = () =>
   sql((sql) => sql`SELECT subject_id FROM wallet_entries WHERE kind = 'hold' ORDER BY 1`)
 
-/** The ways in which a key becomes invalid, each with its error code. */
+/** The ways in which a key becomes invalid, each with the detail of its refusal. */
 const endings = {
   "is revoked": {
-    code: 1003,
+    detail: "This API key was revoked",
     end: (id: string) =>
       gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, id as never)))
   },
   expires: {
-    code: 1003,
+    detail: "This API key has expired",
     end: (id: string) =>
       sql((sql) => sql`UPDATE api_keys SET expires_at = '2020-01-01' WHERE id = ${id}`)
   },
   // In another process, whose hint was lost
   "is rotated": {
-    code: 1003,
+    detail: "This API key was replaced by a rotation",
     end: (id: string) =>
       sql(
         (sql) => sql`
@@ -106,7 +111,10 @@ const endings = {
           WHERE id = ${id}`
       )
   },
-  "has a user who is disabled": { code: 1003, end: () => setDisabled(true) }
+  "has a user who is disabled": {
+    detail: "The user of this API key is disabled",
+    end: () => setDisabled(true)
+  }
 }
 
 const setDisabled = (disabled: boolean) =>
@@ -123,7 +131,7 @@ describe("a key that was valid a moment before", () => {
     assert.notInclude([401, 403], (await call(key, way!)).status)
   })
 
-  for (const [how, { code, end }] of Object.entries(endings)) {
+  for (const [how, { detail, end }] of Object.entries(endings)) {
     it(`and ${how} is refused at once on every route: nothing is sent, held or made`, async () => {
       for (const way of ways) {
         const name = `${way.method} ${way.path}`
@@ -137,7 +145,9 @@ describe("a key that was valid a moment before", () => {
         upstream.seen.length = 0
         const refused = await call(key, way)
         assert.equal(refused.status, 401, name)
-        assert.equal((await jsonOf(refused)).code, code, name)
+        const problem = await jsonOf(refused)
+        assert.equal(problem.code, 1003, name)
+        assert.equal(problem.detail, detail, name)
         assert.equal(upstream.seen.length, 0, name)
         assert.deepEqual(await holds(), held, name)
         await setDisabled(false)
