@@ -95,7 +95,7 @@ export const rateHeaders = ({ limit, remaining, resetSeconds }: Rate): Record<st
 export const overRate = ({ limit, of, resetSeconds }: Rate): Problem =>
   new Problem({
     code: 1201,
-    detail: `This ${of} may send ${limit} requests a minute`,
+    detail: `This ${of} has a rate limit of ${limit} per minute`,
     retryAfterSeconds: resetSeconds
   })
 
