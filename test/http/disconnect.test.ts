@@ -1,7 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { TaskChanges } from "../../src/tasks/TaskChanges.ts"
-import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import { eventually, makeUser } from "../support/gateway.ts"
 import { liveLayer } from "../support/liveLayer.ts"
 import { layerListening, Listening } from "../support/sockets.ts"
@@ -64,15 +63,6 @@ describe("a client that disconnects", () => {
         assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
         assert.oneOf(task.json.task_info.status, ["pending", "processing"])
         yield* user.call("DELETE", `${path}/${again.json.task_info.id}`)
-      })
-    )
-
-    it.effect("the store returns nothing for an unknown task", () =>
-      Effect.gen(function* () {
-        const tasks = yield* TaskStore
-        const id = "00000000-0000-7000-8000-000000000000" as never
-        assert.strictEqual((yield* tasks.job(id))._tag, "None")
-        assert.strictEqual((yield* tasks.view(id))._tag, "None")
       })
     )
   })

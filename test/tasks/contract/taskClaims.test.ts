@@ -108,6 +108,14 @@ describeStores("claims of due tasks", (database) => {
     }).pipe(Effect.provide(store))
   )
 
+  it.effect("an unknown task has no job and no view", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      assert.isTrue(Option.isNone(yield* tasks.job(idOf(1))))
+      assert.isTrue(Option.isNone(yield* tasks.view(idOf(1))))
+    }).pipe(Effect.provide(store))
+  )
+
   it.effect("the progress of a job never goes down, and stays where none is reported", () =>
     Effect.gen(function* () {
       yield* insert([1, 2], { queue: "q" })
