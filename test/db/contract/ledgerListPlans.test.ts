@@ -3,8 +3,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
-import { quietStores } from "../../support/quietStores.ts"
 import { countSoFar } from "../../support/statistics.ts"
+import { singleStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
 
 const page = 21
@@ -54,7 +54,7 @@ const shapes = {
 /** Both are Postgres 18 with the same planner settings, so the embedded one only has to show that it has them. */
 const shapesOf = { postgres: Object.keys(shapes), embedded: ["statistics of an empty table"] }
 
-for (const [name, database] of Object.entries(quietStores)) {
+for (const [name, database] of Object.entries(singleStores)) {
   for (const [shape, make] of Object.entries(shapes)) {
     if (!shapesOf[name as keyof typeof shapesOf].includes(shape)) continue
     describe(`lists of the ledger over ${shape} (${name})`, () => {
