@@ -322,7 +322,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the conso
   )
 
   it.effect(
-    "dark and 360 px wide: the same pages fit, and who only assertPage changes nothing",
+    "dark and 360 px wide: the same pages fit, and who only looks changes nothing",
     () =>
       Effect.gen(function* () {
         const { userId } = yield* Running
