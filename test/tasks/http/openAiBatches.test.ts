@@ -6,7 +6,15 @@ import type { Batch } from "openai/resources/batches"
 import { MockVendor } from "../../../src/testing/index.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
-import { polled, call, metricsText, promised, read, runningGateway } from "../../support/running.ts"
+import {
+  polled,
+  call,
+  json,
+  metricsText,
+  promised,
+  read,
+  runningGateway
+} from "../../support/running.ts"
 import {
   batchReceipts,
   capturedOf,
@@ -39,15 +47,14 @@ const fileOf = (lines: ReadonlyArray<object>, name = "requests.jsonl") =>
 const upload = (openai: OpenAI, lines: ReadonlyArray<object>) =>
   promised(() => openai.files.create({ purpose: "batch", file: fileOf(lines) }))
 
+const batchOf = (fileId: string) => ({
+  input_file_id: fileId,
+  endpoint: "/v1/chat/completions" as const,
+  completion_window: "24h" as const
+})
+
 const create = (openai: OpenAI, fileId: string, more: object = {}) =>
-  promised(() =>
-    openai.batches.create({
-      input_file_id: fileId,
-      endpoint: "/v1/chat/completions",
-      completion_window: "24h",
-      ...more
-    })
-  )
+  promised(() => openai.batches.create({ ...batchOf(fileId), ...more }))
 
 const isOver = ({ status }: Batch) =>
   ["completed", "failed", "expired", "cancelled"].includes(status)
@@ -163,19 +170,11 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           { ...chat("g"), method: "GET", extra: 1 },
           { custom_id: "", method: "POST", url: "/v1/chat/completions", body: 1 }
         ])
-        const { json, status } = yield* read("/v1/batches", {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({
-            input_file_id: file.id,
-            endpoint: "/v1/chat/completions",
-            completion_window: "24h"
-          })
-        })
-        assert.strictEqual(status, 400)
-        assert.strictEqual(json.code, 2001)
+        const refused = yield* read("/v1/batches", json(batchOf(file.id)))
+        assert.strictEqual(refused.status, 400)
+        assert.strictEqual(refused.json.code, 2001)
         assert.deepStrictEqual(
-          json.errors.map(({ pointer }: { pointer: string }) => pointer),
+          refused.json.errors.map(({ pointer }: { pointer: string }) => pointer),
           [
             "#/lines/2/url",
             "#/lines/2/custom_id",
@@ -259,15 +258,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           const file = yield* upload(openai, [chat("a")])
           const sql = yield* SqlClient
           yield* sql`ALTER TABLE vendor_batches RENAME TO hidden_batches`
-          const made = yield* read("/v1/batches", {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify({
-              input_file_id: file.id,
-              endpoint: "/v1/chat/completions",
-              completion_window: "24h"
-            })
-          })
+          const made = yield* read("/v1/batches", json(batchOf(file.id)))
           yield* sql`ALTER TABLE hidden_batches RENAME TO vendor_batches`
           assert.deepInclude(made.json, { status: 424, code: 2017 })
           assert.strictEqual(made.headers.get("x-should-retry"), "false")
