@@ -19,7 +19,7 @@ declare module "vitest" {
 
 export const worlds = (): ReadonlyArray<World> => inject("worlds")
 
-/** The key of a separate user, for a test that reads its wallet. */
+/** The key of a separate user, for a test that reads its wallet or its tasks. */
 export const newKey = async ({ operatorToken, url }: World): Promise<string> => {
   const post = async (path: string, body: object) => {
     const response = await fetch(`${url}/manage/v1/users${path}`, {
