@@ -84,12 +84,12 @@ const call = (key: string, way: (typeof ways)[number]) => {
 }
 
 /** Waits until a background response is final, because its task is sent after the response to the create. */
-const ended = async (key: string, { id }: { readonly id: string }) => {
+const ended = async (key: string, created: Response) => {
+  const { id } = Object(await created.json())
   const headers = { authorization: `Bearer ${key}` }
   await until(async () => {
-    const { status } = await jsonOf(
-      await fetch(`${gateway.origin}/v1/responses/${id}`, { headers })
-    )
+    const shown = await fetch(`${gateway.origin}/v1/responses/${id}`, { headers })
+    const { status } = Object(await shown.json())
     return status !== "queued" && status !== "in_progress"
   })
 }
@@ -143,7 +143,7 @@ describe("a key that was valid a moment before", () => {
     await setDisabled(false)
     const good = await call(key, background)
     assert.strictEqual(good.status, 200)
-    await ended(key, await jsonOf(good))
+    await ended(key, good)
   })
 
   for (const [how, { detail, end }] of Object.entries(endings)) {
@@ -154,7 +154,7 @@ describe("a key that was valid a moment before", () => {
         const { key, row } = await newKey()
         const good = await call(key, way)
         assert.notInclude([401, 403], good.status, name)
-        if (way === background) await ended(key, await jsonOf(good))
+        if (way === background) await ended(key, good)
         else await good.arrayBuffer()
         await end(row.id)
         const held = await holds()
