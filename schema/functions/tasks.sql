@@ -9,8 +9,8 @@
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome` is accepted, replayed (the idempotency key was used before; the row
 -- contains the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`), key or model (the key was revoked or
--- disabled, has expired or does not allow the model: the request was admitted before its body was read), or budget_
+-- too_many_running_of_user (the user's keys together have `user_running_max`), revoked, disabled, expired or model (how
+-- the key has ended, or it does not allow the model: the request was admitted before its body was read), or budget_
 -- with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
 -- of a user share the wallet's lock.
 -- `models`: for an alias, all models that the key must allow. If the key has a spend limit, `cost` of an accepted task
@@ -105,11 +105,12 @@ begin
     -- Checked before the idempotency key, because a repeated request is authorized before it is replayed.
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
-      if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
-        a.outcome := 'key';
-      elsif not coalesce(c.models, array[c.model]) <@ limits.allowed_models then
-        a.outcome := 'model';
-      end if;
+      a.outcome := case
+        when limits.revoked_at is not null then 'revoked'
+        when limits.disabled_at is not null then 'disabled'
+        when limits.expires_at <= c.now then 'expired'
+        when not coalesce(c.models, array[c.model]) <@ limits.allowed_models then 'model'
+      end;
       if a.outcome is not null then
         return next a;
         continue;

@@ -130,6 +130,7 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
       yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${user.id}`
       const [same, other] = [yield* late[0]!.finish, yield* late[1]!.finish]
       assert.deepStrictEqual([same.status, same.json.code], [401, 1003])
+      assert.strictEqual(same.json.detail, "This API key was revoked")
       assert.deepStrictEqual([other.status, other.json.code], [400, 2001])
     })
   )
