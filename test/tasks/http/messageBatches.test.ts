@@ -458,34 +458,55 @@ const announce = (bytes: number) =>
     )
   )
 
-liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }))(
-  "the limit of batches of messages",
-  (it) => {
-    it.effect("is 256 MiB, whatever that of other bodies is", () =>
-      Effect.gen(function* () {
-        const { key, url } = yield* Running
-        const anthropic = yield* client
-        const long = message("a".repeat(64), { system: "x".repeat(200_000) })
-        const created = yield* create(anthropic, [long])
-        const files = (yield* read("/v1/files?limit=100")).json.data
-        assert.isAbove(files[0].bytes, 200_000)
-        yield* ended(anthropic, created.id)
-        const before = (yield* read("/v1/files?limit=100")).json.data.length
-        const refused = yield* announce(256 * mebibyte + 1)
-        assert.deepStrictEqual(refused, { status: 413, code: 2004 })
-        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
-        const { status } = yield* promised(() =>
-          fetch(`${url}/v1/chat/completions`, {
-            method: "POST",
-            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-            body: " ".repeat(65_537)
-          })
-        )
-        assert.strictEqual(status, 413)
-      })
-    )
-  }
-)
+liveLayer(
+  runningGateway({
+    SIMULATOR_DELAY: "200 millis",
+    MAX_BODY_BYTES: "65536",
+    FILE_BYTES_PER_USER: "500000"
+  })
+)("the limits of batches of messages", (it) => {
+  it.effect("are 256 MiB, whatever that of other bodies is", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const anthropic = yield* client
+      const long = message("a".repeat(64), { system: "x".repeat(200_000) })
+      const created = yield* create(anthropic, [long])
+      const files = (yield* read("/v1/files?limit=100")).json.data
+      assert.isAbove(files[0].bytes, 200_000)
+      yield* ended(anthropic, created.id)
+      const before = (yield* read("/v1/files?limit=100")).json.data.length
+      const refused = yield* announce(256 * mebibyte + 1)
+      assert.deepStrictEqual(refused, { status: 413, code: 2004 })
+      assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
+      const { status } = yield* promised(() =>
+        fetch(`${url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: " ".repeat(65_537)
+        })
+      )
+      assert.strictEqual(status, 413)
+    })
+  )
+
+  it.effect("let a repeat get its first response though the quota of files is used up", () =>
+    Effect.gen(function* () {
+      const body = (id: string) =>
+        JSON.stringify({ requests: [message(id, { system: "x".repeat(200_000) })] })
+      const headers = { "idempotency-key": "at the quota" }
+      const first = yield* post(body("a"), headers)
+      assert.strictEqual(first.status, 200)
+      const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data
+      const refused = yield* post(body("b"))
+      assert.deepStrictEqual([refused.status, refused.json.code], [429, 1202])
+      assert.deepStrictEqual((yield* post(body("a"), headers)).json, first.json)
+      const other = yield* post(body("b"), headers)
+      assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+      assert.deepStrictEqual((yield* read("/v1/files?limit=100&purpose=batch")).json.data, files)
+      yield* ended(yield* client, first.json.id)
+    })
+  )
+})
 
 liveLayer(
   gatewayAt("anthropic", {
