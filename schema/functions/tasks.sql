@@ -16,6 +16,7 @@
 -- `models`: for an alias, all models that the key must allow. If the key has a spend limit, `cost` of an accepted task
 -- and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by a plain index
 -- scan, which marks the entries of ended tasks as dead for the next scan (ADR 0112).
+-- `file_until`: when the file that the body of an accepted task names expires, which was stored for a short time.
 -- Tasks created together are adjacent: the first has their number as `together`, and its outcome applies to all. The
 -- others have `follows`, and get no row if the first is not accepted. The idempotency record of the first has the cost
 -- of all.
@@ -61,7 +62,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
       now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
-      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb)
+      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb, file_until timestamptz)
     order by x.user_id, x.n
   loop
     continue when c.follows and refused;
@@ -177,6 +178,10 @@ begin
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, webhook)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now, c.webhook);
+    if c.file_until is not null then
+      update files f set expires_at = c.file_until
+        where f.id = p_calls -> c.n -> 'body' ->> 'input_file_id' and f.user_id = c.user_id and f.deleted_at is null;
+    end if;
     refused := false;
     if c.together > 1 then
       debtor_keys := debtor_keys || c.api_key;

@@ -44,6 +44,8 @@ export interface Acceptance {
   readonly candidates?: ReadonlyArray<Candidate>
   /** The model names that the API key must allow. Absent: the name of the task's model. */
   readonly allowedBy?: ReadonlyArray<string>
+  /** When the file that the body names expires. Absent: its expiry stays. */
+  readonly fileUntil?: DateTime.Utc
   /** The id of the catalog with which the task was accepted. */
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc

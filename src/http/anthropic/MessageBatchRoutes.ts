@@ -1,4 +1,4 @@
-import { Effect, Option, Stream } from "effect"
+import { DateTime, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
@@ -18,6 +18,7 @@ import {
   batchLineBytesMax,
   batchMarkCharacters,
   batchModelsMax,
+  fileSecondsMax,
   messageIdCharactersMax
 } from "../../domain/limits/FileLimits.ts"
 import { pageSizeDefault } from "../../domain/limits/Limits.ts"
@@ -135,6 +136,7 @@ const makeCreate = Effect.gen(function* () {
         vendor,
         endpoint,
         file,
+        fileUntil: DateTime.add(file.createdAt, { seconds: fileSecondsMax }),
         shape,
         attached,
         more: ({ longestId }) => ({

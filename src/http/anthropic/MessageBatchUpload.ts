@@ -6,7 +6,11 @@ import type { FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { documentOf } from "../../domain/json/JsonDocument.ts"
-import { fileBytesMax, uploadsAtOnce } from "../../domain/limits/FileLimits.ts"
+import {
+  fileBytesMax,
+  unacceptedSecondsMax,
+  uploadsAtOnce
+} from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
@@ -21,7 +25,7 @@ interface Received {
   readonly webhook: unknown
 }
 
-/** The requests of a create, stored as a JSONL file of the user. */
+/** The requests of a create, stored as a JSONL file of the user. The acceptance has to extend its short lifetime. */
 export interface StoredRequests extends Received {
   readonly file: FileRow
 }
@@ -94,7 +98,7 @@ const arrivingRequests = Effect.fnUntraced(function* (userId: UserId) {
       webhook = document.success.value
       hash.update(splitter.webhook)
     }
-    return Effect.succeed({ filename: "requests.jsonl" })
+    return Effect.succeed({ filename: "requests.jsonl", seconds: unacceptedSecondsMax })
   })
   const received = (): Received => ({ digest: hash.digest("hex"), webhook })
   return { announced, bytes, described, received, cutOff: cutOffOnError(request) }

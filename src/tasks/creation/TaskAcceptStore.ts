@@ -163,6 +163,7 @@ const callOf = (a: Acceptance, n: number) => ({
     ? {}
     : { candidates: encodeCandidates(a.candidates), candidate: 0 }),
   ...(a.allowedBy === undefined ? {} : { models: a.allowedBy }),
+  ...(a.fileUntil === undefined ? {} : { file_until: DateTime.formatIso(a.fileUntil) }),
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

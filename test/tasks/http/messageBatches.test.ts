@@ -174,6 +174,30 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect("keep their requests for an hour before they are accepted, then as every file", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        // What a killed create would leave
+        yield* sql`CREATE TABLE added_files (id text, seconds float8)`.unprepared
+        yield* sql`
+          CREATE FUNCTION note_file() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO added_files VALUES (NEW.id, extract(epoch FROM NEW.expires_at - NEW.created_at));
+            RETURN NEW;
+          END $$`.unprepared
+        yield* sql`CREATE TRIGGER note_file BEFORE INSERT ON files
+          FOR EACH ROW EXECUTE FUNCTION note_file()`.unprepared
+        const anthropic = yield* client
+        const { id } = yield* create(anthropic, [message("a")])
+        const kept = yield* sql`
+          SELECT a.seconds, extract(epoch FROM f.expires_at - f.created_at)::float8 AS kept FROM tasks t
+          JOIN added_files a ON a.id = t.body ->> 'input_file_id' JOIN files f ON f.id = a.id
+          WHERE t.id = ${taskIdOf(id)}`
+        assert.deepStrictEqual<object>(kept, [{ seconds: 3600, kept: 30 * 86_400 }])
+        yield* sql`DROP TRIGGER note_file ON files`.unprepared
+        yield* ended(anthropic, id)
+      })
+    )
+
     it.effect("need a key that allows every model that they name", () =>
       Effect.gen(function* () {
         const { url, userId } = yield* Running
