@@ -9,13 +9,14 @@
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome` is accepted, replayed (the idempotency key was used before; the row
 -- contains the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`), key or model (the key was revoked or
--- disabled, has expired or does not allow the model: the request was admitted before its body was read), or budget_
+-- too_many_running_of_user (the user's keys together have `user_running_max`), revoked, disabled, expired or model (how
+-- the key has ended, or it does not allow the model: the request was admitted before its body was read), or budget_
 -- with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
 -- of a user share the wallet's lock.
 -- `models`: for an alias, all models that the key must allow. If the key has a spend limit, `cost` of an accepted task
 -- and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by a plain index
 -- scan, which marks the entries of ended tasks as dead for the next scan (ADR 0112).
+-- `file_until`: when the file that the body of an accepted task names expires, which was stored for a short time.
 -- Tasks created together are adjacent: the first has their number as `together`, and its outcome applies to all. The
 -- others have `follows`, and get no row if the first is not accepted. The idempotency record of the first has the cost
 -- of all.
@@ -61,7 +62,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
       now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
-      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb)
+      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb, file_until timestamptz)
     order by x.user_id, x.n
   loop
     continue when c.follows and refused;
@@ -105,11 +106,12 @@ begin
     -- Checked before the idempotency key, because a repeated request is authorized before it is replayed.
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
-      if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
-        a.outcome := 'key';
-      elsif not coalesce(c.models, array[c.model]) <@ limits.allowed_models then
-        a.outcome := 'model';
-      end if;
+      a.outcome := case
+        when limits.revoked_at is not null then 'revoked'
+        when limits.disabled_at is not null then 'disabled'
+        when limits.expires_at <= c.now then 'expired'
+        when not coalesce(c.models, array[c.model]) <@ limits.allowed_models then 'model'
+      end;
       if a.outcome is not null then
         return next a;
         continue;
@@ -176,6 +178,10 @@ begin
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, webhook)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now, c.webhook);
+    if c.file_until is not null then
+      update files f set expires_at = c.file_until
+        where f.id = p_calls -> c.n -> 'body' ->> 'input_file_id' and f.user_id = c.user_id and f.deleted_at is null;
+    end if;
     refused := false;
     if c.together > 1 then
       debtor_keys := debtor_keys || c.api_key;

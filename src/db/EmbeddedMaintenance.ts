@@ -1,6 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
+import { warnOnce } from "../domain/WarnOnce.ts"
 
 /** How often to check for work. */
 const checkEvery = "10 seconds"
@@ -25,8 +26,7 @@ export const maintain = Effect.fn("EmbeddedMaintenance.start")(function* (
   // Earlier writes count as not covered, because the store may have been killed
   const covered = { position: 0n, since: yield* Clock.currentTimeMillis }
   const once = Effect.andThen(checkpoint(sql, covered), vacuum(sql)).pipe(
-    Effect.sandbox,
-    Effect.catch((cause) => Effect.logWarning("Maintenance of the embedded store failed", cause))
+    warnOnce("Maintenance of the embedded store failed")
   )
   yield* Effect.forkScoped(Effect.repeat(Effect.delay(once, checkEvery), Schedule.forever))
 })

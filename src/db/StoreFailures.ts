@@ -18,10 +18,10 @@ const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 
 /** States in which a reachable server refuses writes. */
 const refusal = /^(?:25006|53[124]..|58...)$/u
-let refusals = 0
+let refusals = { count: 0, last: new StoreUnavailable({ cause: "no statement was refused" }) }
 
-/** The number of refused statements, over all stores of this program. */
-export const storeRefusals = (): number => refusals
+/** The number of refused statements and the last of them, over all stores of this program. */
+export const storeRefusals = (): typeof refusals => refusals
 
 const isRefusal = (thrown: unknown): boolean =>
   SqlError.isSqlError(thrown) && Option.exists(sqlState(thrown), (state) => refusal.test(state))
@@ -44,8 +44,9 @@ export const storeFailures = <A, E, R>(
   Effect.catchCause(self, (cause): Effect.Effect<never, DomainFailure<E> | StoreUnavailable> => {
     const broken = cause.reasons.map(thrownOf).find(isTransientSqlError)
     if (broken !== undefined) {
-      if (isRefusal(broken)) refusals += 1
-      return Effect.fail(new StoreUnavailable({ cause: broken }))
+      const last = new StoreUnavailable({ cause: broken })
+      if (isRefusal(broken)) refusals = { count: refusals.count + 1, last }
+      return Effect.fail(last)
     }
     const failed = Cause.findError(cause)
     if (Result.isFailure(failed)) return Effect.failCause(failed.failure)

@@ -37,8 +37,8 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Use the key's new secret, or replace the key with a new one."
   ),
   1004: help(
-    "The key is valid but may not be used for this endpoint.",
-    "Use a key with the scope named in the detail, or call the endpoint as the user it belongs to."
+    "The key is valid but may not be used for this endpoint or this model.",
+    "As the detail says, use a key with the scope, use a key that allows the model, or call the endpoint as the user it belongs to."
   ),
   1005: help(
     "The e-mail address and password do not match, the user is disabled, the link was used or has expired, or the token is unknown.",

@@ -9,6 +9,7 @@ import { callRescueSeconds } from "../domain/limits/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { spendLimitProblem } from "../domain/SpendLimit.ts"
+import { warnOnce } from "../domain/WarnOnce.ts"
 import { Admission, begun } from "../process/admission/Admission.ts"
 import type { AdmissionLimiter } from "../process/admission/AdmissionLimiter.ts"
 import { Drain } from "../process/Drain.ts"
@@ -105,7 +106,7 @@ export class Metering extends Context.Service<
         }
       })
       yield* rescue.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("The rescue of calls failed", cause)),
+        warnOnce("The rescue of calls failed"),
         (next) => Effect.andThen(turn, next),
         Effect.forever,
         Effect.forkScoped

@@ -249,21 +249,23 @@ const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
 }
 
 /**
- * If the store refuses a cached key because it was revoked or changed since it was read, reads the key again and, if it
- * may be used, plans and holds once more. Nothing was held or sent before.
+ * If the store refuses a key because it was revoked or changed since it was read, reads the key again and, if it may be
+ * used, plans and holds once more. Nothing was held or sent before. A key that ends between the second read and its
+ * hold is read a third time, which tells how it ended.
  */
 const retryWithFreshKey = (
   request: CallRequest,
   call: PassthroughCall,
-  attempt: (call: PassthroughCall) => Effect.Effect<PaidCall, Failure>
+  attempt: (call: PassthroughCall) => Effect.Effect<PaidCall, Failure>,
+  retries = 2
 ): Effect.Effect<PaidCall, Failure> =>
   Effect.catchIf(
     attempt(call),
-    (error) => error._tag === "Problem" && error.code === 1003,
+    (error) => retries > 0 && error._tag === "Problem" && error.code === 1003,
     () => {
       request.forgetKey()
       return Effect.flatMap(Effect.interruptible(request.authenticate(call.to)), (principal) =>
-        attempt({ ...call, principal })
+        retryWithFreshKey(request, { ...call, principal }, attempt, retries - 1)
       )
     }
   )

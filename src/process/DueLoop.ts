@@ -1,4 +1,5 @@
 import { Clock, Duration, Effect, Latch } from "effect"
+import { warnOnce } from "../domain/WarnOnce.ts"
 
 export interface DueWork<E, R> {
   /** Takes the work that is due. Returns when to scan next, in Unix milliseconds; `Infinity`: only when woken. */
@@ -20,7 +21,6 @@ export class DueLoop {
   /** The time at which it wakes at the latest. */
   #scansAt = Number.POSITIVE_INFINITY
   #isAsleep = false
-  #isFailing = false
 
   /** Announces that work becomes due at this time in Unix milliseconds; without a time, now. */
   readonly wake = (atMillis: number = Number.NEGATIVE_INFINITY): void => {
@@ -40,18 +40,14 @@ export class DueLoop {
       yield* rest
       this.#news.closeUnsafe()
       this.#scansAt = Number.POSITIVE_INFINITY
-      const next = yield* scan
-      this.#isFailing = false
-      return next
+      return yield* scan
     }).pipe(
-      Effect.catchCause((cause) => {
-        const log = this.#isFailing ? Effect.logDebug : Effect.logWarning
-        this.#isFailing = true
-        return Effect.andThen(
-          log(failed, cause),
-          Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
-        )
-      }),
+      warnOnce(failed),
+      Effect.flatMap((next) =>
+        next === undefined
+          ? Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
+          : Effect.succeed(next)
+      ),
       Effect.flatMap(this.#sleepUntil),
       Effect.forever
     )

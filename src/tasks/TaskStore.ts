@@ -12,6 +12,7 @@ import type { Metadata } from "../domain/task/Metadata.ts"
 import type { ResultKind, TaskAction, TaskError } from "../domain/task/Task.ts"
 import type { TaskWebhook } from "../domain/task/TaskWebhook.ts"
 import type { StoreProgress } from "../process/heartbeat/StoreProgress.ts"
+import type { KeyEnding } from "../users/ApiKeys.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
 import type { Owned, StoredInputs, VendorJob } from "./running/OwnedTask.ts"
 import type { TaskQueue } from "./running/TaskQueue.ts"
@@ -43,6 +44,8 @@ export interface Acceptance {
   readonly candidates?: ReadonlyArray<Candidate>
   /** The model names that the API key must allow. Absent: the name of the task's model. */
   readonly allowedBy?: ReadonlyArray<string>
+  /** When the file that the body names expires. Absent: its expiry stays. */
+  readonly fileUntil?: DateTime.Utc
   /** The id of the catalog with which the task was accepted. */
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc
@@ -90,8 +93,8 @@ export type AcceptOutcome =
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
   | OverSpendLimit
-  /** The API key was revoked or disabled, or has expired, since the request was admitted. */
-  | { readonly _tag: "KeyRefused" }
+  /** The API key has ended since the request was admitted. */
+  | { readonly _tag: "KeyEnded"; readonly how: typeof KeyEnding.Type }
   /** The API key no longer allows the model. */
   | { readonly _tag: "ModelNotAllowed" }
   /** The API key or its user has reached the maximum number of unfinished tasks. */

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { Duration } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import { Batcher } from "../db/Batcher.ts"
@@ -320,12 +320,20 @@ const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
 
 const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
 
+/** How a key ends, and the problem of a request with such a key. */
+export const KeyEnding = Schema.Literals(["revoked", "disabled", "expired"])
+export const keyEnded: Record<typeof KeyEnding.Type, Problem> = {
+  revoked: problem(1003, "This API key was revoked"),
+  disabled: problem(1003, "The user of this API key is disabled"),
+  expired: problem(1003, "This API key has expired")
+}
+
 const faultOf = (
   row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "previousUntil" | "revokedAt">,
   now: DateTime.Utc
 ): Problem | undefined => {
-  if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
-  if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
+  if (row.revokedAt !== null) return keyEnded.revoked
+  if (row.disabledAt !== null) return keyEnded.disabled
   const { previousUntil } = row
   if (
     previousUntil !== undefined &&
@@ -334,6 +342,6 @@ const faultOf = (
     return problem(1003, "This API key was replaced by a rotation")
   }
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
-    ? problem(1003, "This API key has expired")
+    ? keyEnded.expired
     : undefined
 }

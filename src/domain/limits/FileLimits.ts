@@ -18,6 +18,12 @@ export const fileDays = 30
 export const fileSecondsMax = fileDays * 86_400
 export const fileSecondsMin = 3600
 
+/**
+ * How long the requests of a message batch are kept until it is accepted. A create takes minutes; one that was killed
+ * leaves them.
+ */
+export const unacceptedSecondsMax = 3600
+
 /** A batch may read its file for a day and some hours after it expires. Nothing of it may remain after this. */
 export const fileRemainsDays = fileDays + 3
 

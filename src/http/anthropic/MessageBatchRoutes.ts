@@ -1,4 +1,4 @@
-import { Effect, Option, Stream } from "effect"
+import { DateTime, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
@@ -18,6 +18,7 @@ import {
   batchLineBytesMax,
   batchMarkCharacters,
   batchModelsMax,
+  fileSecondsMax,
   messageIdCharactersMax
 } from "../../domain/limits/FileLimits.ts"
 import { pageSizeDefault } from "../../domain/limits/Limits.ts"
@@ -26,14 +27,15 @@ import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/task/Task.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
-import { VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
+import { repeatedBatch, VendorBatches } from "../../tasks/vendorbatches/VendorBatches.ts"
 import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
 import { withClientKey } from "../server/access/ClientKeys.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
 import { inBodyTurns } from "../server/bodies/BodyTurns.ts"
-import { idempotencyKeyOf } from "../server/IdempotencyKey.ts"
+import { idempotencyKeyOf, refuseLongKey } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { pathOf } from "../server/problems/Problems.ts"
@@ -42,7 +44,8 @@ import { resource } from "../server/Resource.ts"
 import { readAttachments } from "../tasks/Attachments.ts"
 import { makeBatchHeaders, makeBatchOrder, makeCreatedResponse } from "../tasks/VendorBatchOrder.ts"
 import { bodyOf, messageBatchOf, restOf } from "./MessageBatchObject.ts"
-import { makeStoreRequests } from "./MessageBatchUpload.ts"
+import { makeReceiveRequests } from "./MessageBatchUpload.ts"
+import type { StoredRequests } from "./MessageBatchUpload.ts"
 
 const vendor = "anthropic"
 const endpoint = "/v1/messages"
@@ -104,7 +107,7 @@ const makeCreate = Effect.gen(function* () {
   const files = yield* Files
   const order = yield* makeBatchOrder
   const show = yield* makeShow
-  const store = yield* makeStoreRequests
+  const requests = yield* makeReceiveRequests
   const checkUrl = yield* makeUrlCheck
   const { creates } = yield* Admission
   const { baseUrl, serviceName } = yield* AppConfig
@@ -114,15 +117,14 @@ const makeCreate = Effect.gen(function* () {
   const drop = ({ id, userId }: FileRow) => Effect.ignore(files.delete(userId, id))
 
   const accept = Effect.fnUntraced(function* (
-    principal: Effect.Success<ReturnType<typeof admitCreate>>["principal"],
-    { digest, file, webhook }: Effect.Success<ReturnType<typeof store>>
+    principal: Principal,
+    { digest, file, webhook }: StoredRequests
   ) {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const key = request.headers["idempotency-key"]
     const accepting = {
       principal,
       traceId: (yield* RequestTrace).traceId,
-      idempotency: yield* idempotencyKeyOf(key, `POST ${pathOf(request)}`, digest),
+      idempotency: yield* idempotencyOf(request, digest),
       maxCost: yield* readMaxCost(request.headers, maxCostHeader(serviceName))
     }
     const beta = yield* readBeta(request.headers["anthropic-beta"])
@@ -134,6 +136,7 @@ const makeCreate = Effect.gen(function* () {
         vendor,
         endpoint,
         file,
+        fileUntil: DateTime.add(file.createdAt, { seconds: fileSecondsMax }),
         shape,
         attached,
         more: ({ longestId }) => ({
@@ -146,12 +149,30 @@ const makeCreate = Effect.gen(function* () {
     return yield* counted(creates, principal.userId, batches.create(accepting, sandbox, priced))
   })
 
-  return Effect.gen(function* () {
-    const { principal } = yield* admitCreate()
-    yield* refuseUnknownQuery(known)
-    const stored = yield* store(principal.userId)
+  const createNew = Effect.fnUntraced(function* (principal: Principal) {
+    const stored = yield* requests.store(principal.userId)
     const created = yield* Effect.onError(accept(principal, stored), () => drop(stored.file))
+    // The first request was accepted while this one arrived
     if (created.replayed) yield* drop(stored.file)
+    return created
+  })
+
+  return Effect.gen(function* () {
+    const { mayStill, principal } = yield* admitCreate()
+    yield* refuseUnknownQuery(known)
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const key = request.headers["idempotency-key"]
+    yield* refuseLongKey(key)
+    const earlier = yield* batches.earlier(principal, key)
+    const created = yield* Option.match(earlier, {
+      onNone: () => createNew(principal),
+      onSome: Effect.fnUntraced(function* (first) {
+        const { digest } = yield* requests.hash(principal.userId)
+        yield* mayStill
+        const sandbox = batches.isSandbox(vendor)
+        return yield* repeatedBatch(yield* idempotencyOf(request, digest), first, sandbox)
+      })
+    })
     const id = messageBatchIdOf(yield* createdId(created))
     const named = { vendor, userId: principal.userId, id }
     return yield* respond(created, {
@@ -161,6 +182,9 @@ const makeCreate = Effect.gen(function* () {
     })
   })
 })
+
+const idempotencyOf = (request: HttpServerRequest.HttpServerRequest, digest: string) =>
+  idempotencyKeyOf(request.headers["idempotency-key"], `POST ${pathOf(request)}`, digest)
 
 const betaCharactersMax = 1000
 

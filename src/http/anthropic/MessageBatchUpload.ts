@@ -6,26 +6,38 @@ import type { FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { documentOf } from "../../domain/json/JsonDocument.ts"
-import { fileBytesMax, uploadsAtOnce } from "../../domain/limits/FileLimits.ts"
+import {
+  fileBytesMax,
+  unacceptedSecondsMax,
+  uploadsAtOnce
+} from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { isPlainJson, notJson } from "../server/bodies/JsonBody.ts"
 import { RequestSplitter } from "./RequestSplitter.ts"
 
-/** The requests of a create, stored as a JSONL file of the user. */
-export interface StoredRequests {
-  readonly file: FileRow
+/** What the body of a create contains besides the requests themselves. */
+interface Received {
   /** A hash of the requests and the webhook, which identifies a repeated create. */
   readonly digest: string
   /** The webhook of the batch, not checked yet; `null` without one. */
   readonly webhook: unknown
 }
 
-/** Stores the requests as they arrive, so that they are never in memory as a whole. */
-export const makeStoreRequests = Effect.gen(function* () {
+/** The requests of a create, stored as a JSONL file of the user. The acceptance has to extend its short lifetime. */
+export interface StoredRequests extends Received {
+  readonly file: FileRow
+}
+
+/** Reads the requests as they arrive, so that they are never in memory as a whole. */
+export const makeReceiveRequests = Effect.gen(function* () {
   const files = yield* Files
   const places = new FairShares(uploadsAtOnce)
+  const inTurn = <A, E, R>(userId: UserId, reading: Effect.Effect<A, E, R>) =>
+    Effect.catchTag(places.within(userId)(reading), "ShareExhausted", () =>
+      Effect.fail(tooManyUploads)
+    )
 
   const store = Effect.fnUntraced(function* (
     userId: UserId
@@ -34,48 +46,62 @@ export const makeStoreRequests = Effect.gen(function* () {
     Problem | StoreUnavailable,
     HttpServerRequest.HttpServerRequest
   > {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    if (!isPlainJson(request.headers)) return yield* notJson
-    const announced = Number(request.headers["content-length"] ?? 0)
-    if (announced > fileBytesMax) return yield* tooLarge
+    const { announced, bytes, cutOff, described, received } = yield* arrivingRequests(userId)
     yield* files.admit(userId, announced)
-    const splitter = new RequestSplitter()
-    const hash = createHash("sha256")
-    let size = 0
-    let lines = 0
-    const bytes = arriving(request, fileBytesMax, userId).pipe(
-      Stream.mapEffect((chunk) => {
-        size += chunk.length
-        if (size > fileBytesMax) return Effect.fail(tooLarge)
-        const found = splitter.push(chunk)
-        if (!Buffer.isBuffer(found)) return refused(found)
-        hash.update(found)
-        lines += found.length
-        return Effect.succeed(found)
-      }),
-      Stream.filter(({ length }) => length > 0)
-    )
-    let webhook: unknown = null
-    const described = Effect.suspend(() => {
-      const fault = splitter.end()
-      if (fault !== undefined) return refused(fault)
-      if (lines === 0) return refused(noRequests)
-      if (splitter.webhook !== undefined) {
-        const document = documentOf(splitter.webhook)
-        if (Result.isFailure(document)) return refused(document.failure)
-        webhook = document.success.value
-        hash.update(splitter.webhook)
-      }
-      return Effect.succeed({ filename: "requests.jsonl" })
-    })
-    const file = yield* files.upload(userId, bytes, described).pipe(cutOffOnError(request))
-    return { file, digest: hash.digest("hex"), webhook }
+    const file = yield* cutOff(files.upload(userId, bytes, described))
+    return { file, ...received() }
   })
 
-  return (userId: UserId) =>
-    Effect.catchTag(places.within(userId)(store(userId)), "ShareExhausted", () =>
-      Effect.fail(tooManyUploads)
-    )
+  const hash = Effect.fnUntraced(function* (userId: UserId) {
+    const { bytes, cutOff, described, received } = yield* arrivingRequests(userId)
+    yield* cutOff(Effect.andThen(Stream.runDrain(bytes), described))
+    return received()
+  })
+
+  return {
+    store: (userId: UserId) => inTurn(userId, store(userId)),
+    /** Stores nothing. For a create that may be a repeat. */
+    hash: (userId: UserId) => inTurn(userId, hash(userId))
+  }
+})
+
+/** The body of the create, which has not been read yet: the requests as lines, and what else is known at its end. */
+const arrivingRequests = Effect.fnUntraced(function* (userId: UserId) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (!isPlainJson(request.headers)) return yield* notJson
+  const announced = Number(request.headers["content-length"] ?? 0)
+  if (announced > fileBytesMax) return yield* tooLarge
+  const splitter = new RequestSplitter()
+  const hash = createHash("sha256")
+  let size = 0
+  let lines = 0
+  const bytes = arriving(request, fileBytesMax, userId).pipe(
+    Stream.mapEffect((chunk) => {
+      size += chunk.length
+      if (size > fileBytesMax) return Effect.fail(tooLarge)
+      const found = splitter.push(chunk)
+      if (!Buffer.isBuffer(found)) return refused(found)
+      hash.update(found)
+      lines += found.length
+      return Effect.succeed(found)
+    }),
+    Stream.filter(({ length }) => length > 0)
+  )
+  let webhook: unknown = null
+  const described = Effect.suspend(() => {
+    const fault = splitter.end()
+    if (fault !== undefined) return refused(fault)
+    if (lines === 0) return refused(noRequests)
+    if (splitter.webhook !== undefined) {
+      const document = documentOf(splitter.webhook)
+      if (Result.isFailure(document)) return refused(document.failure)
+      webhook = document.success.value
+      hash.update(splitter.webhook)
+    }
+    return Effect.succeed({ filename: "requests.jsonl", seconds: unacceptedSecondsMax })
+  })
+  const received = (): Received => ({ digest: hash.digest("hex"), webhook })
+  return { announced, bytes, described, received, cutOff: cutOffOnError(request) }
 })
 
 const refused = (fault: string | FieldFault): Effect.Effect<never, Problem> =>

@@ -1,4 +1,5 @@
 import { Cause, Duration, Effect, Option, Result } from "effect"
+import type { DateTime } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
@@ -34,6 +35,8 @@ export interface BatchOrder {
   /** The endpoint path of all its requests. */
   readonly endpoint: string
   readonly file: Pick<FileRow, "id" | "bytes">
+  /** When the file expires once the batch is accepted. Absent: its expiry stays. */
+  readonly fileUntil?: DateTime.Utc
   readonly shape: Omit<BatchShape, "catalog" | "route" | "nowMillis">
   readonly attached: Attachments
   /** What else to store with the batch. */
@@ -48,7 +51,7 @@ export const makeBatchOrder = Effect.gen(function* () {
   const places = new FairShares(plansAtOnce)
 
   return Effect.fnUntraced(function* (order: BatchOrder) {
-    const { accept, attached, endpoint, file, more, sandbox, vendor } = order
+    const { accept, attached, endpoint, file, fileUntil, more, sandbox, vendor } = order
     const { principal } = accept
     const { upstream } = catalog.current()
     const found = upstream.match(vendor, "POST", endpoint)
@@ -82,7 +85,8 @@ export const makeBatchOrder = Effect.gen(function* () {
         catalogId: upstream.id,
         sandbox,
         allowedBy,
-        deadline: Duration.hours(batchDeadlineHours)
+        deadline: Duration.hours(batchDeadlineHours),
+        ...(fileUntil === undefined ? {} : { fileUntil })
       },
       priced: {
         body: { ...stored, ...more?.(planned) },

@@ -1,10 +1,11 @@
 import { Effect, Layer } from "effect"
+import { warnOnce } from "../../domain/WarnOnce.ts"
 import { Process } from "./Process.ts"
 import type { DutyInterval } from "./ProcessStore.ts"
 
 /**
  * Runs an effect each time this process takes the duty. In each interval one process takes it, with one of its
- * heartbeats. A failed run is logged. ADR 0202.
+ * heartbeats. Failed runs are logged once until one succeeds. ADR 0202.
  */
 export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R>) =>
   Layer.effectDiscard(
@@ -12,7 +13,7 @@ export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R
       const turn = yield* (yield* Process).duty(duty)
       yield* Effect.andThen(turn, Effect.logDebug(`The duty "${duty.name}" begins`)).pipe(
         Effect.andThen(run),
-        Effect.catchCause((cause) => Effect.logWarning(`The duty "${duty.name}" failed`, cause)),
+        warnOnce(`The duty "${duty.name}" failed`),
         Effect.forever,
         Effect.forkScoped
       )

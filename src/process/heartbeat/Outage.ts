@@ -11,12 +11,14 @@ const heartbeat = {
 /** When the disk fills up, new rows are refused first and the heartbeat last. */
 const otherWrites = { begins: "The store refuses writes", ends: "The store accepts writes again" }
 
-/** Logs failed heartbeats and other refused writes once per reason, and logs when they succeed again. */
+/** Logs failed heartbeats and other refused statements once per reason, and logs when writes succeed again. */
 export const makeOutage = () => {
   let failure: StoreUnavailable | undefined
   let what = heartbeat
   let logged: string | undefined
-  let tried = storeRefusals()
+  let tried = storeRefusals().count
+  /** Why the store refused statements between the last two heartbeats although it accepts writes. */
+  let refused: string | undefined
   const report = (of: typeof heartbeat, error: unknown, cause: Cause.Cause<StoreUnavailable>) => {
     what = of
     failure = error instanceof StoreUnavailable ? error : new StoreUnavailable({ cause: error })
@@ -55,19 +57,27 @@ export const makeOutage = () => {
      */
     written: (tryToWrite: Effect.Effect<void, StoreUnavailable>) =>
       Effect.suspend(() => {
-        const refusals = storeRefusals()
-        if (refusals === tried) return ended
+        const { count, last } = storeRefusals()
+        if (count === tried) {
+          refused = undefined
+          return ended
+        }
+        const accepted = Effect.suspend(() => {
+          tried = count
+          // The outage that ends now was logged with its reason
+          if (logged !== undefined) return ended
+          const before = refused
+          refused = storeTrouble(last)
+          return refused === before
+            ? Effect.void
+            : Effect.logWarning(`The store refused a statement: ${refused}`, last)
+        })
         return Effect.matchCauseEffect(tryToWrite, {
-          onSuccess: () => {
-            tried = refusals
-            return ended
-          },
+          onSuccess: () => accepted,
           onFailure: (cause) => {
             const error = Cause.squash(cause)
-            if (error instanceof StoreUnavailable) return report(otherWrites, error, cause)
-            // The role may not create temporary tables, so a trial write is not possible
-            tried = refusals
-            return ended
+            // Otherwise the role may not create temporary tables, so a trial write is not possible
+            return error instanceof StoreUnavailable ? report(otherWrites, error, cause) : accepted
           }
         })
       })

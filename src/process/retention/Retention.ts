@@ -1,4 +1,5 @@
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { warnOnce } from "../../domain/WarnOnce.ts"
 import * as Duty from "../heartbeat/Duty.ts"
 
 /** Removes rows or files that are past their retention. */
@@ -13,14 +14,14 @@ export interface RetentionJob<E = unknown> {
  * others.
  */
 export const layer = <R>(jobs: Effect.Effect<ReadonlyArray<RetentionJob>, never, R>) =>
-  Duty.layer(
-    { name: "retention", seconds: 3600 },
-    Effect.flatMap(
-      jobs,
-      Effect.forEach(
-        ({ name, run }) =>
-          Effect.catchCause(run, (cause) => Effect.logWarning(`Retention: ${name} failed`, cause)),
-        { discard: true }
+  Layer.unwrap(
+    Effect.map(jobs, (all) =>
+      Duty.layer(
+        { name: "retention", seconds: 3600 },
+        Effect.all(
+          all.map(({ name, run }) => warnOnce(`Retention: ${name} failed`)(run)),
+          { discard: true }
+        )
       )
     )
   )

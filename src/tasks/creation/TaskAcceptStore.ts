@@ -9,6 +9,7 @@ import type { TaskBatchId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../../domain/SpendLimit.ts"
 import { encodeCandidates } from "../../domain/task/Candidate.ts"
+import { KeyEnding } from "../../users/ApiKeys.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "../TaskStore.ts"
 
 const Row = Schema.Struct({
@@ -19,8 +20,8 @@ const Row = Schema.Struct({
     "balance_too_low",
     "too_many_running",
     "too_many_running_of_user",
-    "key",
     "model",
+    ...KeyEnding.literals,
     ...SpendRefusal.literals
   ]),
   requestHash: Schema.NullOr(Bytes),
@@ -162,6 +163,7 @@ const callOf = (a: Acceptance, n: number) => ({
     ? {}
     : { candidates: encodeCandidates(a.candidates), candidate: 0 }),
   ...(a.allowedBy === undefined ? {} : { models: a.allowedBy }),
+  ...(a.fileUntil === undefined ? {} : { file_until: DateTime.formatIso(a.fileUntil) }),
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({
@@ -189,12 +191,13 @@ const webhookOf = (webhook: Acceptance["webhook"]) =>
       }
 
 const isOverSpendLimit = Schema.is(SpendRefusal)
+const isKeyEnding = Schema.is(KeyEnding)
 
 const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): AcceptOutcome => {
   if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
   if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
-  if (row?.outcome === "key") return { _tag: "KeyRefused" }
   if (row?.outcome === "model") return { _tag: "ModelNotAllowed" }
+  if (isKeyEnding(row?.outcome)) return { _tag: "KeyEnded", how: row.outcome }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {
     const { balance, cost: left, endpoints } = row

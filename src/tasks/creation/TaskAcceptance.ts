@@ -53,6 +53,8 @@ export interface AcceptedOffer extends Pick<Offer, "alias" | "catalogId" | "sand
   readonly allowedBy?: ReadonlyArray<string>
   /** The minimum time that its tasks have to finish. Absent: `TASK_DEADLINE`. */
   readonly deadline?: Duration.Duration
+  /** When the file that the body names expires. Absent: its expiry stays. */
+  readonly fileUntil?: DateTime.Utc
 }
 
 /** Idempotency records created before this time have expired. */
@@ -76,7 +78,7 @@ export const makeAcceptance = Effect.gen(function* () {
     now: DateTime.Utc
   ) {
     const { path, principal } = request
-    const { alias, allowedBy = alias?.allowedBy, catalogId, deadline, sandbox } = offer
+    const { alias, allowedBy = alias?.allowedBy, catalogId, deadline, fileUntil, sandbox } = offer
     const { body, metadata, models, most, webhook } = priced
     const kind = models[0].entry.result
     const aliased =
@@ -103,6 +105,7 @@ export const makeAcceptance = Effect.gen(function* () {
       price: most,
       ...aliased,
       ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(fileUntil === undefined ? {} : { fileUntil }),
       catalogId,
       deadlineAt: DateTime.addDuration(now, Duration.max(taskDeadline, deadline ?? taskDeadline)),
       traceId: request.traceId,

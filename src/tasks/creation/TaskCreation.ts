@@ -21,7 +21,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { isRepeat } from "../../domain/RequestHash.ts"
 import { spendLimitProblem } from "../../domain/SpendLimit.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
-import { modelNotAllowed } from "../../users/ApiKeys.ts"
+import { keyEnded, modelNotAllowed } from "../../users/ApiKeys.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { acceptWithInputs } from "../InputMedia.ts"
@@ -286,8 +286,8 @@ export const refusalOf = (model: string, outcome: Refused): Problem => {
   switch (outcome._tag) {
     case "BalanceTooLow":
       return problem(1101, "The available balance is lower than the price: top up the wallet")
-    case "KeyRefused":
-      return problem(1003, "This API key was revoked or has expired")
+    case "KeyEnded":
+      return keyEnded[outcome.how]
     case "ModelNotAllowed":
       return modelNotAllowed(model)
     case "OverSpendLimit":

@@ -1,12 +1,13 @@
 import { Duration, Effect, Layer, Schedule } from "effect"
 import { ownershipReconcileSeconds } from "../../domain/limits/Limits.ts"
+import { warnOnce } from "../../domain/WarnOnce.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 
 /** Runs the comparison at an interval: the tasks that this process runs with those that it owns. ADR 0020. */
 export const layer = Layer.effectDiscard(
   Effect.flatMap(RunningTasks, ({ reconcile }) =>
     reconcile.pipe(
-      Effect.catchCause((cause) => Effect.logWarning("Reconciling owned tasks failed", cause)),
+      warnOnce("Reconciling owned tasks failed"),
       Effect.repeat(Schedule.spaced(Duration.seconds(ownershipReconcileSeconds))),
       Effect.forkScoped
     )

@@ -1,6 +1,7 @@
 import { Context, DateTime, Effect, Exit, Layer } from "effect"
 import { heartbeatSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { warnOnce } from "../../domain/WarnOnce.ts"
 import * as Duty from "../../process/heartbeat/Duty.ts"
 import { Process } from "../../process/heartbeat/Process.ts"
 import { Hints } from "../../process/signals/Hints.ts"
@@ -50,7 +51,7 @@ export class Rescuer extends Context.Service<
         const death = yield* (yield* Process).deaths
         const { requeueLost } = yield* DeliveryScheduler
         yield* Effect.andThen(death, requeueLost).pipe(
-          Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
+          warnOnce("A rescue failed"),
           Effect.forever,
           Effect.forkScoped
         )

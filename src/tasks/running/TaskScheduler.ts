@@ -3,6 +3,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { slotRecheckSeconds } from "../../domain/limits/Limits.ts"
 import { afterMillis } from "../../domain/RealTime.ts"
 import { dueWorkRetryMillis } from "../../domain/Retries.ts"
+import { warnOnce } from "../../domain/WarnOnce.ts"
 import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/heartbeat/Process.ts"
 import { Hints } from "../../process/signals/Hints.ts"
@@ -120,7 +121,7 @@ const whenProcessesLeave = Effect.fnUntraced(function* <E, R>(
   hints.subscribe("left", signal)
   yield* Effect.forkScoped(Effect.forever(Effect.map(death, signal)))
   yield* Effect.andThen(Queue.take(signals), claimShare).pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Taking over tasks failed", cause)),
+    warnOnce("Taking over tasks failed"),
     Effect.forever,
     Effect.forkScoped
   )

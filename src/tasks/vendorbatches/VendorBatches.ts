@@ -7,6 +7,7 @@ import type { FileId, TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/task/Task.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { Router } from "../creation/Router.ts"
 import { idempotencySince } from "../creation/TaskAcceptance.ts"
@@ -14,6 +15,7 @@ import type { AcceptRequest } from "../creation/TaskAcceptance.ts"
 import { replayOf, TaskCreation } from "../creation/TaskCreation.ts"
 import type { Created, PricedOrder } from "../creation/TaskCreation.ts"
 import { TaskStore } from "../TaskStore.ts"
+import type { Replayed } from "../TaskStore.ts"
 import { VendorBatchStore } from "./VendorBatchStore.ts"
 import type { ReceiptPage, ReceiptRow, VendorBatchRow } from "./VendorBatchStore.ts"
 
@@ -34,6 +36,11 @@ export class VendorBatches extends Context.Service<
   {
     /** Whether the simulator runs the vendor's batches, because no key of the vendor is configured. */
     readonly isSandbox: (vendor: string) => boolean
+    /** The first response to the user's idempotency key, if there is one. The request may still differ. */
+    readonly earlier: (
+      principal: Principal,
+      key: string | undefined
+    ) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
     /** Fails as `TaskCreation` or `plan` does. A repeated request gets the first response without running `plan`. */
     readonly create: (
       request: Pick<AcceptRequest, "idempotency" | "principal">,
@@ -89,7 +96,17 @@ export class VendorBatches extends Context.Service<
         return Option.isSome(found) ? found.value : yield* noBatch(id)
       })
 
+      const earlier = Effect.fnUntraced(function* (
+        { apiKeyId, userId }: Principal,
+        key: string | undefined
+      ) {
+        if (key === undefined) return Option.none<Replayed>()
+        const now = yield* DateTime.now
+        return yield* tasks.findReplay({ apiKeyId, userId, key, since: idempotencySince(now), now })
+      })
+
       return VendorBatches.of({
+        earlier,
         isSandbox: (vendor) => {
           const adapter = batchAdapterOf(vendor)
           return adapter !== undefined && vendors.isSandbox(adapter)
@@ -99,19 +116,8 @@ export class VendorBatches extends Context.Service<
           sandbox,
           plan
         ) {
-          if (Option.isSome(idempotency)) {
-            const { key } = idempotency.value
-            const now = yield* DateTime.now
-            const since = idempotencySince(now)
-            const earlier = yield* tasks.findReplay({ ...principal, key, since, now })
-            if (Option.isSome(earlier)) {
-              return {
-                ...(yield* replayOf(idempotency, earlier.value)),
-                sandbox,
-                ending: undefined
-              }
-            }
-          }
+          const first = yield* earlier(principal, Option.getOrUndefined(idempotency)?.key)
+          if (Option.isSome(first)) return yield* repeatedBatch(idempotency, first.value, sandbox)
           return yield* creation.createPriced(yield* plan)
         }),
         get,
@@ -143,6 +149,14 @@ export class VendorBatches extends Context.Service<
     })
   )
 }
+
+/** The first response if the request repeats it. Fails with 2008 if it differs. */
+export const repeatedBatch = (
+  idempotency: AcceptRequest["idempotency"],
+  first: Replayed,
+  sandbox: boolean
+): Effect.Effect<Created, Problem> =>
+  Effect.map(replayOf(idempotency, first), (it) => ({ ...it, sandbox, ending: undefined }))
 
 const decodeBody = Schema.decodeUnknownOption(BatchBody)
 

@@ -11,6 +11,7 @@ import {
 } from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { warnOnce } from "../../domain/WarnOnce.ts"
 import { Secrets } from "../../process/secrets/Secrets.ts"
 import { Hints } from "../../process/signals/Hints.ts"
 import { CallContent } from "./CallContent.ts"
@@ -124,12 +125,9 @@ const makeKeepers = Effect.fnUntraced(function* (
   hints.subscribe("calls", () => {
     Queue.offerUnsafe(woken, undefined)
   })
-  const read = Effect.catchCause(
-    Effect.map(store.keepers, (ids) => {
-      users = new Set(ids)
-    }),
-    (cause) => Effect.logWarning("The users whose calls are kept could not be read", cause)
-  )
+  const read = Effect.map(store.keepers, (ids) => {
+    users = new Set(ids)
+  }).pipe(warnOnce("The users whose calls are kept could not be read"))
   const wait = Effect.timeoutOption(Queue.take(woken), `${rereadSeconds} seconds`)
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(read, wait)))
   return {

@@ -4,6 +4,8 @@ import { HttpServerError } from "effect/http"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
+import { problem } from "../../../src/domain/Problem.ts"
+import type { Problem } from "../../../src/domain/Problem.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import type { CallEnd, HeldCall } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
@@ -51,8 +53,9 @@ const heldInto = (closed: Array<CallEnd>): HeldCall => ({
 
 /** A call that has begun: its ends in the store, its exit if there is one, and a way to end it. */
 const begun = (
-  hold: (held: HeldCall) => Effect.Effect<HeldCall>,
-  reach: (request: UpstreamRequest) => Effect.Effect<Reached>
+  hold: (held: HeldCall) => Effect.Effect<HeldCall, Problem>,
+  reach: (request: UpstreamRequest) => Effect.Effect<Reached>,
+  authenticate = request.authenticate
 ) => {
   const closed: Array<CallEnd> = []
   const metering = Layer.succeed(
@@ -85,7 +88,7 @@ const begun = (
   )
   return Effect.gen(function* () {
     const passthrough = yield* Passthrough
-    const fiber = Effect.runFork(passthrough.call(request))
+    const fiber = Effect.runFork(passthrough.call({ ...request, authenticate }))
     return {
       closed,
       exit: () => fiber.pollUnsafe(),
@@ -137,6 +140,20 @@ describe("a call", () => {
       assert(ended !== undefined && Exit.isFailure(ended))
       assert.isTrue(Cause.hasDies(ended.cause))
       assert.deepStrictEqual(outcomes(closed), ["released"])
+    })
+  )
+
+  it.effect("whose key ends between its second read and its hold is refused as the key ended", () =>
+    Effect.gen(function* () {
+      const revoked = problem(1003, "This API key was revoked")
+      let reads = 0
+      const { closed, exit } = yield* begun(
+        () => Effect.fail(problem(1003, "not this one")),
+        () => assert.fail("sent without a hold"),
+        () => Effect.suspend(() => ((reads += 1) < 3 ? Effect.succeed(principal) : revoked))
+      )
+      assert.deepStrictEqual(exit(), Exit.fail(revoked))
+      assert.isEmpty(closed)
     })
   )
 

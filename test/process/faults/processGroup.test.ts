@@ -196,6 +196,18 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
     assert.strictEqual(gateway.output.match(/SIGHUP: the catalog/gu)?.length, 1)
   })
 
+  it("starts a process that dies again and again until it can start, as with a faulty catalog", async () => {
+    const [good, [killed = 0, kept]] = [readFileSync(catalog), childrenOf(gateway)]
+    writeFileSync(catalog, '{"change": {"none": {}}}')
+    process.kill(killed, "SIGKILL")
+    await until(() => gateway.output.includes("died (status 1); starting another one in 2s"))
+    assert.include(gateway.output, `CATALOG_FILE ${catalog}: #/change/none:`)
+    assert.strictEqual((await fetch(`${gateway.url}/readyz`)).status, 200)
+    writeFileSync(catalog, good)
+    await serving(gateway, 2)
+    assert.strictEqual(childrenOf(gateway)[0], kept)
+  })
+
   it("SIGUSR2 replaces the processes one after another; no connection is lost, no stream is cut, and the service stays ready", async () => {
     const before = childrenOf(gateway)
     const { requests: requestsOf, stop } = startLoad(gateway, key)

@@ -106,6 +106,28 @@ const refusedRows = (lines: ReadonlyArray<string>) =>
     )
   })
 
+const refusedStatements = (lines: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe(`
+      CREATE FUNCTION refuse_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'out of memory' USING ERRCODE = '53200'; END $$`).unprepared
+    yield* sql`CREATE TRIGGER refuse BEFORE INSERT ON users
+      FOR EACH ROW EXECUTE FUNCTION refuse_row()`.unprepared
+    const line = "The store refused a statement: Postgres is out of memory (SQLSTATE 53200)"
+    for (let n = 0; n < 3; n += 1) {
+      const refused = yield* operator("POST", "/manage/v1/users", { email: "ada@example.com" })
+      assert.deepStrictEqual([refused.status, refused.json.code], [503, 5003])
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual((yield* readiness).status, 200)
+    }
+    yield* isLogged(lines, line)
+    assert.deepStrictEqual(
+      lines.filter((it) => it.startsWith("The store ")),
+      [line]
+    )
+  })
+
 const logged = () => {
   const lines: Array<string> = []
   const logger = Logger.make(({ message }) => {
@@ -117,23 +139,27 @@ const logged = () => {
 /** docs/operating.md#gatewaystoreaway */
 describe.for([
   ["heartbeats", outage],
-  ["new rows alone", refusedRows]
-] as const)("a store that refuses %s is named by /readyz and by the log, once", ([, outage]) => {
-  it.effect("Postgres", () =>
-    Effect.gen(function* () {
-      const { lines, logger } = logged()
-      const url = yield* migratedDatabaseUrl
-      const client = layerPostgres({ url: Redacted.make(url.href) })
-      const database = Layer.orDie(Layer.provideMerge(Migrations.layer(), client))
-      yield* outage(lines).pipe(
-        Effect.provide(
-          Layer.provide(layerGateway({ database, env: { DATABASE_URL: url.href } }), logger)
+  ["new rows alone", refusedRows],
+  ["single statements", refusedStatements]
+] as const)(
+  "a store that refuses %s is reported in the log once, and by /readyz unless it accepts others",
+  ([, outage]) => {
+    it.effect("Postgres", () =>
+      Effect.gen(function* () {
+        const { lines, logger } = logged()
+        const url = yield* migratedDatabaseUrl
+        const client = layerPostgres({ url: Redacted.make(url.href) })
+        const database = Layer.orDie(Layer.provideMerge(Migrations.layer(), client))
+        yield* outage(lines).pipe(
+          Effect.provide(
+            Layer.provide(layerGateway({ database, env: { DATABASE_URL: url.href } }), logger)
+          )
         )
-      )
+      })
+    )
+    it.effect("embedded", () => {
+      const { lines, logger } = logged()
+      return outage(lines).pipe(Effect.provide(Layer.provide(layerGateway(), logger)))
     })
-  )
-  it.effect("embedded", () => {
-    const { lines, logger } = logged()
-    return outage(lines).pipe(Effect.provide(Layer.provide(layerGateway(), logger)))
-  })
-})
+  }
+)

@@ -123,13 +123,22 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
       const user = yield* makeUser()
       const first = yield* user.call("POST", path, body, keyed("k"))
       assert.strictEqual(first.status, 202)
+      const batches = "/v1/messages/batches"
+      const params = { model: "claude-haiku-4-5", max_tokens: 1, messages: [] }
+      const batch = { requests: [{ custom_id: "a", params }] }
+      const created = yield* user.call("POST", batches, batch, keyed("b"))
+      assert.strictEqual(created.status, 200)
       const headers = { authorization: `Bearer ${user.key}`, ...keyed("k") }
       // The second is refused before its acceptance, where repeats are also searched for
       const late = [yield* beginPost(path, headers, body), yield* beginPost(path, headers, {})]
+      const lateBatch = yield* beginPost(batches, { ...headers, ...keyed("b") }, batch)
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${user.id}`
       const [same, other] = [yield* late[0]!.finish, yield* late[1]!.finish]
       assert.deepStrictEqual([same.status, same.json.code], [401, 1003])
+      assert.strictEqual(same.json.detail, "This API key was revoked")
+      const again = yield* lateBatch.finish
+      assert.deepStrictEqual([again.status, again.json.code], [401, 1003])
       assert.deepStrictEqual([other.status, other.json.code], [400, 2001])
     })
   )

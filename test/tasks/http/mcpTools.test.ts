@@ -186,7 +186,12 @@ describe("the tools of MCP", () => {
               authorization: `Bearer ${made.json.key}`
             })
         }
-        assert.strictEqual((yield* failTool(narrow, "create_task", buy("c"))).code, 1004)
+        const other = yield* failTool(narrow, "create_task", buy("c"))
+        assert.deepInclude(other, {
+          code: 1004,
+          detail: `This API key does not allow the model ${model}`
+        })
+        assert.match(other.remedy, /a key that allows the model/u)
         assert.strictEqual((yield* failTool(narrow, "quote", buy("c"))).code, 1004)
         const listed = yield* useTool(narrow, "list_models")
         assert.deepStrictEqual(

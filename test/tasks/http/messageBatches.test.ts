@@ -174,6 +174,30 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect("keep their requests for an hour before they are accepted, then as every file", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        // What a killed create would leave
+        yield* sql`CREATE TABLE added_files (id text, seconds float8)`.unprepared
+        yield* sql`
+          CREATE FUNCTION note_file() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            INSERT INTO added_files VALUES (NEW.id, extract(epoch FROM NEW.expires_at - NEW.created_at));
+            RETURN NEW;
+          END $$`.unprepared
+        yield* sql`CREATE TRIGGER note_file BEFORE INSERT ON files
+          FOR EACH ROW EXECUTE FUNCTION note_file()`.unprepared
+        const anthropic = yield* client
+        const { id } = yield* create(anthropic, [message("a")])
+        const kept = yield* sql`
+          SELECT a.seconds, extract(epoch FROM f.expires_at - f.created_at)::float8 AS kept FROM tasks t
+          JOIN added_files a ON a.id = t.body ->> 'input_file_id' JOIN files f ON f.id = a.id
+          WHERE t.id = ${taskIdOf(id)}`
+        assert.deepStrictEqual<object>(kept, [{ seconds: 3600, kept: 30 * 86_400 }])
+        yield* sql`DROP TRIGGER note_file ON files`.unprepared
+        yield* ended(anthropic, id)
+      })
+    )
+
     it.effect("need a key that allows every model that they name", () =>
       Effect.gen(function* () {
         const { url, userId } = yield* Running
@@ -458,34 +482,55 @@ const announce = (bytes: number) =>
     )
   )
 
-liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis", MAX_BODY_BYTES: "65536" }))(
-  "the limit of batches of messages",
-  (it) => {
-    it.effect("is 256 MiB, whatever that of other bodies is", () =>
-      Effect.gen(function* () {
-        const { key, url } = yield* Running
-        const anthropic = yield* client
-        const long = message("a".repeat(64), { system: "x".repeat(200_000) })
-        const created = yield* create(anthropic, [long])
-        const files = (yield* read("/v1/files?limit=100")).json.data
-        assert.isAbove(files[0].bytes, 200_000)
-        yield* ended(anthropic, created.id)
-        const before = (yield* read("/v1/files?limit=100")).json.data.length
-        const refused = yield* announce(256 * mebibyte + 1)
-        assert.deepStrictEqual(refused, { status: 413, code: 2004 })
-        assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
-        const { status } = yield* promised(() =>
-          fetch(`${url}/v1/chat/completions`, {
-            method: "POST",
-            headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-            body: " ".repeat(65_537)
-          })
-        )
-        assert.strictEqual(status, 413)
-      })
-    )
-  }
-)
+liveLayer(
+  runningGateway({
+    SIMULATOR_DELAY: "200 millis",
+    MAX_BODY_BYTES: "65536",
+    FILE_BYTES_PER_USER: "500000"
+  })
+)("the limits of batches of messages", (it) => {
+  it.effect("are 256 MiB, whatever that of other bodies is", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const anthropic = yield* client
+      const long = message("a".repeat(64), { system: "x".repeat(200_000) })
+      const created = yield* create(anthropic, [long])
+      const files = (yield* read("/v1/files?limit=100")).json.data
+      assert.isAbove(files[0].bytes, 200_000)
+      yield* ended(anthropic, created.id)
+      const before = (yield* read("/v1/files?limit=100")).json.data.length
+      const refused = yield* announce(256 * mebibyte + 1)
+      assert.deepStrictEqual(refused, { status: 413, code: 2004 })
+      assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
+      const { status } = yield* promised(() =>
+        fetch(`${url}/v1/chat/completions`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: " ".repeat(65_537)
+        })
+      )
+      assert.strictEqual(status, 413)
+    })
+  )
+
+  it.effect("let a repeat get its first response though the quota of files is used up", () =>
+    Effect.gen(function* () {
+      const body = (id: string) =>
+        JSON.stringify({ requests: [message(id, { system: "x".repeat(200_000) })] })
+      const headers = { "idempotency-key": "at the quota" }
+      const first = yield* post(body("a"), headers)
+      assert.strictEqual(first.status, 200)
+      const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data
+      const refused = yield* post(body("b"))
+      assert.deepStrictEqual([refused.status, refused.json.code], [429, 1202])
+      assert.deepStrictEqual((yield* post(body("a"), headers)).json, first.json)
+      const other = yield* post(body("b"), headers)
+      assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+      assert.deepStrictEqual((yield* read("/v1/files?limit=100&purpose=batch")).json.data, files)
+      yield* ended(yield* client, first.json.id)
+    })
+  )
+})
 
 liveLayer(
   gatewayAt("anthropic", {

@@ -121,14 +121,18 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("a revoked key creates no task", () =>
+    it.effect.each([
+      ["revoked", "revoked_at"],
+      ["disabled", "disabled_at"],
+      ["expired", "expires_at"]
+    ] as const)("a key that is %s creates no task", ([how, column]) =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(100)
         const apiKeyId = callKeyOf(userId)
-        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${apiKeyId}`
+        yield* sql`UPDATE api_keys SET ${sql(column)} = '2020-01-01' WHERE id = ${apiKeyId}`
         const { outcome } = yield* accept(userId, 12, { apiKeyId })
-        assert.deepStrictEqual(outcome, { _tag: "KeyRefused" })
+        assert.deepStrictEqual(outcome, { _tag: "KeyEnded", how })
       })
     )
 
