@@ -209,15 +209,30 @@ function reads(sql: PgClient.PgClient) {
 }
 
 /**
- * Marks the pending deliveries of a disabled or deleted endpoint as `skipped`.
- * docs/reference/webhooks.md#disabled-endpoints
+ * Marks the pending deliveries of a disabled or deleted endpoint as `skipped`. Those with a running attempt are no
+ * longer resent ones, so that a failure skips them too. docs/reference/webhooks.md#disabled-endpoints
  */
-const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
-  WITH deleted AS (
-    DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
-  )
-  SELECT * FROM deliveries_skip(ARRAY(SELECT id FROM deleted), (SELECT min(created_at) FROM deleted),
-    (SELECT max(created_at) FROM deleted), ${toDate(now)})`
+const skipPending = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  id: EndpointId,
+  now: DateTime.Utc
+) {
+  // The two halves of the condition each have an index. Together they still hold for a row whose claim has changed
+  // while this waited for it. In the order of the ids, as `delivery_record` locks them
+  yield* sql`
+    WITH resent AS MATERIALIZED (
+      SELECT id FROM delivery_queue
+      WHERE manual AND (endpoint_id = ${id} AND owner IS NULL OR endpoint_id = ${id} AND owner IS NOT NULL)
+      ORDER BY id FOR UPDATE
+    )
+    UPDATE delivery_queue SET manual = false WHERE id = ANY (ARRAY(SELECT id FROM resent))`
+  yield* sql`
+    WITH deleted AS (
+      DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
+    )
+    SELECT * FROM deliveries_skip(ARRAY(SELECT id FROM deleted), (SELECT min(created_at) FROM deleted),
+      (SELECT max(created_at) FROM deleted), ${toDate(now)})`
+})
 
 const jsonOf = (filter: EndpointFilter | null | undefined): string | null =>
   filter == null ? null : JSON.stringify(filter)
