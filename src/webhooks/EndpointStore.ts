@@ -8,7 +8,7 @@ import { DeliveryType } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { EndpointFilter, FailureClass, WebhookFormat } from "../domain/Webhook.ts"
 
 /** A webhook endpoint; its secrets are encrypted. */
@@ -76,6 +76,8 @@ export interface EndpointChange {
   readonly format?: WebhookFormat | undefined
 }
 
+type AcceptChanged = (endpoint: EndpointRow) => Effect.Effect<void, Problem>
+
 /** A failing endpoint that is reported to its user's other endpoints. */
 const FailingEndpoint = Schema.Struct({
   id: EndpointId,
@@ -138,12 +140,14 @@ export class EndpointStore extends Context.Service<
       event: EventBody,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
+    /** Changes nothing if `accept` refuses the changed endpoint. */
     readonly update: (
       userId: UserId,
       id: EndpointId,
       change: EndpointChange,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
+      now: DateTime.Utc,
+      accept?: AcceptChanged
+    ) => Effect.Effect<Option.Option<EndpointRow>, Problem | StoreUnavailable>
     readonly rotate: (
       userId: UserId,
       id: EndpointId,
@@ -273,7 +277,13 @@ function writes(sql: PgClient.PgClient) {
         sql.withTransaction,
         storeFailures
       ),
-    update: (userId: UserId, id: EndpointId, change: EndpointChange, now: DateTime.Utc) =>
+    update: (
+      userId: UserId,
+      id: EndpointId,
+      change: EndpointChange,
+      now: DateTime.Utc,
+      accept?: AcceptChanged
+    ) =>
       Effect.gen(function* () {
         const found = yield* sql`
           UPDATE webhook_endpoints SET
@@ -293,6 +303,7 @@ function writes(sql: PgClient.PgClient) {
           rowsOf(EndpointRow),
           Effect.map(Array.head)
         )
+        if (Option.isSome(found) && accept !== undefined) yield* accept(found.value)
         // Only disabling skips pending deliveries: those that were resent manually survive other changes to a disabled
         // endpoint
         if (Option.isSome(found) && change.enabled === false) yield* skipPending(sql, id, now)
