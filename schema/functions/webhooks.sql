@@ -446,7 +446,7 @@ begin
   if ids is not null then perform deliveries_skip(ids, first_at, last_at, p_now); end if;
 end $$;
 
--- Queues finished deliveries again, with the same id and a new schedule. The numbers of their attempts continue.
+-- Queues deliveries again, with the same id and a new schedule. The numbers of their attempts continue.
 -- Ignores deliveries with a claim, and those whose event was dropped with its day: there is nothing to send, and a
 -- claim of one would never end. Returns the endpoints to notify. docs/reference/webhooks.md#redelivery
 create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
@@ -467,7 +467,8 @@ begin
     cross join lateral (
       select from events e where e.id = d.event_id and e.created_at = d.event_created_at offset 0
     ) e
-    on conflict (id) do update set due_at = excluded.due_at, manual = true where delivery_queue.owner is null
+    on conflict (id) do update set due_at = excluded.due_at, attempt = 0, manual = true
+      where delivery_queue.owner is null
     returning id, created_at, endpoint_id
   ), updated as (
     update deliveries d set status = 'pending', updated_at = p_now

@@ -205,7 +205,10 @@ function sessions(sql: PgClient.PgClient) {
   const joined = sql.literal(
     "sessions s LEFT JOIN users u ON u.id = s.user_id LEFT JOIN api_keys k ON k.id = s.api_key_id"
   )
-  const columns = sql.literal(`s.*, ${exchangedKey}, u.email, u.name`)
+  // An exchanged key or secret may end before the session would
+  const columns = sql.literal(`s.*, least(s.expires_at, k.expires_at,
+    CASE WHEN k.rotations > coalesce(s.key_rotations, 0) THEN k.previous_key_until END) AS expires_at,
+    ${exchangedKey}, u.email, u.name`)
   return {
     find: (tokenHash: Uint8Array, at: Standing) =>
       sql`SELECT ${columns} FROM ${joined} WHERE s.token_hash = ${tokenHash} AND ${standing(at)}`.pipe(

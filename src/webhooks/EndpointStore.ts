@@ -8,7 +8,7 @@ import { DeliveryType } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { EndpointFilter, FailureClass, WebhookFormat } from "../domain/Webhook.ts"
 
 /** A webhook endpoint; its secrets are encrypted. */
@@ -76,6 +76,8 @@ export interface EndpointChange {
   readonly format?: WebhookFormat | undefined
 }
 
+type AcceptChanged = (endpoint: EndpointRow) => Effect.Effect<void, Problem>
+
 /** A failing endpoint that is reported to its user's other endpoints. */
 const FailingEndpoint = Schema.Struct({
   id: EndpointId,
@@ -138,12 +140,14 @@ export class EndpointStore extends Context.Service<
       event: EventBody,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
+    /** Changes nothing if `accept` refuses the changed endpoint. */
     readonly update: (
       userId: UserId,
       id: EndpointId,
       change: EndpointChange,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
+      now: DateTime.Utc,
+      accept?: AcceptChanged
+    ) => Effect.Effect<Option.Option<EndpointRow>, Problem | StoreUnavailable>
     readonly rotate: (
       userId: UserId,
       id: EndpointId,
@@ -209,15 +213,30 @@ function reads(sql: PgClient.PgClient) {
 }
 
 /**
- * Marks the pending deliveries of a disabled or deleted endpoint as `skipped`.
- * docs/reference/webhooks.md#disabled-endpoints
+ * Marks the pending deliveries of a disabled or deleted endpoint as `skipped`. Those with a running attempt are no
+ * longer resent ones, so that a failure skips them too. docs/reference/webhooks.md#disabled-endpoints
  */
-const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
-  WITH deleted AS (
-    DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
-  )
-  SELECT * FROM deliveries_skip(ARRAY(SELECT id FROM deleted), (SELECT min(created_at) FROM deleted),
-    (SELECT max(created_at) FROM deleted), ${toDate(now)})`
+const skipPending = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  id: EndpointId,
+  now: DateTime.Utc
+) {
+  // The two halves of the condition each have an index. Together they still hold for a row whose claim has changed
+  // while this waited for it. In the order of the ids, as `delivery_record` locks them
+  yield* sql`
+    WITH resent AS MATERIALIZED (
+      SELECT id FROM delivery_queue
+      WHERE manual AND (endpoint_id = ${id} AND owner IS NULL OR endpoint_id = ${id} AND owner IS NOT NULL)
+      ORDER BY id FOR UPDATE
+    )
+    UPDATE delivery_queue SET manual = false WHERE id = ANY (ARRAY(SELECT id FROM resent))`
+  yield* sql`
+    WITH deleted AS (
+      DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
+    )
+    SELECT * FROM deliveries_skip(ARRAY(SELECT id FROM deleted), (SELECT min(created_at) FROM deleted),
+      (SELECT max(created_at) FROM deleted), ${toDate(now)})`
+})
 
 const jsonOf = (filter: EndpointFilter | null | undefined): string | null =>
   filter == null ? null : JSON.stringify(filter)
@@ -258,7 +277,13 @@ function writes(sql: PgClient.PgClient) {
         sql.withTransaction,
         storeFailures
       ),
-    update: (userId: UserId, id: EndpointId, change: EndpointChange, now: DateTime.Utc) =>
+    update: (
+      userId: UserId,
+      id: EndpointId,
+      change: EndpointChange,
+      now: DateTime.Utc,
+      accept?: AcceptChanged
+    ) =>
       Effect.gen(function* () {
         const found = yield* sql`
           UPDATE webhook_endpoints SET
@@ -278,6 +303,7 @@ function writes(sql: PgClient.PgClient) {
           rowsOf(EndpointRow),
           Effect.map(Array.head)
         )
+        if (Option.isSome(found) && accept !== undefined) yield* accept(found.value)
         // Only disabling skips pending deliveries: those that were resent manually survive other changes to a disabled
         // endpoint
         if (Option.isSome(found) && change.enabled === false) yield* skipPending(sql, id, now)

@@ -141,12 +141,10 @@ export class Endpoints extends Context.Service<
         }),
         update: Effect.fn("Endpoints.update")(function* (userId, id, change) {
           const { events, format, url } = change
-          if (events !== undefined || format !== undefined) {
-            const row = yield* get(userId, id)
-            yield* acceptFormat({ events: events ?? row.events, format: format ?? row.format })
-          }
           if (url !== undefined) yield* acceptUrl(url)
-          return yield* known(id, yield* store.update(userId, id, change, yield* DateTime.now))
+          const accept = events === undefined && format === undefined ? undefined : acceptFormat
+          const now = yield* DateTime.now
+          return yield* known(id, yield* store.update(userId, id, change, now, accept))
         }),
         remove: Effect.fn("Endpoints.remove")(function* (userId, id) {
           const removed = yield* store.remove(userId, id, yield* DateTime.now)

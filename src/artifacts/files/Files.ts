@@ -83,6 +83,16 @@ export class Files extends Context.Service<
       const tooMuch = tooMuchKept(fileBytesPerUser)
       const remove = makeRemove(blobs, store)
 
+      /** Expired files count until they are removed, so whatever exceeds the quota is tried again without them. */
+      const withinQuota = Effect.fnUntraced(function* (
+        userId: UserId,
+        isWithin: Effect.Effect<boolean, StoreUnavailable>
+      ) {
+        if (yield* isWithin) return
+        yield* remove(userId)
+        if (!(yield* isWithin)) return yield* tooMuch
+      })
+
       const get = Effect.fnUntraced(function* (userId: UserId, id: FileId) {
         const found = yield* store.find(userId, id, yield* DateTime.now)
         return Option.isSome(found) ? found.value : yield* noFile(id)
@@ -121,18 +131,18 @@ export class Files extends Context.Service<
         })
 
       return Files.of({
-        admit: Effect.fnUntraced(function* (userId, bytes) {
-          if ((yield* store.kept(userId)) + bytes > fileBytesPerUser) return yield* tooMuch
-        }),
+        admit: (userId, bytes) =>
+          withinQuota(
+            userId,
+            Effect.map(store.kept(userId), (kept) => kept + bytes <= fileBytesPerUser)
+          ),
         upload: Effect.fn("Files.upload")(function* (userId, bytes, described) {
           const id = makeFileId(DateTime.toEpochMillis(yield* DateTime.now))
           return yield* put(id, bytes, (size, now) =>
             Effect.flatMap(described, ({ filename, seconds }) => {
               const file = { id, userId, purpose: "batch", filename } as const
               const row = rowOf(file, size, now, seconds)
-              return Effect.flatMap(store.add(row, quota), (isAdded) =>
-                isAdded ? Effect.succeed(row) : Effect.fail(tooMuch)
-              )
+              return Effect.as(withinQuota(userId, store.add(row, quota)), row)
             })
           )
         }),

@@ -44,7 +44,9 @@ export const messageBatchOf = (row: VendorBatchRow, baseUrl: string): MessageBat
     cancel_initiated_at: isoOf(row.cancellingAt),
     archived_at: null,
     results_url:
-      isEnded && Option.isSome(body) ? `${baseUrl}/v1/messages/batches/${id}/results` : null
+      isEnded && (row.outputFile !== null || Option.isSome(body))
+        ? `${baseUrl}/v1/messages/batches/${id}/results`
+        : null
   }
 }
 

@@ -38,13 +38,15 @@ const decodeBody = Schema.decodeUnknownOption(BatchBody)
 
 const secondsOf = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
 
-/** A batch in OpenAI's format. Once the body has been removed, the number of requests is omitted. */
+/** A batch in OpenAI's format. Once the body has been removed, only the requests with a result are counted. */
 export const batchOf = (row: VendorBatchRow): BatchObject => {
   const body = Option.getOrUndefined(decodeBody(row.body))
   const status = batchStatusOf(row)
   const ended = secondsOf(row.updatedAt)
   const when = (is: Status) => (status === is ? ended : null)
   const { error } = row
+  const completed = row.completed ?? 0
+  const failed = row.failed ?? 0
   return {
     id: batchIdOf(row.id),
     object: "batch",
@@ -72,9 +74,9 @@ export const batchOf = (row: VendorBatchRow): BatchObject => {
     cancelling_at: row.cancellingAt === null ? null : secondsOf(row.cancellingAt),
     cancelled_at: when("cancelled"),
     request_counts: {
-      total: body?.requests ?? 0,
-      completed: row.completed ?? 0,
-      failed: row.failed ?? 0
+      total: body?.requests ?? completed + failed,
+      completed,
+      failed
     },
     ...(row.usage === null ? {} : { usage: usageOf(row.usage) }),
     metadata: row.metadata

@@ -46,11 +46,15 @@ export class QueueStore extends Context.Service<
                 (count(*) FILTER (WHERE slot_key IS NOT NULL AND NOT slot_held))::int AS tasks_waiting,
                 (count(*) FILTER (WHERE owner IS NULL))::int AS tasks_unowned,
                 (count(*) FILTER (WHERE in_doubt))::int AS tasks_in_doubt,
-                (count(*) FILTER (WHERE owner IS NULL AND due_at <= ${toDate(now)}))::int AS tasks_due,
+                (count(*) FILTER (WHERE owner IS NULL AND ready_at <= ${toDate(now)}))::int AS tasks_due,
                 greatest(0, coalesce(floor(1000 * extract(epoch FROM
-                  ${toDate(now)}::timestamptz - min(due_at) FILTER (WHERE owner IS NULL))), 0))::float8
+                  ${toDate(now)}::timestamptz - min(ready_at) FILTER (WHERE owner IS NULL))), 0))::float8
                   AS tasks_lateness_millis
-              FROM runs
+              FROM (
+                -- A step under a vendor's rate is due when its permit is
+                SELECT t.*, greatest(t.due_at, l.next_at) AS ready_at
+                FROM runs t LEFT JOIN rate_leases l ON l.key = t.queue AND l.spacing IS NOT NULL
+              ) t
             ) r CROSS JOIN (
               SELECT count(*)::int AS deliveries,
                 (count(*) FILTER (WHERE owner IS NULL AND due_at <= ${toDate(now)}))::int AS deliveries_due,

@@ -108,6 +108,21 @@ const suite = <E>(
       }).pipe(Effect.provide(files))
   )
 
+  it.effect("leave the quota when they expire, before the hourly removal", () =>
+    Effect.gen(function* () {
+      yield* addUsers
+      const store = yield* Files
+      yield* upload("x".repeat(100))
+      yield* TestClock.adjust("30 days")
+      assert.lengthOf(yield* store.list(user, page), 0)
+      yield* inTime(store.admit(user, 100))
+      yield* upload("y".repeat(100))
+      yield* TestClock.adjust("30 days")
+      yield* inTime(upload("z".repeat(100)))
+      assert.lengthOf(yield* store.list(user, page), 1)
+    }).pipe(Effect.provide(files))
+  )
+
   it.effect("leave nothing when an upload breaks off or is refused", () =>
     Effect.gen(function* () {
       yield* addUsers

@@ -140,6 +140,20 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect("show their results also when the body of their task has been removed", () =>
+      Effect.gen(function* () {
+        const anthropic = yield* client
+        const { id } = yield* create(anthropic, [message("a"), message("b")])
+        yield* ended(anthropic, id)
+        const sql = yield* SqlClient.SqlClient
+        // As `BODY_RETENTION` does
+        yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
+        const batch = yield* promised(() => anthropic.messages.batches.retrieve(id))
+        assert.deepInclude<object>(batch.request_counts, { succeeded: 2, processing: 0 })
+        assert.lengthOf(yield* resultsOf(anthropic, id), 2)
+      })
+    )
+
     it.effect("are refused with each fault by the index of its request", () =>
       Effect.gen(function* () {
         const before = (yield* read("/manage/v1/wallet")).json

@@ -124,6 +124,20 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect("counts what has a result once the body of its task has been removed", () =>
+      Effect.gen(function* () {
+        const openai = yield* client
+        const file = yield* upload(openai, [chat("a"), chat("b")])
+        const { id } = yield* create(openai, file.id)
+        yield* ended(openai, id)
+        const sql = yield* SqlClient
+        // As `BODY_RETENTION` does
+        yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
+        const batch = yield* promised(() => openai.batches.retrieve(id))
+        assert.deepStrictEqual(batch.request_counts, { total: 2, completed: 2, failed: 0 })
+      })
+    )
+
     it.effect("skips a byte order mark before the requests, as before every JSON", () =>
       Effect.gen(function* () {
         const openai = yield* client

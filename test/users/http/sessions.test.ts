@@ -382,7 +382,13 @@ describe("sessions", () => {
         const soon = yield* newKey(new Date(now + 60_000).toISOString())
         const byExpiring = yield* signedIn({ api_key: soon.json.key })
         assert.isTrue(yield* isOpen(byExpiring))
+        assert.strictEqual(byExpiring.json.expires_at, soon.json.expires_at)
+        const rotate = `${manage}/api-keys/${kept.id}/rotate`
+        const replaced = yield* callWith(person.key)("POST", rotate, { grace_seconds: 30 })
+        const { json: shown } = yield* byKept.call("GET", `${manage}/session`)
+        assert.strictEqual(shown.expires_at, replaced.json.old_key_expires_at)
         yield* TestClock.adjust("1 minute")
+        assert.isFalse(yield* isOpen(byKept))
         assert.isFalse(yield* isOpen(byExpiring))
 
         const before = yield* bySecret
@@ -399,7 +405,7 @@ describe("sessions", () => {
         const disabled = yield* operator("PATCH", person.at, { disabled: true })
         assert.isTrue(disabled.json.disabled)
         assert.isFalse(yield* isOpen(last), "a disabled user")
-        assert.strictEqual((yield* signIn({ api_key: kept.key })).json.code, 1003)
+        assert.strictEqual((yield* signIn({ api_key: replaced.json.key })).json.code, 1003)
         yield* operator("PATCH", person.at, { disabled: false })
         assert.isFalse(yield* isOpen(last), "enabled again: a new sign-in is needed")
         assert.isTrue(yield* isOpen(yield* bySecret))

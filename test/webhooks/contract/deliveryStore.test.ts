@@ -221,6 +221,21 @@ describeMigratedStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
+  it.effect("a waiting delivery that is sent again has six new attempts", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      yield* prepare
+      const id = yield* publish(1, start)
+      const [claimed] = yield* claim("p", start)
+      const failure = { claimed: claimed!, endedAt: later(1), outcome: mockOutcome(500) }
+      yield* store.record([{ ...failure, nextDueAt: Option.some(later(16)) }])
+      yield* log.requeue([id], later(2))
+      const [again] = yield* claim("p", later(2))
+      assert.deepStrictEqual([again?.attempt, again?.seq], [0, 2])
+    }).pipe(Effect.provide(Live))
+  )
+
   it.effect("the end of an attempt that was given up as lost still counts", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore

@@ -191,6 +191,23 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
+  it.effect("changes of format and events at once leave no event without its format", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const path = "/manage/v1/webhook-endpoints"
+      const events = ["task.succeeded"]
+      const hook = { url: "https://127.0.0.1/hook", events, format: "openai" }
+      const { id } = (yield* user.call("POST", path, hook)).json
+      const change = (fields: object) => user.call("PATCH", `${path}/${id}`, fields)
+      for (let round = 0; round < 10; round += 1) {
+        yield* change({ format: "openai", events })
+        const both = [change({ format: "gateway" }), change({ events: ["response.completed"] })]
+        const statuses = yield* Effect.all(both, { concurrency: "unbounded" })
+        assert.deepStrictEqual(statuses.map(({ status }) => status).toSorted(), [200, 400])
+      }
+    })
+  )
+
   it.effect("OpenAI's names select events, in this format only", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()

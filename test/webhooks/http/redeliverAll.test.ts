@@ -113,6 +113,16 @@ describe("the operator's view of the queues", () => {
         yield* sql`UPDATE runs SET owner = NULL, due_at = ${due}`
         const late = yield* queues
         assert.deepInclude(late.json.tasks, { unowned: 1, due: 1, lateness_ms: 2500 })
+        const permitIn = (millis: number) => sql`
+          INSERT INTO rate_leases AS l (key, next_at, spacing)
+          SELECT queue, due_at + ${2500 + millis} * interval '1 ms', '30 s' FROM runs
+          ON CONFLICT (key) DO UPDATE SET next_at = excluded.next_at, spacing = excluded.spacing`
+        yield* permitIn(60_000)
+        const waiting = yield* queues
+        assert.deepInclude(waiting.json.tasks, { unowned: 1, due: 0, lateness_ms: 0 })
+        yield* permitIn(-1000)
+        const free = yield* queues
+        assert.deepInclude(free.json.tasks, { unowned: 1, due: 1, lateness_ms: 1000 })
         const refused = yield* user.call("GET", `${manage}/queues`)
         assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
       })

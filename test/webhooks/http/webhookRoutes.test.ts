@@ -453,6 +453,13 @@ describe("webhook endpoints over time", () => {
       yield* settled(user, delivery_id, "skipped")
       yield* advance("30 seconds")
       assert.strictEqual((yield* log.sent).length, 1)
+      yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+      yield* eventually(log.sent, (sent) => sent.length === 2)
+      yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+      yield* advance("3 seconds")
+      yield* settled(user, delivery_id, "skipped")
+      yield* advance("30 seconds")
+      assert.strictEqual((yield* log.sent).length, 2, "nor that of one that was sent again")
     }).pipe(
       Effect.provide(
         layerGateway({ webhook: () => Effect.delay(Effect.succeed(mockOutcome(500)), "2 seconds") })
