@@ -1,7 +1,8 @@
 /**
  * Passthrough in one run, alternating: the upstream called directly, a bare node:http + undici proxy, the same proxy with
  * what no gateway can leave out (`relay`), and this gateway (authentication, metering and ledger on, Postgres). The proxy
- * under test runs alone on one core; load, upstream and Postgres on the other. `peers.ts` compares other gateways.
+ * under test runs alone on one core; load, upstream and Postgres on the other. Latencies of one client need the right to
+ * set real-time priorities (`chrt`). `peers.ts` compares other gateways.
  *
  *   node bench/passthrough.ts [rounds]
  */
@@ -9,6 +10,7 @@ import { Agent } from "undici"
 import { median, quantile } from "./measures.ts"
 import { cpuMicros, residentMiB } from "./processes.ts"
 import {
+  aheadOfPostgres,
   bench,
   database,
   makeKey,
@@ -105,12 +107,18 @@ const main = async () => {
     ({ name }) => only === undefined || only.includes(name)
   )
   const results = new Map<string, Array<Record<string, number>>>()
-  for (const subject of subjects) await press(subject, small, connections, 1.5)
+  const oneClient = (subject: Subject, body: object) =>
+    aheadOfPostgres(direct, () => repeat(subject, body, seconds * 500))
+  const withStreams = process.env.SMALL !== "1"
+  for (const subject of subjects) {
+    await press(subject, small, connections, 1.5)
+    if (withStreams) await oneClient(subject, streamed)
+  }
   for (let round = 0; round < rounds; round += 1) {
     for (const subject of subjects) {
       const busy = await press(subject, small, connections, seconds)
-      const calm = await repeat(subject, small, seconds * 500)
-      const flow = process.env.SMALL === "1" ? calm : await repeat(subject, streamed, seconds * 500)
+      const calm = await oneClient(subject, small)
+      const flow = withStreams ? await oneClient(subject, streamed) : calm
       const list = results.get(subject.name) ?? []
       results.set(subject.name, list)
       list.push({
@@ -141,7 +149,7 @@ const main = async () => {
     ])
   )
   console.table(table)
-  if (process.env.SMALL === "1") return
+  if (!withStreams) return
   const idle = residentMiB(gateway.child.pid!)
   const { memory, open } = await openStreams(gateway, 1000)
   console.log(
