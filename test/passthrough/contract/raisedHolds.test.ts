@@ -46,6 +46,12 @@ const budgetOf = Effect.fnUntraced(function* (userId: UserId) {
   return budget
 })
 
+/** Asserts the budget of the user's key, in millionths of a credit. */
+const assertBudget = (userId: UserId, held: number, spent: number) =>
+  Effect.map(budgetOf(userId), (budget) =>
+    assert.deepEqual(budget, { held: String(held), spent: String(spent), drift: "0" })
+  )
+
 const linesOf = (userId: UserId) =>
   Effect.map(ledgerOf(userId), (ledger) =>
     ledger.slice(1).map((it) => [it.operationId, it.amount, it.settledAfter, it.heldAfter])
@@ -119,17 +125,9 @@ describeLive("a hold that is raised", walletStores, (it) => {
       const { refused } = yield* writeCalls({ raises, now })
       const left = { _tag: "OverSpendLimit", reset: "never", left: credits(5), at: now }
       assert.deepEqual<unknown>([...refused], [[two.id, left]])
-      assert.deepEqual<unknown>(yield* budgetOf(userId), {
-        held: "8000000",
-        spent: "0",
-        drift: "0"
-      })
+      yield* assertBudget(userId, 8_000_000, 0)
       yield* writeCalls({ ends: [callEnd(one, 4), callEnd(two, 3)] })
-      assert.deepEqual<unknown>(yield* budgetOf(userId), {
-        held: "0",
-        spent: "7000000",
-        drift: "0"
-      })
+      yield* assertBudget(userId, 0, 7_000_000)
       assert.strictEqual(yield* breachesOf(userId), 0)
     })
   )
@@ -227,11 +225,7 @@ describeLive("what a call cost beyond its hold", walletStores, (it) => {
         credits: "5000000",
         output: 40
       })
-      assert.deepEqual<unknown>(yield* budgetOf(userId), {
-        held: "0",
-        spent: "5000000",
-        drift: "0"
-      })
+      yield* assertBudget(userId, 0, 5_000_000)
       assert.strictEqual(yield* breachesOf(userId), 0)
     })
   )
@@ -288,11 +282,7 @@ describeLive("a reservation whose running calls need more", walletStores, (it) =
       yield* limitKey(userId, 10)
       assert.strictEqual(yield* granted(userId, 4), credits(4))
       assert.strictEqual(yield* granted(userId, 30), credits(10))
-      assert.deepEqual<unknown>(yield* budgetOf(userId), {
-        held: "10000000",
-        spent: "0",
-        drift: "0"
-      })
+      yield* assertBudget(userId, 10_000_000, 0)
       assert.strictEqual(yield* breachesOf(userId), 0)
     })
   )
