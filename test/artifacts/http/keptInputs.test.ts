@@ -10,13 +10,8 @@ import { stores } from "../../support/stores.ts"
 /** docs/reference/keys-and-limits.md#kept-inputs */
 
 const edit = "/vendors/alibaba/v1/image-edit/generation"
-const picture = base64(pngOfBytes(40_000))
-const bodyOf = (prompt: string, pictures = 1) => ({
-  prompt,
-  n: 1,
-  images: Array.from({ length: pictures }, () => picture)
-})
-const hang = bodyOf("[[sim:hang]]")
+const [small, large] = [base64(pngOfBytes(20_000)), base64(pngOfBytes(40_000))]
+const bodyOf = (prompt: string, ...images: ReadonlyArray<string>) => ({ prompt, n: 1, images })
 
 const inputsOf = Effect.fnUntraced(function* (userId: string) {
   const sql = yield* SqlClient.SqlClient
@@ -44,14 +39,15 @@ const files = Effect.flatMap(AppConfig, ({ artifactStore }) =>
 )
 
 describe("kept inputs", () => {
-  layer(layerGateway({ database: stores.postgres }))((it) => {
+  const env = { KEPT_INPUT_BYTES_PER_USER: "100000" }
+  layer(layerGateway({ database: stores.postgres, env }))((it) => {
     it.effect("are removed soon after their task was cancelled or has failed, and no others", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const before = (yield* files).length
         const ids: Array<string> = []
-        for (const body of [hang, bodyOf("[[sim:fail]]"), bodyOf("[[sim:slow=1s]]"), hang]) {
-          const created = yield* user.call("POST", edit, body)
+        for (const directive of ["hang", "fail", "slow=1s", "hang"]) {
+          const created = yield* user.call("POST", edit, bodyOf(`[[sim:${directive}]]`, small))
           assert.strictEqual(created.status, 202, created.text)
           ids.push(created.json.task_info.id)
         }
@@ -76,50 +72,46 @@ describe("kept inputs", () => {
         assert.deepStrictEqual(shown.json.inputs, [])
       })
     )
+
+    it.effect(
+      "are bounded for a user, exactly, by 429 code 1202; nothing of a refused create stays",
+      () =>
+        Effect.gen(function* () {
+          const [user, other] = [yield* makeUser(), yield* makeUser()]
+          const hang = bodyOf("[[sim:hang]]", large)
+          const once = { "idempotency-key": "first" }
+          const first = yield* user.call("POST", edit, hang, once)
+          assert.strictEqual(first.status, 202, first.text)
+          const before = (yield* files).length
+          // The first of its two media would fit
+          const tooMany = yield* user.call("POST", edit, bodyOf("[[sim:hang]]", large, large))
+          assert.deepStrictEqual([tooMany.status, tooMany.json.code], [429, 1202])
+          assert.strictEqual(tooMany.headers.get("retry-after"), "60")
+          assert.include(tooMany.json.detail, "100000 bytes")
+          assert.strictEqual(yield* inputsOf(user.id), 1)
+          assert.strictEqual((yield* files).length, before)
+
+          const racing = yield* Effect.all(
+            Array.from({ length: 12 }, () => user.call("POST", edit, hang)),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(racing.filter(({ status }) => status === 202).length, 1)
+          assert.strictEqual(racing.filter(({ json }) => json.code === 1202).length, 11)
+          assert.strictEqual(yield* inputsOf(user.id), 2)
+          assert.strictEqual((yield* files).length, before + 1)
+
+          // A repeat, another user and a body without media are not refused
+          const again = yield* user.call("POST", edit, hang, once)
+          assert.deepStrictEqual([again.status, again.text], [202, first.text])
+          assert.strictEqual((yield* other.call("POST", edit, hang)).status, 202)
+          const text = "/vendors/alibaba/v1/text-to-image-max/generation"
+          assert.strictEqual((yield* user.call("POST", text, { prompt: "a" })).status, 202)
+
+          yield* user.call("DELETE", `${edit}/${first.json.task_info.id}`)
+          yield* advance("60 seconds")
+          yield* eventually(inputsOf(user.id), (count) => count === 1)
+          assert.strictEqual((yield* user.call("POST", edit, hang)).status, 202)
+        })
+    )
   })
-
-  layer(layerGateway({ database: stores.postgres, env: { KEPT_INPUT_BYTES_PER_USER: "100000" } }))(
-    "with KEPT_INPUT_BYTES_PER_USER",
-    (it) => {
-      it.effect(
-        "are bounded for a user, exactly, by 429 code 1202; nothing of a refused create stays",
-        () =>
-          Effect.gen(function* () {
-            const [user, other] = [yield* makeUser(), yield* makeUser()]
-            const once = { "idempotency-key": "first" }
-            const first = yield* user.call("POST", edit, hang, once)
-            assert.strictEqual(first.status, 202, first.text)
-            const before = (yield* files).length
-            // The first of its two media would fit
-            const tooMany = yield* user.call("POST", edit, bodyOf("[[sim:hang]]", 2))
-            assert.deepStrictEqual([tooMany.status, tooMany.json.code], [429, 1202])
-            assert.strictEqual(tooMany.headers.get("retry-after"), "60")
-            assert.include(tooMany.json.detail, "100000 bytes")
-            assert.strictEqual(yield* inputsOf(user.id), 1)
-            assert.strictEqual((yield* files).length, before)
-
-            const racing = yield* Effect.all(
-              Array.from({ length: 12 }, () => user.call("POST", edit, hang)),
-              { concurrency: "unbounded" }
-            )
-            assert.strictEqual(racing.filter(({ status }) => status === 202).length, 1)
-            assert.strictEqual(racing.filter(({ json }) => json.code === 1202).length, 11)
-            assert.strictEqual(yield* inputsOf(user.id), 2)
-            assert.strictEqual((yield* files).length, before + 1)
-
-            // A repeat, another user and a body without media are not refused
-            const again = yield* user.call("POST", edit, hang, once)
-            assert.deepStrictEqual([again.status, again.text], [202, first.text])
-            assert.strictEqual((yield* other.call("POST", edit, hang)).status, 202)
-            const text = "/vendors/alibaba/v1/text-to-image-max/generation"
-            assert.strictEqual((yield* user.call("POST", text, { prompt: "a" })).status, 202)
-
-            yield* user.call("DELETE", `${edit}/${first.json.task_info.id}`)
-            yield* advance("60 seconds")
-            yield* eventually(inputsOf(user.id), (count) => count === 1)
-            assert.strictEqual((yield* user.call("POST", edit, hang)).status, 202)
-          })
-      )
-    }
-  )
 })
