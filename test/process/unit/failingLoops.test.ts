@@ -3,12 +3,12 @@ import { Effect, Layer, Logger, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { ownershipReconcileSeconds } from "../../../src/domain/limits/Limits.ts"
 import * as Duty from "../../../src/process/heartbeat/Duty.ts"
-import { Process } from "../../../src/process/heartbeat/Process.ts"
 import * as Retention from "../../../src/process/retention/Retention.ts"
 import * as OwnershipReconciler from "../../../src/tasks/running/OwnershipReconciler.ts"
 import { Rescuer } from "../../../src/tasks/running/Rescuer.ts"
 import { RunningTasks } from "../../../src/tasks/running/RunningTasks.ts"
 import { DeliveryScheduler } from "../../../src/webhooks/DeliveryScheduler.ts"
+import { mockProcess } from "../../support/mockProcess.ts"
 
 type Work = Effect.Effect<void>
 
@@ -41,17 +41,10 @@ it.effect.each(Object.entries(loops))(
       )
       const turns = yield* Queue.unbounded<void>()
       const turn = Effect.succeed(Queue.take(turns))
-      const process = Layer.mock(Process, {
-        id: "proc_a",
+      const process = mockProcess({
         // The loop under test takes the turns alone
         duty: ({ name }) => (name === "rescue" ? Effect.succeed(Effect.never) : turn),
-        deaths: turn,
-        publishChange: () => {},
-        onWaiting: () => {},
-        silences: () => 0,
-        databaseMillis: () => 0,
-        isAlive: () => true,
-        ownedTasks: () => true
+        deaths: turn
       })
       yield* Layer.build(
         layerOf(work).pipe(Layer.provide(process), Layer.provide(Logger.layer([logger])))

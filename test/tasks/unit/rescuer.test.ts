@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Exit, Layer } from "effect"
-import { Process } from "../../../src/process/heartbeat/Process.ts"
 import { Rescuer } from "../../../src/tasks/running/Rescuer.ts"
 import { TaskInbox } from "../../../src/tasks/running/TaskInbox.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import { DeliveryScheduler } from "../../../src/webhooks/DeliveryScheduler.ts"
+import { mockProcess } from "../../support/mockProcess.ts"
 
 /** ARCHITECTURE.md#rules-of-safety */
 describe("the rescuer", () => {
@@ -15,15 +15,8 @@ describe("the rescuer", () => {
         Layer.provide(
           Layer.mergeAll(
             TaskInbox.layer,
-            Layer.mock(Process, {
-              id: "proc_a",
-              aliveSince: Effect.map(Effect.yieldNow, () => DateTime.makeUnsafe(0)),
-              publishChange: () => {},
-              onWaiting: () => {},
-              silences: () => 0,
-              databaseMillis: () => 0,
-              isAlive: () => true,
-              ownedTasks: () => true
+            mockProcess({
+              aliveSince: Effect.map(Effect.yieldNow, () => DateTime.makeUnsafe(0))
             }),
             Layer.mock(DeliveryScheduler, {
               requeueLost: Effect.die("a row that does not decode")

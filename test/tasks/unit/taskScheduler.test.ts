@@ -6,7 +6,6 @@ import { makeTaskId } from "../../../src/domain/Ids.ts"
 import { stepsPerQueueMax } from "../../../src/domain/limits/Limits.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Drain } from "../../../src/process/Drain.ts"
-import { Process } from "../../../src/process/heartbeat/Process.ts"
 import { Secrets } from "../../../src/process/secrets/Secrets.ts"
 import { makeAccept } from "../../../src/tasks/creation/TaskAcceptance.ts"
 import type { Owned } from "../../../src/tasks/running/OwnedTask.ts"
@@ -19,6 +18,7 @@ import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { Acceptance, Claim } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 import { eventually } from "../../support/gateway.ts"
+import { mockProcess } from "../../support/mockProcess.ts"
 import { ownedEntry as entry, ownedTask } from "../../support/owned.ts"
 
 const epoch = DateTime.makeUnsafe(0)
@@ -52,16 +52,10 @@ const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues
         TaskInbox.layer,
         // The task has no webhook that needs a secret
         Layer.succeed(Secrets, {} as never),
-        Layer.mock(Process, {
-          id: "proc_a",
-          publishChange: () => {},
-          onWaiting: () => {},
-          silences: () => 0,
-          databaseMillis: () => 0,
+        mockProcess({
           deaths: Effect.succeed(Effect.never),
           aliveSince: Effect.succeed(epoch),
-          isAlive,
-          ownedTasks: () => true
+          isAlive
         }),
         Layer.mock(ConcurrencyLimiter, { serve: Effect.succeed(false) }),
         Layer.mock(TaskRunner, {

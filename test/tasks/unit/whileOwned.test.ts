@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { Drain } from "../../../src/process/Drain.ts"
-import { Process } from "../../../src/process/heartbeat/Process.ts"
 import { RunningTasks } from "../../../src/tasks/running/RunningTasks.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { RunState } from "../../../src/tasks/TaskStore.ts"
+import { mockProcess } from "../../support/mockProcess.ts"
 
 const id = TaskId.make("019a0000-0000-7000-8000-000000000001")
 const owned = { epoch: 3, task: { id } }
@@ -37,15 +37,7 @@ const stepOf = <A, E>(
         Layer.provideMerge(
           Layer.mergeAll(
             Drain.layer,
-            Layer.mock(Process, {
-              id: "p",
-              publishChange: () => {},
-              onWaiting: () => {},
-              silences: () => 0,
-              databaseMillis: () => 0,
-              isAlive: () => true,
-              ownedTasks: () => true
-            }),
+            mockProcess(),
             Layer.mock(TaskStore, { runState: () => Effect.succeed(state) })
           )
         )

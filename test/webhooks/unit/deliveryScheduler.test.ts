@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option } from "effect"
 import { EndpointId } from "../../../src/domain/Ids.ts"
-import { Process } from "../../../src/process/heartbeat/Process.ts"
 import { Hints } from "../../../src/process/signals/Hints.ts"
 import { WorkNotifier } from "../../../src/process/signals/WorkNotifier.ts"
 import { DeliveryScheduler } from "../../../src/webhooks/DeliveryScheduler.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import { mockProcess } from "../../support/mockProcess.ts"
 
 const endpoints = (count: number) =>
   Array.from({ length: count }, (_, n) => EndpointId.make(`whe_${n}`))
@@ -17,13 +17,7 @@ const sharedOf = Effect.fnUntraced(function* (due: ReadonlyArray<EndpointId>) {
     Layer.provide(
       Layer.mergeAll(
         WorkNotifier.layerNoop,
-        Layer.mock(Process, {
-          id: "proc_a",
-          publishChange: () => {},
-          onWaiting: () => {},
-          silences: () => 0,
-          databaseMillis: () => 0,
-          isAlive: () => true,
+        mockProcess({
           ownedTasks: () => false
         }),
         Layer.mock(DeliveryStore, {
