@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ownPage, signedIn, signIn } from "../../support/browser.ts"
@@ -101,6 +101,19 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
         assert.strictEqual((yield* rotated.call("GET", `${manage}/wallet`)).status, 200)
         assert.isNull((yield* shown).old_key_expires_at)
       })
+  )
+
+  it.effect("the old secret ends no later than the key", () =>
+    Effect.gen(function* () {
+      const { at, owner, rotate, shown } = yield* makeKeys
+      const end = DateTime.formatIso(DateTime.add(yield* DateTime.now, { seconds: 50 }))
+      yield* owner.call("PATCH", at, { expires_at: end })
+      const { answer } = yield* rotate(60)
+      assert.strictEqual(answer.json.old_key_expires_at, end)
+      assert.strictEqual((yield* shown).old_key_expires_at, end)
+      yield* TestClock.adjust("50 seconds")
+      assert.isNull((yield* shown).old_key_expires_at)
+    })
   )
 
   it.effect("the old secret works until the grace ends, on every path, also when cached", () =>
