@@ -6,7 +6,7 @@ import { UserStore } from "../../../src/users/UserStore.ts"
 import { stores } from "../../support/stores.ts"
 import { accept, callKeyOf, newCaller, walletStores } from "../../support/wallets.ts"
 
-/** Stops every create after it has read its key, until the returned effect runs. */
+/** Stops every create after it has read its key, until `release`. */
 const holdCreates = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* sql`
@@ -23,7 +23,7 @@ const holdCreates = Effect.gen(function* () {
   yield* Effect.addFinalizer(() => Effect.orDie(Effect.andThen(release, drop)))
   yield* run("BEGIN")
   yield* run("SELECT pg_advisory_xact_lock(1)")
-  return release
+  return { release }
 })
 
 const waiting = (connections: number) =>
@@ -55,7 +55,7 @@ layer(walletStores.pipe(Layer.provideMerge(stores.postgres)), { timeout: "60 sec
             revokeKey: users.revokeKey(userId, apiKeyId, now),
             rotateKey: users.rotateKey(userId, apiKeyId, rotation)
           }[how]
-          const release = yield* holdCreates
+          const { release } = yield* holdCreates
           const create = accept(userId, 1, { apiKeyId, rotation: 0 })
           const creating = yield* Effect.forkChild(create)
           yield* waiting(1)
