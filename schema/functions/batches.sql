@@ -72,3 +72,11 @@ create or replace function batch_names_erase(p_user uuid, p_task uuid) returns v
   update batch_receipts b set custom_id = null
   where b.user_id = p_user and b.id > p_task || '.' and b.id < p_task || '/' and b.custom_id is not null
 $$;
+
+-- Expires the files with the requests of batches in Anthropic's form, which only the bodies of their tasks name.
+create or replace function batch_requests_expire(p_tasks uuid[]) returns void language sql as $$
+  update files f set expires_at = f.created_at
+  from tasks t
+  where t.id = any (p_tasks) and t.result_kind = 'batches' and t.vendor = 'anthropic'
+    and f.id = t.body ->> 'input_file_id' and f.user_id = t.user_id and f.deleted_at is null
+$$;

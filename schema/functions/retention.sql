@@ -150,6 +150,7 @@ begin
   ids := array(select tasks_finished_before('00000000-0000-0000-0000-000000000000', p_before, p_limit));
   delete from vendor_attempts where task_id = any (ids);
   delete from vendor_batches where task_id = any (ids);
+  perform batch_requests_expire(ids);
   perform batch_receipts_delete(t.user_id, t.id) from tasks t where t.id = any (ids) and t.result_kind = 'batches';
   with deleted as (
     delete from tasks where id = any (ids) returning id, batch_id
@@ -175,6 +176,7 @@ begin
     coalesce((select task_id from retention_marks where name = 'bodies'), '00000000-0000-0000-0000-000000000000'),
     p_before, p_limit));
   if cardinality(ids) > 0 then
+    perform batch_requests_expire(ids);
     with scrubbed as (
       update tasks set body = 'null', metadata = null
       where id = any (array(select i.id from unnest(ids) with ordinality as i (id, n) where p_half = 1 or i.n % 2 = 0))

@@ -9,9 +9,9 @@
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome` is accepted, replayed (the idempotency key was used before; the row
 -- contains the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`), revoked, disabled, expired or model (how
--- the key has ended, or it does not allow the model: the request was admitted before its body was read), or budget_
--- with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
+-- too_many_running_of_user (the user's keys together have `user_running_max`), revoked, disabled, replaced, expired or
+-- model (how the key or its secret of `rotation` has ended, or it does not allow the model: the request was admitted
+-- before its body was read), or budget_ with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
 -- of a user share the wallet's lock.
 -- `models`: for an alias, all models that the key must allow. If the key has a spend limit, `cost` of an accepted task
 -- and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by a plain index
@@ -62,7 +62,8 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, model text, price bigint, deadline timestamptz,
       now timestamptz, running_max integer, user_running_max integer, owner text, queue text, key text,
-      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb, file_until timestamptz)
+      key_since timestamptz, models text[], together integer, follows boolean, webhook jsonb, file_until timestamptz,
+      rotation integer)
     order by x.user_id, x.n
   loop
     continue when c.follows and refused;
@@ -109,6 +110,8 @@ begin
       a.outcome := case
         when limits.revoked_at is not null then 'revoked'
         when limits.disabled_at is not null then 'disabled'
+        when c.rotation < limits.rotations - 1 then 'replaced'
+        when c.rotation < limits.rotations and coalesce(limits.previous_key_until <= c.now, true) then 'replaced'
         when limits.expires_at <= c.now then 'expired'
         when not coalesce(c.models, array[c.model]) <@ limits.allowed_models then 'model'
       end;

@@ -448,8 +448,10 @@ end $$;
 
 -- Queues deliveries again, with the same id and a new schedule. The numbers of their attempts continue.
 -- Ignores deliveries with a claim, and those whose event was dropped with its day: there is nothing to send, and a
--- claim of one would never end. Returns the endpoints to notify. docs/reference/webhooks.md#redelivery
-create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
+-- claim of one would never end. Returns the endpoints to notify, and how many were queued.
+-- docs/reference/webhooks.md#redelivery
+create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[], out queued integer)
+language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -474,7 +476,7 @@ begin
     update deliveries d set status = 'pending', updated_at = p_now
     from requeued where d.id = requeued.id and d.created_at = requeued.created_at
   )
-  select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
+  select coalesce(array_agg(distinct endpoint_id), '{}'), count(*) into endpoints, queued from requeued;
 end $$;
 
 -- The states of an endpoint's deliveries by the hour of their creation, oldest first. Reads the newest p_most of each

@@ -29,6 +29,8 @@ export interface Acceptance {
   readonly taskId: TaskId
   readonly userId: UserId
   readonly apiKeyId: string | null
+  /** Identifies the secret with which the caller authenticated. Absent: not checked. */
+  readonly rotation?: number
   readonly vendor: string
   readonly model: string
   readonly action: TaskAction
@@ -235,10 +237,14 @@ export class TaskStore extends Context.Service<
     readonly accept: (
       together: Arr.NonEmptyReadonlyArray<Acceptance>
     ) => Effect.Effect<AcceptOutcome, StoreUnavailable>
-    /** The first response to the user's idempotency key, unless it is older than `since` or the API key has ended. */
+    /**
+     * The first response to the user's idempotency key, unless it is older than `since` or the API key or its secret has
+     * ended.
+     */
     readonly findReplay: (repeat: {
       readonly userId: UserId
       readonly apiKeyId: string
+      readonly rotation: number
       readonly key: string
       readonly since: DateTime.Utc
       readonly now: DateTime.Utc

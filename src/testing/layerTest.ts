@@ -2,6 +2,7 @@ import { Context, DateTime, Effect, Exit, FileSystem, Layer } from "effect"
 import type { PgliteEngine } from "../db/PgliteStream.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import * as Gateway from "../Gateway.ts"
+import { simulatedLine } from "../sandbox/SimulatedBatch.ts"
 import type { MockScript } from "../vendors/mock/MockScript.ts"
 import { MockVendor } from "../vendors/mock/MockVendor.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
@@ -67,7 +68,7 @@ export const layerTest = (
       const mocks = yield* Layer.build(
         Layer.merge(
           WebhookSender.layerMock(scriptOf(options, time, env)),
-          MockVendor.layer(options.vendor ?? [MockVendor.result()])
+          MockVendor.layer(options.vendor ?? [MockVendor.result()], simulatedLine)
         )
       )
       const processes = yield* makeProcesses({

@@ -190,6 +190,7 @@ const updateKey = (
   )
 }
 
+/** Each change locks the wallet, under which creates and calls read their key: none that has read it commits later. */
 export function apiKeyChanges(sql: PgClient.PgClient) {
   return {
     updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) =>
@@ -203,17 +204,19 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
       ),
     revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
       sql`
-        UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
-        WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
+        UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, ${toDate(now)}) FROM wallet_lock(${userId})
+        WHERE k.id = ${id} AND k.user_id = ${userId} RETURNING k.id`.pipe(
         audited(sql, (rows) => (rows.length === 0 ? Option.none() : named())),
         Effect.flatMap((rows) => (rows.length === 0 ? Effect.succeedNone : reservedBy(sql, id))),
         storeFailures
       ),
     rotateKey: (userId: UserId, id: ApiKeyId, { keyHash, oldUntil, preview }: KeyRotation) =>
       sql`
-        UPDATE api_keys SET previous_key_hash = key_hash, key_hash = ${keyHash}::bytea, preview = ${preview},
-          previous_key_until = ${oldUntil === null ? null : toDate(oldUntil)}::timestamptz, rotations = rotations + 1
-        WHERE id = ${id} AND user_id = ${userId} AND revoked_at IS NULL AND NOT is_console RETURNING id`.pipe(
+        UPDATE api_keys k SET previous_key_hash = k.key_hash, key_hash = ${keyHash}::bytea, preview = ${preview},
+          previous_key_until = ${oldUntil === null ? null : toDate(oldUntil)}::timestamptz, rotations = k.rotations + 1
+        FROM wallet_lock(${userId})
+        WHERE k.id = ${id} AND k.user_id = ${userId} AND k.revoked_at IS NULL AND NOT k.is_console
+        RETURNING k.id`.pipe(
         audited(sql, (rows) => (rows.length === 0 ? Option.none() : Option.some({ userId }))),
         Effect.flatMap((rows) => (rows.length === 0 ? Effect.succeedNone : reservedBy(sql, id))),
         storeFailures

@@ -321,10 +321,11 @@ const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
 const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
 
 /** How a key ends, and the problem of a request with such a key. */
-export const KeyEnding = Schema.Literals(["revoked", "disabled", "expired"])
+export const KeyEnding = Schema.Literals(["revoked", "disabled", "replaced", "expired"])
 export const keyEnded: Record<typeof KeyEnding.Type, Problem> = {
   revoked: problem(1003, "This API key was revoked"),
   disabled: problem(1003, "The user of this API key is disabled"),
+  replaced: problem(1003, "This API key was replaced by a rotation"),
   expired: problem(1003, "This API key has expired")
 }
 
@@ -339,7 +340,7 @@ const faultOf = (
     previousUntil !== undefined &&
     (previousUntil === null || DateTime.isLessThanOrEqualTo(previousUntil, now))
   ) {
-    return problem(1003, "This API key was replaced by a rotation")
+    return keyEnded.replaced
   }
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
     ? keyEnded.expired

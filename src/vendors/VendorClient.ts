@@ -219,7 +219,7 @@ export interface VendorAccount {
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
-  /** Simulator only: computes the result line for one request line of a batch. */
+  /** Simulator and tests only: computes the result line for one request line of a batch. */
   readonly answerLine?: (endpoint: string, line: Uint8Array) => Uint8Array
   /** Whether polls may report progress. */
   readonly showsProgress?: boolean

@@ -85,16 +85,20 @@ export class Deliveries extends Context.Service<
       const notKept = (id: DeliveryId) =>
         problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
 
+      const requeue = Effect.fnUntraced(function* (ids: ReadonlyArray<DeliveryId>) {
+        const { endpoints, queued } = yield* log.requeue(ids, yield* DateTime.now)
+        yield* notifier.notifyEndpoints(endpoints)
+        return queued
+      })
+
       const oldest = oldestMatching(log, yield* Semaphore.make(1))
 
       const redeliverAll = Effect.fnUntraced(function* (userId: UserId, filter: RedeliveryFilter) {
         const found = yield* oldest(userId, filter)
         const ids = found.slice(0, recoverDeliveriesMax)
-        if (ids.length > 0) {
-          yield* notifier.notifyEndpoints(yield* log.requeue(ids, yield* DateTime.now))
-        }
+        const count = ids.length === 0 ? 0 : yield* requeue(ids)
         const last = found.length > ids.length ? ids.at(-1) : undefined
-        return { count: ids.length, next: Option.fromUndefinedOr(last) }
+        return { count, next: Option.fromUndefinedOr(last) }
       })
 
       return Deliveries.of({
@@ -115,7 +119,7 @@ export class Deliveries extends Context.Service<
           }
           // The daily partition of the events is dropped before that of the deliveries
           if (Option.isNone(yield* log.body(id))) return yield* notKept(id)
-          yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
+          yield* requeue([id])
           return yield* find(userId, id)
         }),
         redeliverAll: Effect.fn("Deliveries.redeliverAll")(redeliverAll),

@@ -68,6 +68,9 @@ const MatchingDeliveries = Schema.Struct({
 })
 export type MatchingDeliveries = typeof MatchingDeliveries.Type
 
+const Requeued = Schema.Struct({ endpoints: Schema.Array(EndpointId), queued: Schema.Int })
+type Requeued = typeof Requeued.Type
+
 const OfTaskRow = Schema.Struct({
   id: DeliveryId,
   endpointId: EndpointId,
@@ -128,11 +131,14 @@ export class DeliveryLogStore extends Context.Service<
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
     /** The request body of a delivery. */
     readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Queues deliveries again, due now, except those whose attempt is running. Returns the endpoints to notify. */
+    /**
+     * Queues deliveries again, due now, except those whose attempt is running or whose event is gone. Returns how many,
+     * and the endpoints to notify.
+     */
     readonly requeue: (
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
+    ) => Effect.Effect<Requeued, StoreUnavailable>
     /**
      * Deliveries to existing endpoints, oldest first. Scans at most `listScanRowsMax` deliveries, however few match.
      */
@@ -223,12 +229,10 @@ function ofTask(sql: PgClient.PgClient) {
 const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {
-  const Requeued = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
   return {
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
       sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
-        rowsOf(Requeued),
-        Effect.map((rows) => rows[0]?.endpoints ?? []),
+        rowOf(Requeued),
         audited(sql, named),
         storeFailures
       )

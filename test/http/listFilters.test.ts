@@ -78,7 +78,7 @@ for (const store of ["embedded", "postgres"] as const) {
             "calls?model=gpt%00",
             "usage?vendor=%00",
             "usage?model=gpt%00",
-            `usage?group_by=model&cursor=${Buffer.from(String.raw`["\u0000"]`).toString("base64url")}`
+            `usage?group_by=model&cursor=${Buffer.from(String.raw`["group,model","0","\u0000"]`).toString("base64url")}`
           ]) {
             const refused = yield* user.call("GET", `/manage/v1/${query}`)
             assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)

@@ -98,6 +98,11 @@ export class Files extends Context.Service<
         return Option.isSome(found) ? found.value : yield* noFile(id)
       })
 
+      const deleteFile = Effect.fn("Files.delete")(function* (userId: UserId, id: FileId) {
+        if (!(yield* store.delete(userId, id, yield* DateTime.now))) return yield* noFile(id)
+        yield* Effect.ignore(remove(userId))
+      })
+
       /** Writes the row after the bytes are stored and before they can be read. */
       const put = Effect.fnUntraced(function* <E, A, E2>(
         id: FileId,
@@ -144,7 +149,7 @@ export class Files extends Context.Service<
               const row = rowOf(file, size, now, seconds)
               return Effect.as(withinQuota(userId, store.add(row, quota)), row)
             })
-          )
+          ).pipe(Effect.onError(() => Effect.ignore(deleteFile(userId, id))))
         }),
         putOutput: Effect.fn("Files.putOutput")(function* (file, bytes) {
           const isKept = yield* put(file.id, bytes, (size, now) =>
@@ -161,10 +166,7 @@ export class Files extends Context.Service<
           const found = yield* blobs.stream(id, range)
           return Option.isSome(found) ? found.value : yield* noFile(id)
         }),
-        delete: Effect.fn("Files.delete")(function* (userId, id) {
-          if (!(yield* store.delete(userId, id, yield* DateTime.now))) return yield* noFile(id)
-          yield* Effect.ignore(remove(userId))
-        }),
+        delete: deleteFile,
         deleteAll: Effect.fn("Files.deleteAll")(function* (userId) {
           yield* store.deleteAll(userId, yield* DateTime.now)
           yield* remove(userId)

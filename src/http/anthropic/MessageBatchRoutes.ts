@@ -151,7 +151,10 @@ const makeCreate = Effect.gen(function* () {
 
   const createNew = Effect.fnUntraced(function* (principal: Principal) {
     const stored = yield* requests.store(principal.userId)
-    const created = yield* Effect.onError(accept(principal, stored), () => drop(stored.file))
+    // Not after other failures: the batch may have been accepted
+    const created = yield* Effect.tapErrorTag(accept(principal, stored), "Problem", () =>
+      drop(stored.file)
+    )
     // The first request was accepted while this one arrived
     if (created.replayed) yield* drop(stored.file)
     return created

@@ -68,7 +68,8 @@ const makeHandlers = Effect.gen(function* () {
       const { after, stream } = yield* readQuery
       const response = yield* responses.get(userId, id)
       if (!stream) return yield* show(response)
-      if (!Option.exists(response.body, (body) => body.stream)) return yield* notStreamed
+      if (Option.isNone(response.body)) return yield* bodyDeleted
+      if (!response.body.value.stream) return yield* notStreamed
       return eventStream(yield* openEvents(response, after, mayStill), headersOf(response))
     }),
     cancel: Effect.gen(function* () {
@@ -87,12 +88,10 @@ const makeHandlers = Effect.gen(function* () {
   }
 })
 
-const notStreamed = invalid([
-  {
-    pointer: "#/query/stream",
-    detail: "The response was not created with background and stream both true"
-  }
-])
+const streamFault = (detail: string) => invalid([{ pointer: "#/query/stream", detail }])
+
+const notStreamed = streamFault("The response was not created with background and stream both true")
+const bodyDeleted = streamFault("The body of the request has been deleted: read without stream")
 
 const decodeNumber = Schema.decodeUnknownOption(Schema.String.check(Schema.isPattern(/^\d{1,9}$/u)))
 

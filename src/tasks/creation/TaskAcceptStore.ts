@@ -104,16 +104,18 @@ const ReplayRow = Schema.Struct({
   balance: Micro
 })
 
-/** Implements `TaskStore.findReplay`. Returns nothing for a key that has ended. */
+/** Implements `TaskStore.findReplay`. Returns nothing for a key or a secret that has ended. */
 export const makeFindReplay =
   (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
-  ({ apiKeyId, key, now, since, userId }) =>
+  ({ apiKeyId, key, now, rotation, since, userId }) =>
     sql`
       SELECT request_hash, status, body, cost, balance FROM idempotency_keys
       WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}
         AND EXISTS (
           SELECT FROM api_keys WHERE id = ${apiKeyId} AND revoked_at IS NULL AND disabled_at IS NULL
-            AND (expires_at IS NULL OR expires_at > ${toDate(now)}))`.pipe(
+            AND (expires_at IS NULL OR expires_at > ${toDate(now)})
+            AND (rotations = ${rotation}
+              OR rotations = ${rotation}::int + 1 AND previous_key_until > ${toDate(now)}))`.pipe(
       rowsOf(ReplayRow),
       Effect.map((rows) =>
         Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))
@@ -138,6 +140,7 @@ const callOf = (a: Acceptance, n: number) => ({
   task: a.taskId,
   user_id: a.userId,
   api_key: a.apiKeyId,
+  rotation: a.rotation,
   vendor: a.vendor,
   model: a.model,
   action: a.action,

@@ -98,6 +98,7 @@ export const makeAcceptance = Effect.gen(function* () {
       taskId,
       userId: principal.userId,
       apiKeyId: principal.apiKeyId,
+      rotation: principal.rotation,
       body: yield* Effect.orDie(decodeJson(body)),
       metadata,
       webhook: webhook === null ? null : withSecret(webhook, secrets),

@@ -105,7 +105,7 @@ const makePersist = Effect.gen(function* () {
     )
     const sums = yield* retryStore(store.sumReceipts(task))
     const counts =
-      account.isSimulated === true
+      account.answerLine !== undefined
         ? {
             status: result.status,
             completed: total(sums, (it) => it.settled),

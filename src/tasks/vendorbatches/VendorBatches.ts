@@ -96,13 +96,10 @@ export class VendorBatches extends Context.Service<
         return Option.isSome(found) ? found.value : yield* noBatch(id)
       })
 
-      const earlier = Effect.fnUntraced(function* (
-        { apiKeyId, userId }: Principal,
-        key: string | undefined
-      ) {
+      const earlier = Effect.fnUntraced(function* (principal: Principal, key: string | undefined) {
         if (key === undefined) return Option.none<Replayed>()
         const now = yield* DateTime.now
-        return yield* tasks.findReplay({ apiKeyId, userId, key, since: idempotencySince(now), now })
+        return yield* tasks.findReplay({ ...principal, key, since: idempotencySince(now), now })
       })
 
       return VendorBatches.of({

@@ -50,12 +50,15 @@ export class MockVendor extends Context.Service<
     error: new VendorError({ class: kind, message })
   })
 
-  /** Serves all models of all vendors. */
-  static readonly layer = (script: MockScript): Layer.Layer<MockVendor | VendorClient> =>
+  /** Serves all models of all vendors. `answerLine` computes the results of batches. */
+  static readonly layer = (
+    script: MockScript,
+    answerLine?: VendorAccount["answerLine"]
+  ): Layer.Layer<MockVendor | VendorClient> =>
     Layer.effectContext(
       Effect.sync(() => {
         const submits: Array<SubmitRequest> = []
-        const account = accountOf(script, submits)
+        const account = { ...accountOf(script, submits), ...(answerLine && { answerLine }) }
         return Context.make(MockVendor, { submits: Effect.sync(() => [...submits]) }).pipe(
           Context.add(VendorClient, {
             choose: () => Effect.succeed(account),
@@ -69,12 +72,16 @@ export class MockVendor extends Context.Service<
     )
 }
 
+/** Its results are counted when `answerLine` has computed them. */
+const endedBatch = { items: [], batch: { status: "completed", completed: 0, failed: 0 } } as const
+
 const onePixel: ResultItem = { _tag: "Bytes", mime: "image/png", bytes: new Uint8Array(pixel) }
 
 const Job = Schema.Struct({
   model: Schema.String,
   step: Schema.Int,
-  endsAtMillis: Schema.Finite
+  endsAtMillis: Schema.Finite,
+  isBatch: Schema.Boolean
 })
 const decodeJob = Schema.decodeUnknownEffect(Job)
 
@@ -98,15 +105,16 @@ const accountOf = (script: MockScript, submits: Array<SubmitRequest>): VendorAcc
         return yield* step.error
       }
       const endsAtMillis = (yield* Clock.currentTimeMillis) + Duration.toMillis(after)
-      return { _tag: "Accepted", handle: { model, step: index, endsAtMillis }, pollAfter: after }
+      const handle = { model, step: index, endsAtMillis, isBatch: request.result === "batches" }
+      return { _tag: "Accepted", handle, pollAfter: after }
     }),
     poll: Effect.fnUntraced(function* (handle: Handle): Effect.fn.Return<Progress, VendorError> {
-      const { endsAtMillis, model, step: index } = yield* Effect.orDie(decodeJob(handle))
+      const { endsAtMillis, isBatch, model, step: index } = yield* Effect.orDie(decodeJob(handle))
       const left = endsAtMillis - (yield* Clock.currentTimeMillis)
       if (left > 0) return { _tag: "Running", pollAfter: Duration.millis(left) }
       const step = stepAt(model, index)
-      if (step._tag === "Result") return { _tag: "Done", result: { items: step.items } }
-      return yield* step.error
+      if (step._tag !== "Result") return yield* step.error
+      return { _tag: "Done", result: isBatch ? endedBatch : { items: step.items } }
     }),
     cancel: () => Effect.succeed("Canceled")
   }

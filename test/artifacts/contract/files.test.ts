@@ -7,10 +7,12 @@ import { setTimeout as pause } from "node:timers/promises"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
 import { Files } from "../../../src/artifacts/files/Files.ts"
 import { FileStore } from "../../../src/artifacts/files/FileStore.ts"
+import type { FileQuota, FileRow } from "../../../src/artifacts/files/FileStore.ts"
 import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import type { Database } from "../../../src/db/Database.ts"
 import { UserId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
 import { describeStores, embeddedDatabase } from "../../support/stores.ts"
 
@@ -74,16 +76,28 @@ const inTime = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     )
   )
 
+/** Adds rows, but the responses are lost. */
+const unanswered = Layer.effect(
+  FileStore,
+  Effect.map(FileStore, (store) => ({
+    ...store,
+    add: (row: FileRow, quota: FileQuota | undefined) =>
+      Effect.andThen(store.add(row, quota), new StoreUnavailable({ cause: "lost" }))
+  }))
+).pipe(Layer.provide(FileStore.layer))
+
 const suite = <E>(
   database: Layer.Layer<Database>,
   blobs: Layer.Layer<ArtifactBlobs, E, NodeServices.NodeServices>
 ) => {
-  const files = Files.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(FileStore.layer, blobs)),
-    Layer.provide(AppConfig.layerOf({ FILE_BYTES_PER_USER: "100" })),
-    Layer.provideMerge(NodeServices.layer),
-    Layer.provideMerge(database)
-  )
+  const filesOver = (store: Layer.Layer<FileStore, never, Database>) =>
+    Files.layer.pipe(
+      Layer.provideMerge(Layer.mergeAll(store, blobs)),
+      Layer.provide(AppConfig.layerOf({ FILE_BYTES_PER_USER: "100" })),
+      Layer.provideMerge(NodeServices.layer),
+      Layer.provideMerge(database)
+    )
+  const files = filesOver(FileStore.layer)
 
   it.effect(
     "have a quota, exact under concurrency, in which deleted ones count until removed",
@@ -121,6 +135,15 @@ const suite = <E>(
       yield* inTime(upload("z".repeat(100)))
       assert.lengthOf(yield* store.list(user, page), 1)
     }).pipe(Effect.provide(files))
+  )
+
+  it.effect("leave nothing when the response of the store is lost", () =>
+    Effect.gen(function* () {
+      yield* addUsers
+      const lost = yield* Effect.flip(inTime(upload("a")))
+      assert.strictEqual(lost._tag, "StoreUnavailable")
+      assert.strictEqual(yield* (yield* FileStore).kept(user), 0)
+    }).pipe(Effect.provide(filesOver(unanswered)))
   )
 
   it.effect("leave nothing when an upload breaks off or is refused", () =>

@@ -98,5 +98,33 @@ describeStores("tasks and their bodies", (database) => {
         assert.deepStrictEqual(yield* state, [])
       }).pipe(Effect.provide(TestClock.layer()))
     )
+
+    it.effect("take along the requests of batches of messages, but no file of the user's own", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* TestClock.setTime(Date.parse("2027-01-01T00:00:00Z"))
+        const files = sql`SELECT id FROM files WHERE expires_at > created_at ORDER BY id`
+        const addBatches = Effect.forEach(["anthropic", "openai"], (vendor) =>
+          Effect.gen(function* () {
+            yield* sql`
+              UPDATE tasks SET vendor = ${vendor}, result_kind = 'batches',
+                body = jsonb_build_object('input_file_id', ${vendor}::text)
+              WHERE id = ${yield* makeTask()}`
+            yield* sql`
+              INSERT INTO files (id, user_id, purpose, filename, bytes, created_at, expires_at)
+              VALUES (${vendor}, ${user}, 'batch', '', 1, to_timestamp(0), to_timestamp(1))
+              ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
+          })
+        )
+        for (const name of ["BODY_RETENTION", "TASK_RETENTION"]) {
+          yield* addBatches
+          yield* maintain({ [name]: "7 days" })
+          assert.lengthOf(yield* files, 2)
+          yield* TestClock.adjust("8 days")
+          yield* maintain({ [name]: "7 days" })
+          assert.deepStrictEqual<object>(yield* files, [{ id: "openai" }])
+        }
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
   })
 })

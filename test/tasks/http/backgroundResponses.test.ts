@@ -1,5 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import type OpenAI from "openai"
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses"
 import { MockVendor } from "../../../src/testing/index.ts"
@@ -121,6 +122,11 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           status: 400,
           code: "2001"
         })
+        const sql = yield* SqlClient.SqlClient
+        // As `BODY_RETENTION` does
+        yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
+        const deleted = yield* refusal(() => responses.retrieve(id, { stream: true }))
+        assert.match(JSON.stringify(deleted), /has been deleted/u)
       })
     )
 

@@ -212,6 +212,24 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
+    it.effect("keep their requests while it is unknown whether they were accepted", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const files = sql`SELECT f.id FROM files f WHERE f.deleted_at IS NULL ORDER BY f.id`
+        const before = yield* files
+        yield* sql`
+          CREATE FUNCTION refuse_task() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'no space left' USING errcode = '53100';
+          END $$`.unprepared
+        yield* sql`CREATE TRIGGER refuse_task BEFORE INSERT ON tasks
+          FOR EACH ROW EXECUTE FUNCTION refuse_task()`.unprepared
+        const { status } = yield* post(JSON.stringify({ requests: [message("a")] }))
+        yield* sql`DROP TRIGGER refuse_task ON tasks`.unprepared
+        assert.strictEqual(status, 503)
+        assert.lengthOf(yield* files, before.length + 1)
+      })
+    )
+
     it.effect("need a key that allows every model that they name", () =>
       Effect.gen(function* () {
         const { url, userId } = yield* Running

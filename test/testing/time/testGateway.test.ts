@@ -81,6 +81,48 @@ describe("a started gateway", () => {
     assert.strictEqual(await gateway.snapshot(), expectedSnapshot)
   })
 
+  it("runs batches of language models with the answers of the sandbox", async () => {
+    await using gateway = await startTestGateway({ vendor: [MockVendor.result("1 minute")] })
+    const send = async (path: string, init: RequestInit = {}) => {
+      const headers = { authorization: `Bearer ${gateway.key}`, ...init.headers }
+      return (await gateway.fetch(path, { ...init, headers })).text()
+    }
+    const post = async (path: string, body: object) => {
+      const headers = { "content-type": "application/json" }
+      const init = { method: "POST", headers, body: JSON.stringify(body) }
+      return JSON.parse(await send(path, init)) as { id: string }
+    }
+    const params = { max_tokens: 50, messages: [{ role: "user", content: "Hi" }] }
+    const messages = await post("/v1/messages/batches", {
+      requests: ["a", "b"].map((custom_id) => ({
+        custom_id,
+        params: { model: "claude-haiku-4-5", ...params }
+      }))
+    })
+    const form = new FormData()
+    const url = "/v1/chat/completions"
+    const line = { custom_id: "c", method: "POST", url, body: { model: "gpt-4o-mini", ...params } }
+    form.set("purpose", "batch")
+    form.set("file", new Blob([JSON.stringify(line)]), "requests.jsonl")
+    const { id: input_file_id } = JSON.parse(
+      await send("/v1/files", { method: "POST", body: form })
+    ) as { id: string }
+    const order = { input_file_id, endpoint: url, completion_window: "24h" }
+    const chats = await post("/v1/batches", order)
+    await gateway.runUntilQuiet()
+    const results = await send(`/v1/messages/batches/${messages.id}/results`)
+    assert.deepStrictEqual(
+      results
+        .trim()
+        .split("\n")
+        .map((it) => JSON.parse(it).result.type),
+      ["succeeded", "succeeded"]
+    )
+    const done = JSON.parse(await send(`/v1/batches/${chats.id}`))
+    assert.deepStrictEqual(done.request_counts, { total: 1, completed: 1, failed: 0 })
+    assert.match(await send(`/v1/files/${done.output_file_id}/content`), /"custom_id":"c"/u)
+  })
+
   it("waits for webhooks, hands them to a receiver, and says what came instead", async () => {
     const seen: Array<string> = []
     let secret = ""

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ownPage, signedIn, signIn } from "../../support/browser.ts"
@@ -12,6 +12,7 @@ import {
   makeUser,
   operator
 } from "../../support/gateway.ts"
+import { beginPost } from "../../support/slowBody.ts"
 
 /** `POST /manage/v1/api-keys/{id}/rotate`. docs/reference/keys-and-limits.md#rotation */
 
@@ -103,6 +104,19 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
       })
   )
 
+  it.effect("the old secret ends no later than the key", () =>
+    Effect.gen(function* () {
+      const { at, owner, rotate, shown } = yield* makeKeys
+      const end = DateTime.formatIso(DateTime.add(yield* DateTime.now, { seconds: 50 }))
+      yield* owner.call("PATCH", at, { expires_at: end })
+      const { answer } = yield* rotate(60)
+      assert.strictEqual(answer.json.old_key_expires_at, end)
+      assert.strictEqual((yield* shown).old_key_expires_at, end)
+      yield* TestClock.adjust("50 seconds")
+      assert.isNull((yield* shown).old_key_expires_at)
+    })
+  )
+
   it.effect("the old secret works until the grace ends, on every path, also when cached", () =>
     Effect.gen(function* () {
       const { call, rotate } = yield* makeKeys
@@ -131,6 +145,36 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
         UPDATE api_keys SET previous_key_hash = key_hash, key_hash = 'x', rotations = rotations + 1
         WHERE id = ${id}`
       assert.deepStrictEqual(yield* outcomes(next.call), [1003])
+    })
+  )
+
+  it.effect("a create whose secret is replaced while its body arrives is refused", () =>
+    Effect.gen(function* () {
+      const { call, rotate, secret } = yield* makeKeys
+      const keyed = { "idempotency-key": "first" }
+      assert.strictEqual((yield* call("POST", image, hang, keyed)).status, 202)
+      const headers = { authorization: `Bearer ${secret}` }
+      const params = { model: "claude-haiku-4-5", max_tokens: 1, messages: [] }
+      const batch = { requests: [{ custom_id: "a", params }] }
+      const item = { vendor: "alibaba", model: "text-to-image-max", body: hang }
+      const late = [
+        yield* beginPost(image, headers, hang),
+        yield* beginPost(image, { ...headers, ...keyed }, hang),
+        // Refused before its acceptance, where repeats are also searched for
+        yield* beginPost(image, { ...headers, ...keyed, "x-service-max-cost": "0.01" }, hang),
+        yield* beginPost(`${manage}/task-batches`, headers, { tasks: [item] }),
+        yield* beginPost("/v1/messages/batches", headers, batch),
+        yield* beginPost("/v1/responses", headers, {
+          model: "gpt-4o",
+          input: "Hi",
+          background: true
+        })
+      ]
+      yield* rotate(0)
+      const codes = yield* Effect.forEach(late, ({ finish }) =>
+        Effect.map(finish, ({ json }) => json.code)
+      )
+      assert.deepStrictEqual(codes, [1003, 1003, 1103, 1003, 1003, 1003])
     })
   )
 

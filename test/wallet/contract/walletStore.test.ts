@@ -136,6 +136,29 @@ describeStores("the wallet store", (database) => {
       })
     )
 
+    it.effect("a secret creates tasks until it is replaced, or until its grace ends", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(100)
+        const apiKeyId = callKeyOf(userId)
+        const now = yield* DateTime.now
+        const outcomes = Effect.forEach([0, 1, 2], (rotation) =>
+          Effect.map(accept(userId, 1, { apiKeyId, rotation, now }), ({ outcome }) =>
+            outcome._tag === "KeyEnded" ? outcome.how : outcome._tag
+          )
+        )
+        const rotate = (until: DateTime.Utc | null) => sql`
+          UPDATE api_keys SET rotations = 2, previous_key_until = ${until && DateTime.toDateUtc(until)}
+          WHERE id = ${apiKeyId}`
+        yield* rotate(DateTime.add(now, { seconds: 1 }))
+        assert.deepStrictEqual(yield* outcomes, ["replaced", "Accepted", "Accepted"])
+        for (const ended of [now, null]) {
+          yield* rotate(ended)
+          assert.deepStrictEqual(yield* outcomes, ["replaced", "replaced", "Accepted"])
+        }
+      })
+    )
+
     it.effect("a capture above the hold is refused and changes nothing", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(20)

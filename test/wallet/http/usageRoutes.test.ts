@@ -107,6 +107,11 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
         user.call("GET", `${usage}?from=1970-01-01&group_by=model&sort=amount&limit=1${query}`)
       const dearest = yield* top("")
       assert.strictEqual(dearest.json.data[0].model, "text-to-image-max")
+      for (const other of ["group_by=vendor", "group_by=model&sort=amount"]) {
+        const query = `from=1970-01-01&${other}&cursor=${first.json.next_cursor}`
+        const refused = yield* user.call("GET", `${usage}?${query}`)
+        assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], other)
+      }
       const next = yield* top(`&cursor=${dearest.json.next_cursor}`)
       assert.strictEqual(next.json.data[0].model, "gpt-4o")
       assert.strictEqual(next.json.next_cursor, null)
@@ -209,8 +214,8 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
         "group_by=",
         "sandbox=1",
         "sort=model",
-        `sort=amount&cursor=${Buffer.from('["a","b"]').toString("base64url")}`,
-        `cursor=${Buffer.from('["a","b"]').toString("base64url")}`,
+        `sort=amount&cursor=${Buffer.from('["amount,day","x","b"]').toString("base64url")}`,
+        `cursor=${Buffer.from('["group,day","0","a","b"]').toString("base64url")}`,
         "cursor=1"
       ]) {
         const answer = yield* user.call("GET", `${usage}?${query}`)

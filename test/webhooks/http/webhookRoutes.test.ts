@@ -218,7 +218,10 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
           const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
           assert.deepStrictEqual([again.status, again.json.code], [404, 2005])
           const since = "1970-01-01T00:00:00Z"
-          yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+          const recovered = yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+          assert.deepStrictEqual(recovered.json, { recovered: 0, has_more: false })
+          const all = yield* user.call("POST", `${deliveries}/redeliver`, { filter: {} })
+          assert.deepStrictEqual(all.json, { redelivered: 0, next_cursor: null })
           assert.isEmpty(yield* sql`SELECT FROM delivery_queue WHERE endpoint_id = ${id}`)
           yield* settled(user, delivery_id, "skipped")
         })

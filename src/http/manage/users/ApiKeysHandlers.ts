@@ -94,8 +94,12 @@ const showDetails = (now: DateTime.Utc) => (row: KeyDetails) => ({
   old_key_expires_at: oldUntil(row, now)
 })
 
-const oldUntil = ({ previousKeyUntil: until }: KeyDetails, now: DateTime.Utc) =>
-  until !== null && DateTime.isLessThan(now, until) ? until : null
+/** Both secrets end with the key. */
+const oldUntil = ({ expiresAt, previousKeyUntil }: KeyDetails, now: DateTime.Utc) => {
+  if (previousKeyUntil === null) return null
+  const until = expiresAt === null ? previousKeyUntil : DateTime.min(previousKeyUntil, expiresAt)
+  return DateTime.isLessThan(now, until) ? until : null
+}
 
 const spendLimitOf = (
   { held, spendLimit: amount, spendReset: reset, spent }: KeyDetails,

@@ -34,7 +34,8 @@ export const layer = HttpApiBuilder.group(
           return csvResponse("usage.csv", columns, Stream.map(usage.all(read), show), lineOf)
         }
         const { before, limit } = readPage(query, UsageKey)
-        const after = Option.map(before, lastRow(read.byAmount))
+        const order = orderOf(read)
+        const after = Option.map(before, lastRow(order))
         if (Option.exists(after, ({ group }) => group.length !== read.groups.length)) {
           return yield* fault("cursor", "Expected next_cursor of the page before")
         }
@@ -42,8 +43,7 @@ export const layer = HttpApiBuilder.group(
         return yield* toPage(
           rows,
           limit,
-          ({ credits, group }) =>
-            JSON.stringify(read.byAmount ? [String(credits), ...group] : group),
+          ({ credits, group }) => JSON.stringify([order, String(credits), ...group]),
           show
         )
       }),
@@ -61,10 +61,14 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** The last row that the cursor names. A malformed amount gives an empty group, which the caller refuses. */
-const lastRow = (byAmount: boolean) => (key: ReadonlyArray<string>) => {
-  const [amount = "", ...group] = byAmount ? key : ["0", ...key]
-  return /^\d{1,18}$/u.test(amount)
+/** The order of the rows. A cursor contains it, because its row has no place in another order. */
+const orderOf = ({ byAmount, groups }: Pick<UsageQuery, "byAmount" | "groups">) =>
+  [byAmount ? "amount" : "group", ...groups].join(",")
+
+/** The last row that the cursor names. Another order or a malformed amount gives no group, which the caller refuses. */
+const lastRow = (expected: string) => (key: ReadonlyArray<string>) => {
+  const [order, amount = "", ...group] = key
+  return order === expected && /^\d{1,18}$/u.test(amount)
     ? { credits: Credits.make(BigInt(amount)), group }
     : { credits: Credits.zero, group: [] }
 }

@@ -1,0 +1,72 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Fiber, Layer, Schedule } from "effect"
+import { TestClock } from "effect/testing"
+import { UserStore } from "../../../src/users/UserStore.ts"
+import { stores } from "../../support/stores.ts"
+import { accept, callKeyOf, newCaller, walletStores } from "../../support/wallets.ts"
+
+/** Stops every create after it has read its key, until `release`. */
+const holdCreates = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`
+    CREATE FUNCTION hold_create() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      PERFORM pg_advisory_xact_lock_shared(1);
+      RETURN NEW;
+    END $$`.unprepared
+  yield* sql`CREATE TRIGGER hold_create BEFORE INSERT ON tasks
+    FOR EACH ROW EXECUTE FUNCTION hold_create()`.unprepared
+  const connection = yield* sql.reserve
+  const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
+  const release = run("COMMIT")
+  const drop = sql`DROP FUNCTION hold_create CASCADE`.unprepared
+  yield* Effect.addFinalizer(() => Effect.orDie(Effect.andThen(release, drop)))
+  yield* run("BEGIN")
+  yield* run("SELECT pg_advisory_xact_lock(1)")
+  return { release }
+})
+
+const waiting = (connections: number) =>
+  Effect.flatMap(
+    PgClient.PgClient,
+    (sql) => sql`
+      SELECT count(*)::int AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  ).pipe(
+    Effect.filterOrFail(([row]) => row?.["n"] === connections),
+    Effect.retry(Schedule.spaced("20 millis")),
+    TestClock.withLive
+  )
+
+/** docs/reference/keys-and-limits.md#revocation */
+layer(walletStores.pipe(Layer.provideMerge(stores.postgres)), { timeout: "60 seconds" })(
+  "the end of a key",
+  (it) => {
+    it.effect.each(["revokeKey", "rotateKey"] as const)(
+      "waits for creates that have read the key (%s)",
+      (how) =>
+        Effect.gen(function* () {
+          const users = yield* UserStore
+          const userId = yield* newCaller(100)
+          const apiKeyId = callKeyOf(userId)
+          const now = yield* DateTime.now
+          const rotation = { keyHash: Buffer.from(now.toString()), preview: "", oldUntil: null }
+          const end = {
+            revokeKey: users.revokeKey(userId, apiKeyId, now),
+            rotateKey: users.rotateKey(userId, apiKeyId, rotation)
+          }[how]
+          const { release } = yield* holdCreates
+          const create = accept(userId, 1, { apiKeyId, rotation: 0 })
+          const creating = yield* Effect.forkChild(create)
+          yield* waiting(1)
+          const ending = yield* Effect.forkChild(end)
+          yield* Effect.race(waiting(2), Fiber.await(ending))
+          assert.isUndefined(ending.pollUnsafe())
+          yield* release
+          assert.strictEqual((yield* Fiber.join(creating)).outcome._tag, "Accepted")
+          yield* Fiber.join(ending)
+          assert.strictEqual((yield* create).outcome._tag, "KeyEnded")
+        }).pipe(Effect.scoped)
+    )
+  }
+)
