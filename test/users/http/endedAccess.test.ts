@@ -2,7 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { CurrentOpenResponses } from "../../../src/process/OpenResponses.ts"
-import { ownPage, signedIn } from "../../support/browser.ts"
+import { cookieOf, ownPage, signedIn, signIn } from "../../support/browser.ts"
 import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { rpc } from "../../support/mcp.ts"
@@ -224,6 +224,20 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
         })
       )
     }
+
+    it.effect("a session that has ended creates no response in the background", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const [email, password] = [`${user.id}@example.com`, "correct horse battery"]
+        yield* asOperator("PATCH", "", { email, password })(user)
+        const cookie = cookieOf(yield* signIn({ email, password }))
+        const [path, body] = creates["a response in the background"]
+        const { finish } = yield* beginPost(path, { ...ownPage, cookie }, body)
+        yield* asOperator("PATCH", "", { password: null })(user)
+        const { json, status } = yield* finish
+        assert.deepStrictEqual([status, json.code], [401, 1006])
+      })
+    )
 
     it.effect("a task that ends right after its key has shows no result", () =>
       Effect.gen(function* () {
