@@ -208,14 +208,16 @@ begin
     select x.*, k.id is not null and case
         when x.receipt::json ->> 'checked' is null then k.unlimited
           and (k.rotations = 0 or coalesce((x.receipt::json ->> 'rotation')::integer = k.rotations, true))
-        else k.unlimited
-          or coalesce(x.receipt::jsonb #> '{checked,models}' = coalesce(to_jsonb(k.allowed_models), 'null'), false)
+        else (k.unlimited
+            or coalesce(x.receipt::jsonb #> '{checked,models}' = coalesce(to_jsonb(k.allowed_models), 'null'), false))
+          and (k.rotations = 0 or coalesce((x.receipt::json ->> 'rotation')::integer >= k.rotations
+            - case when k.previous_key_until > p_now then 1 else 0 end, true))
         end as alive,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch
     from unnest(p_started.ids, p_started.users, p_started.keys, p_started.amounts, p_started.receipts, epochs, refusals)
       as x(id, user_id, key, amount, receipt, epoch, refusal)
     left join (
-      select k.id, k.last_used_at, k.rotations, k.allowed_models, k.allowed_models is null
+      select k.id, k.last_used_at, k.rotations, k.previous_key_until, k.allowed_models, k.allowed_models is null
         and k.rate_limit_per_minute is null and k.user_rate_limit_per_minute is null as unlimited
       from api_keys k
       where k.id = any (p_started.keys) and k.revoked_at is null and k.disabled_at is null

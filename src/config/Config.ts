@@ -167,8 +167,9 @@ const load = Effect.gen(function* () {
 
 const Link = Schema.String.check(
   Schema.isMaxLength(500),
-  Schema.makeFilter<string>((text) =>
-    ["https:", "http:", "mailto:"].includes(URL.parse(text)?.protocol ?? "")
+  Schema.makeFilter<string>(
+    (text) =>
+      ["https:", "http:", "mailto:"].includes(URL.parse(text)?.protocol ?? "") || "is not a link"
   )
 )
 

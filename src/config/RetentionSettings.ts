@@ -22,21 +22,22 @@ export interface RetentionSettings {
 const max = Duration.days(retentionDaysMax)
 
 /** `min`: younger data are still in use, or share a partition with data that are. */
-const setting = (name: string, min: Duration.Duration) => {
-  const remedy = `set a duration from ${Duration.format(min)} to ${retentionDaysMax} days, such as 90 days`
+const setting = (name: string, min: `${number} ${Duration.Unit}`) => {
+  const remedy = `set a duration from ${min} to ${retentionDaysMax} days, such as 90 days`
   return read(name, Config.option(Config.Duration(name)), remedy).pipe(
     Effect.filterOrFail(
       Option.match({
         onNone: () => true,
         onSome: (it) =>
-          Duration.isGreaterThanOrEqualTo(it, min) && Duration.isLessThanOrEqualTo(it, max)
+          Duration.isGreaterThanOrEqualTo(it, Duration.fromInputUnsafe(min)) &&
+          Duration.isLessThanOrEqualTo(it, max)
       }),
       () => fault(name, "it is out of bounds", remedy)
     )
   )
 }
 
-const day = Duration.days(retentionDaysMin)
+const day = `${retentionDaysMin} day` as const
 
 const settingOr = (name: string, days: number) =>
   Effect.map(
@@ -46,7 +47,7 @@ const settingOr = (name: string, days: number) =>
 
 export const retentionSettings: Effect.Effect<RetentionSettings, ConfigFault> = every({
   tasks: setting("TASK_RETENTION", day),
-  bodies: setting("BODY_RETENTION", Duration.hours(1)),
+  bodies: setting("BODY_RETENTION", "1 hour"),
   log: settingOr("LOG_RETENTION", deliveryLogDays),
   audit: settingOr("AUDIT_RETENTION", auditDays)
 })

@@ -95,7 +95,7 @@ export type AcceptOutcome =
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
   | OverSpendLimit
-  /** The API key has ended since the request was admitted. */
+  /** The API key or its secret has ended since the request was admitted. */
   | { readonly _tag: "KeyEnded"; readonly how: typeof KeyEnding.Type }
   /** The API key no longer allows the model. */
   | { readonly _tag: "ModelNotAllowed" }

@@ -146,8 +146,12 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ["SIMULATOR_DELAY", "6 seconds to 2 seconds", /^SIMULATOR_DELAY: .+; set one duration or two/u],
   ["SIMULATOR_DELAY", "-1 second", /^SIMULATOR_DELAY: .+; set one duration or two/u],
   ["SIMULATOR_DELAY", "Infinity", /^SIMULATOR_DELAY: .+; set one duration or two/u],
-  ["TASK_RETENTION", "23 hours", /^TASK_RETENTION: .+; set a duration from 1d to 36500 days/u],
-  ["BODY_RETENTION", "59 minutes", /^BODY_RETENTION: .+; set a duration from 1h to 36500 days/u],
+  ["TASK_RETENTION", "23 hours", /^TASK_RETENTION: .+; set a duration from 1 day to 36500 days/u],
+  [
+    "BODY_RETENTION",
+    "59 minutes",
+    /^BODY_RETENTION: .+; set a duration from 1 hour to 36500 days/u
+  ],
   ["LOG_RETENTION", "0", /^LOG_RETENTION: .+; set a duration/u],
   ["AUDIT_RETENTION", "36501 days", /^AUDIT_RETENTION: .+; set a duration/u],
   ["AUDIT_RETENTION", "a year", /^AUDIT_RETENTION: .+; set a duration/u],
@@ -155,7 +159,11 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ["MAX_BODY_BYTES", "many", /^MAX_BODY_BYTES: .+; set a size/u],
   ["SERVICE_NAME", "two words", /^SERVICE_NAME: .+; set 1 to 32 letters/u],
   ["SERVICE_NAME", "x".repeat(33), /^SERVICE_NAME: .+; set 1 to 32 letters/u],
-  ["TOP_UP_URL", "javascript:alert(1)", /^TOP_UP_URL: .+; set an https, http or mailto URL/u],
+  [
+    "TOP_UP_URL",
+    "javascript:alert(1)",
+    /^TOP_UP_URL: is not a link; set an https, http or mailto URL/u
+  ],
   ["TOP_UP_URL", "the shop", /^TOP_UP_URL: .+; set an https, http or mailto URL/u],
   ["RATE_LIMIT_PER_MINUTE", "-1", /^RATE_LIMIT_PER_MINUTE: .+; set a whole number up to/u],
   ["RATE_LIMIT_PER_MINUTE", "1.5", /^RATE_LIMIT_PER_MINUTE: .+; set a whole number up to/u],
@@ -192,6 +200,23 @@ describe("configuration", () => {
       Effect.map(faultOf({ [name]: value }), (message) => {
         assert.match(message, line)
         assert.notInclude(message, "\n")
+      })
+    )
+  }
+
+  for (const name of [
+    "SHUTDOWN_DELAY",
+    "SHUTDOWN_GRACE",
+    "TASK_DEADLINE",
+    "TASK_RETENTION",
+    "BODY_RETENTION"
+  ]) {
+    it.effect(`${name} accepts the durations that its remedy names`, () =>
+      Effect.gen(function* () {
+        const [, remedy = ""] = (yield* faultOf({ [name]: "never" })).split("; ")
+        const named = remedy.match(/[1-9]\d* ?[a-z]+/gu) ?? []
+        assert.isAtLeast(named.length, 2, remedy)
+        for (const value of named) yield* settingsOf({ [name]: value })
       })
     )
   }

@@ -1,14 +1,14 @@
 import { Effect, Fiber } from "effect"
 import { GatewayHttp, readResult } from "./gateway.ts"
 
-/** Sends a POST whose body stays incomplete until `finish`. */
+/** Sends a POST whose body, bytes or JSON, stays incomplete until `finish`. */
 export const beginPost = Effect.fnUntraced(function* (
   path: string,
   headers: Readonly<Record<string, string>>,
   body: unknown
 ) {
   const { fetch } = yield* GatewayHttp
-  const bytes = Buffer.from(JSON.stringify(body))
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body))
   let sender: ReadableStreamDefaultController<Uint8Array> | undefined
   const asked = Promise.withResolvers<void>()
   const stream = new ReadableStream<Uint8Array>(

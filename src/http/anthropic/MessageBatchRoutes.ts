@@ -32,6 +32,7 @@ import type { VendorBatchRow } from "../../tasks/vendorbatches/VendorBatches.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
 import { makeAdmitInference } from "../server/access/Authentication.ts"
+import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import { withClientKey } from "../server/access/ClientKeys.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
 import { inBodyTurns } from "../server/bodies/BodyTurns.ts"
@@ -149,8 +150,9 @@ const makeCreate = Effect.gen(function* () {
     return yield* counted(creates, principal.userId, batches.create(accepting, sandbox, priced))
   })
 
-  const createNew = Effect.fnUntraced(function* (principal: Principal) {
-    const stored = yield* requests.store(principal.userId)
+  const createNew = Effect.fnUntraced(function* (caller: AdmittedCaller) {
+    const { principal } = caller
+    const stored = yield* requests.store(caller)
     // Not after other failures: the batch may have been accepted
     const created = yield* Effect.tapErrorTag(accept(principal, stored), "Problem", () =>
       drop(stored.file)
@@ -161,17 +163,17 @@ const makeCreate = Effect.gen(function* () {
   })
 
   return Effect.gen(function* () {
-    const { mayStill, principal } = yield* admitCreate()
+    const caller = yield* admitCreate()
+    const { principal } = caller
     yield* refuseUnknownQuery(known)
     const request = yield* HttpServerRequest.HttpServerRequest
     const key = request.headers["idempotency-key"]
     yield* refuseLongKey(key)
     const earlier = yield* batches.earlier(principal, key)
     const created = yield* Option.match(earlier, {
-      onNone: () => createNew(principal),
+      onNone: () => createNew(caller),
       onSome: Effect.fnUntraced(function* (first) {
-        const { digest } = yield* requests.hash(principal.userId)
-        yield* mayStill
+        const { digest } = yield* requests.hash(caller)
         const sandbox = batches.isSandbox(vendor)
         return yield* repeatedBatch(yield* idempotencyOf(request, digest), first, sandbox)
       })

@@ -4,7 +4,6 @@ import { createHash } from "node:crypto"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
-import type { UserId } from "../../domain/Ids.ts"
 import { documentOf } from "../../domain/json/JsonDocument.ts"
 import {
   fileBytesMax,
@@ -13,6 +12,7 @@ import {
 } from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
+import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { isPlainJson, notJson } from "../server/bodies/JsonBody.ts"
 import { RequestSplitter } from "./RequestSplitter.ts"
@@ -34,39 +34,40 @@ export interface StoredRequests extends Received {
 export const makeReceiveRequests = Effect.gen(function* () {
   const files = yield* Files
   const places = new FairShares(uploadsAtOnce)
-  const inTurn = <A, E, R>(userId: UserId, reading: Effect.Effect<A, E, R>) =>
-    Effect.catchTag(places.within(userId)(reading), "ShareExhausted", () =>
+  const inTurn = <A, E, R>({ principal }: AdmittedCaller, reading: Effect.Effect<A, E, R>) =>
+    Effect.catchTag(places.within(principal.userId)(reading), "ShareExhausted", () =>
       Effect.fail(tooManyUploads)
     )
 
   const store = Effect.fnUntraced(function* (
-    userId: UserId
+    caller: AdmittedCaller
   ): Effect.fn.Return<
     StoredRequests,
     Problem | StoreUnavailable,
     HttpServerRequest.HttpServerRequest
   > {
-    const { announced, bytes, cutOff, described, received } = yield* arrivingRequests(userId)
+    const { userId } = caller.principal
+    const { announced, bytes, cutOff, described, received } = yield* arrivingRequests(caller)
     yield* files.admit(userId, announced)
     const file = yield* cutOff(files.upload(userId, bytes, described))
     return { file, ...received() }
   })
 
-  const hash = Effect.fnUntraced(function* (userId: UserId) {
-    const { bytes, cutOff, described, received } = yield* arrivingRequests(userId)
+  const hash = Effect.fnUntraced(function* (caller: AdmittedCaller) {
+    const { bytes, cutOff, described, received } = yield* arrivingRequests(caller)
     yield* cutOff(Effect.andThen(Stream.runDrain(bytes), described))
     return received()
   })
 
   return {
-    store: (userId: UserId) => inTurn(userId, store(userId)),
+    store: (caller: AdmittedCaller) => inTurn(caller, store(caller)),
     /** Stores nothing. For a create that may be a repeat. */
-    hash: (userId: UserId) => inTurn(userId, hash(userId))
+    hash: (caller: AdmittedCaller) => inTurn(caller, hash(caller))
   }
 })
 
 /** The body of the create, which has not been read yet: the requests as lines, and what else is known at its end. */
-const arrivingRequests = Effect.fnUntraced(function* (userId: UserId) {
+const arrivingRequests = Effect.fnUntraced(function* ({ mayStill, principal }: AdmittedCaller) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (!isPlainJson(request.headers)) return yield* notJson
   const announced = Number(request.headers["content-length"] ?? 0)
@@ -75,7 +76,7 @@ const arrivingRequests = Effect.fnUntraced(function* (userId: UserId) {
   const hash = createHash("sha256")
   let size = 0
   let lines = 0
-  const bytes = arriving(request, fileBytesMax, userId).pipe(
+  const bytes = arriving(request, fileBytesMax, principal.userId).pipe(
     Stream.mapEffect((chunk) => {
       size += chunk.length
       if (size > fileBytesMax) return Effect.fail(tooLarge)
@@ -88,7 +89,7 @@ const arrivingRequests = Effect.fnUntraced(function* (userId: UserId) {
     Stream.filter(({ length }) => length > 0)
   )
   let webhook: unknown = null
-  const described = Effect.suspend(() => {
+  const describe = Effect.suspend(() => {
     const fault = splitter.end()
     if (fault !== undefined) return refused(fault)
     if (lines === 0) return refused(noRequests)
@@ -101,6 +102,7 @@ const arrivingRequests = Effect.fnUntraced(function* (userId: UserId) {
     return Effect.succeed({ filename: "requests.jsonl", seconds: unacceptedSecondsMax })
   })
   const received = (): Received => ({ digest: hash.digest("hex"), webhook })
+  const described = Effect.andThen(mayStill, describe)
   return { announced, bytes, described, received, cutOff: cutOffOnError(request) }
 })
 

@@ -65,9 +65,9 @@ const makeHandlers = Effect.gen(function* () {
 
   return {
     create: Effect.gen(function* () {
-      const { principal } = yield* admitCreate()
+      const caller = yield* admitCreate()
       yield* refuseUnknownQuery([])
-      return HttpServerResponse.jsonUnsafe(fileOf(yield* upload(principal.userId)), unstored)
+      return HttpServerResponse.jsonUnsafe(fileOf(yield* upload(caller)), unstored)
     }),
     list: Effect.gen(function* () {
       const { principal } = yield* admit(Option.none())

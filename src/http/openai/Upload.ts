@@ -4,7 +4,6 @@ import { Files } from "../../artifacts/files/Files.ts"
 import type { Described, FileRow } from "../../artifacts/files/Files.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import { boundaryOf, notAForm } from "../../domain/forms/FormHead.ts"
-import type { UserId } from "../../domain/Ids.ts"
 import { withoutMark } from "../../domain/json/JsonDocument.ts"
 import {
   fileBytesMax,
@@ -16,6 +15,7 @@ import {
 } from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
+import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { isCompressed } from "../server/bodies/JsonBody.ts"
 import { UploadParser } from "./UploadParser.ts"
@@ -25,9 +25,14 @@ export const makeUpload = Effect.gen(function* () {
   const files = yield* Files
   const places = new FairShares(uploadsAtOnce)
 
-  const store = Effect.fnUntraced(function* (
-    userId: UserId
-  ): Effect.fn.Return<FileRow, Problem | StoreUnavailable, HttpServerRequest.HttpServerRequest> {
+  const store = Effect.fnUntraced(function* ({
+    mayStill,
+    principal: { userId }
+  }: AdmittedCaller): Effect.fn.Return<
+    FileRow,
+    Problem | StoreUnavailable,
+    HttpServerRequest.HttpServerRequest
+  > {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { headers } = request
     const contentType = headers["content-type"] ?? ""
@@ -56,13 +61,16 @@ export const makeUpload = Effect.gen(function* () {
       .upload(
         userId,
         file,
-        Effect.suspend(() => describe(form, size))
+        Effect.andThen(
+          mayStill,
+          Effect.suspend(() => describe(form, size))
+        )
       )
       .pipe(cutOffOnError(request))
   })
 
-  return (userId: UserId) =>
-    Effect.catchTag(places.within(userId)(store(userId)), "ShareExhausted", () =>
+  return (caller: AdmittedCaller) =>
+    Effect.catchTag(places.within(caller.principal.userId)(store(caller)), "ShareExhausted", () =>
       Effect.fail(tooManyUploads)
     )
 })

@@ -77,7 +77,8 @@ const reportLostKey = Effect.fnUntraced(function* (
   if (Option.isNone(newest) || isReadable(secrets, newest.value)) return
   yield* Effect.logError(
     "MASTER_KEY: the process before this one encrypted under a key that is not among these; what it stored cannot " +
-      "be read, and webhooks fail. Remedy: stop, and add that key; if it is lost, rotate the secrets of all endpoints"
+      "be read, and webhooks fail, unless gateway rotate-master-key ended since then. Remedy: stop, and run it: if it " +
+      "names values, add that key; if the key is lost, rotate the secrets of all endpoints"
   )
 })
 

@@ -11,6 +11,7 @@ interface Composition {
     Record<
       string,
       {
+        readonly env_file?: unknown
         readonly environment: Readonly<Record<string, string>>
         readonly secrets?: ReadonlyArray<string>
         readonly stop_grace_period?: string
@@ -25,6 +26,13 @@ const { secrets, services } = parse(readFileSync("deploy/compose/three-gateways.
 }) as Composition
 const gateways = Object.entries(services).filter(([name]) => name.startsWith("gateway-"))
 const proxy = readFileSync("deploy/compose/Caddyfile", "utf8")
+
+describe("the gateway with its own Postgres", () => {
+  it("takes every variable of .env, so that the key of a vendor ends its sandbox", () => {
+    const own: Composition = parse(readFileSync("docker-compose.yml", "utf8"))
+    assert.deepStrictEqual(own.services["gateway"]?.env_file, [{ path: ".env", required: false }])
+  })
+})
 
 describe("three gateways behind a proxy", () => {
   it("are all known to the proxy, which asks whether they are ready and buffers nothing", () => {

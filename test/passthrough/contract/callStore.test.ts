@@ -159,6 +159,29 @@ describeLive("the call store", walletStores, (it) => {
     })
   )
 
+  it.effect(
+    "a replaced secret of a key with limits holds nothing, except in its grace period",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(1000)
+        const { key } = callStart(userId, 1)
+        const held = (rotation: number) =>
+          Effect.map(
+            writeCalls({
+              starts: [{ ...callStart(userId, 1), rotation, checked: { models: ["o3"] } }]
+            }),
+            ({ refused }) => refused.size === 0
+          )
+        yield* sql`UPDATE api_keys SET rotations = 2, allowed_models = '{o3}' WHERE id = ${key}`
+        assert.isTrue(yield* held(2))
+        assert.isFalse(yield* held(1))
+        yield* sql`UPDATE api_keys SET previous_key_until = '2100-01-01' WHERE id = ${key}`
+        assert.isTrue(yield* held(1))
+        assert.isFalse(yield* held(0))
+      })
+  )
+
   it.effect("a call ends once, at most at its hold, and has one receipt", () =>
     Effect.gen(function* () {
       const calls = yield* CallStore

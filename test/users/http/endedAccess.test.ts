@@ -2,10 +2,11 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { CurrentOpenResponses } from "../../../src/process/OpenResponses.ts"
-import { ownPage, signedIn } from "../../support/browser.ts"
+import { cookieOf, ownPage, signedIn, signIn } from "../../support/browser.ts"
 import { advance, eventually, layerGateway, makeUser, operator } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { rpc } from "../../support/mcp.ts"
+import { beginPost } from "../../support/slowBody.ts"
 import { startedDatabase } from "../../support/stores.ts"
 import { until } from "../../support/until.ts"
 
@@ -132,6 +133,34 @@ const assertOver = Effect.fnUntraced(function* (
   }
 })
 
+const message = { model: "claude-haiku-4-5", max_tokens: 1, messages: [] }
+
+/** Requests that create something, each with its path, its body and the type of its body. */
+const creates = {
+  "a task": [image, slow],
+  "a batch of tasks": [
+    "/manage/v1/task-batches",
+    { tasks: [{ vendor: "alibaba", model: "text-to-image-max", body: slow }] }
+  ],
+  "a video": ["/v1/videos", { model: "text-to-video-spark", ...slow }],
+  "a response in the background": [
+    "/v1/responses",
+    { model: "gpt-4o-mini", input: slow.prompt, background: true }
+  ],
+  "a batch of messages": [
+    "/v1/messages/batches",
+    { requests: [{ custom_id: "a", params: message }] }
+  ],
+  "a file": [
+    "/v1/files",
+    Buffer.from(
+      '--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n' +
+        '--b\r\ncontent-disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n{}\r\n--b--\r\n'
+    ),
+    "multipart/form-data; boundary=b"
+  ]
+} satisfies Record<string, readonly [path: string, body: unknown, type?: string]>
+
 layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
   "access that ends",
   (it) => {
@@ -145,6 +174,32 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
           const ending = yield* Effect.forkChild(end(user))
           yield* assertOver(begun)
           yield* Fiber.join(ending)
+        })
+      )
+    }
+
+    for (const [name, end] of Object.entries(endings)) {
+      it.effect(`creates nothing of a body that was on its way: ${name}`, () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const late = yield* Effect.forEach(
+            Object.entries(creates),
+            ([what, [path, body, type = "application/json"]]) => {
+              const headers = { authorization: `Bearer ${user.key}`, "content-type": type }
+              return Effect.map(beginPost(path, headers, body), (post) => ({ what, ...post }))
+            }
+          )
+          const ending = yield* Effect.forkChild(end(user))
+          yield* advance("200 millis")
+          yield* Fiber.join(ending)
+          for (const { finish, what } of late) {
+            const { json, status } = yield* finish
+            assert.deepStrictEqual([status, json.code], [401, 1003], `${what}: ${json.detail}`)
+          }
+          const sql = yield* SqlClient.SqlClient
+          const made = sql`SELECT id::text FROM tasks WHERE user_id = ${user.id}
+            UNION ALL SELECT id FROM files WHERE user_id = ${user.id}`
+          assert.isEmpty(yield* made)
         })
       )
     }
@@ -169,6 +224,20 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
         })
       )
     }
+
+    it.effect("a session that has ended creates no response in the background", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const [email, password] = [`${user.id}@example.com`, "correct horse battery"]
+        yield* asOperator("PATCH", "", { email, password })(user)
+        const cookie = cookieOf(yield* signIn({ email, password }))
+        const [path, body] = creates["a response in the background"]
+        const { finish } = yield* beginPost(path, { ...ownPage, cookie }, body)
+        yield* asOperator("PATCH", "", { password: null })(user)
+        const { json, status } = yield* finish
+        assert.deepStrictEqual([status, json.code], [401, 1006])
+      })
+    )
 
     it.effect("a task that ends right after its key has shows no result", () =>
       Effect.gen(function* () {
