@@ -36,11 +36,15 @@ export interface Place {
 }
 
 export const placeOf = (path: string, headers: HeaderValues): Place => {
-  const vendor = vendorOf(path, headers)
+  const meant = lacksVersion(path) ? `/v1${path}` : path
+  const vendor = vendorOf(meant, headers)
   // OpenAI's clients are also used for most vendors of a catalog
-  const isOther = isPassthroughPath(path) && !ownClients.has(vendor)
+  const isOther = isPassthroughPath(meant) && !ownClients.has(vendor)
   return { path, vendor: isOther ? "openai" : vendor }
 }
+
+/** Whether this is the path of a client whose base URL lacks `/v1`. */
+export const lacksVersion = (path: string): boolean => isPassthroughPath(`/v1${path}`)
 
 const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 

@@ -58,6 +58,15 @@ describe("the openai package, unchanged", () => {
     assert.equal(models.data[0]!.id, "gpt-4o")
   })
 
+  it("is told if its base URL lacks the version", async () => {
+    const misled = new OpenAI({ apiKey: gateway.key, baseURL: gateway.origin })
+    for (const call of [misled.chat.completions.create(chat), misled.models.list()]) {
+      const fault = await fails(call)
+      assert.instanceOf(fault, NotFoundError)
+      assert.match(fault.message, /the base URL must end in \/v1$/u)
+    }
+  })
+
   it("streams, without a usage chunk that it did not request", async () => {
     let text = ""
     for await (const chunk of await openai.chat.completions.create({ ...chat, stream: true })) {

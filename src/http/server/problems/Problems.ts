@@ -10,7 +10,7 @@ import {
   statusOf,
   StoreUnavailable
 } from "../../../domain/Problem.ts"
-import { placeOf } from "../../passthrough/PassthroughTarget.ts"
+import { lacksVersion, placeOf } from "../../passthrough/PassthroughTarget.ts"
 import type { Place } from "../../passthrough/PassthroughTarget.ts"
 import { RequestTrace } from "../listener/RequestTrace.ts"
 import { vendorHeaders, vendorMembers } from "./VendorErrors.ts"
@@ -129,7 +129,11 @@ export const problemOf = (error: unknown): Option.Option<Problem> => {
   if (HttpApiError.HttpApiSchemaError.is(error)) return schemaProblem(error)
   if (HttpServerError.isHttpServerError(error)) {
     if (error.reason._tag === "RouteNotFound") {
-      return Option.some(problem(2006, "There is no such route"))
+      const noRoute = "There is no such route"
+      const path = pathOf(error.reason.request)
+      return Option.some(
+        problem(2006, lacksVersion(path) ? `${noRoute}: the base URL must end in /v1` : noRoute)
+      )
     }
     if (error.reason._tag === "RequestParseError") {
       return Option.some(
