@@ -40,6 +40,16 @@ const googleStatuses: Readonly<Record<number, string>> = {
 const googleStatus = (status: number): string =>
   googleStatuses[status] ?? (status >= 500 ? "UNAVAILABLE" : "INVALID_ARGUMENT")
 
+/** A pointer as OpenAI writes it: `messages[0].content` for `#/messages/0/content`; `null` for the whole body. */
+const paramOf = (pointer: string): string | null => {
+  const [, ...tokens] = pointer.replace(/^#\/(?:query|headers)\//u, "#/").split("/")
+  const names = tokens.map((it) =>
+    decodeURIComponent(it).replaceAll("~1", "/").replaceAll("~0", "~")
+  )
+  const path = names.map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`)).join("")
+  return path === "" ? null : path.replace(/^\./u, "")
+}
+
 /**
  * Members of a problem for the vendor's own clients, on that vendor's routes. Anthropic's clients also need `type` to
  * be `error`, which is a valid URI reference. docs/reference/errors.md#error-members-of-the-vendors
@@ -49,7 +59,7 @@ export const vendorMembers = (fault: Problem, { vendor }: Place, traceId: string
   const message = fault.detail
   switch (vendor) {
     case "openai": {
-      const param = fault.errors?.[0]?.pointer ?? null
+      const param = paramOf(fault.errors?.[0]?.pointer ?? "#")
       return { error: { message, type: openAiType(status), param, code: String(fault.code) } }
     }
     case "anthropic": {
