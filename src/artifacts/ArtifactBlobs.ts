@@ -259,7 +259,7 @@ const probe = (directory: string) =>
     },
     catch: (cause) =>
       new ArtifactStoreUnusable({
-        message: `ARTIFACT_STORE: the folder ${resolve(directory)} cannot be written to (${cause instanceof Error ? cause.message : "unknown fault"}); make it a folder that this user may write to, or set s3://bucket/prefix`
+        message: `ARTIFACT_STORE: the folder ${resolve(directory)} cannot be written to (${cause instanceof Error ? cause.message : "unknown fault"}); make it a folder with free space that this user may write to, or set s3://bucket/prefix`
       })
   })
 

@@ -65,7 +65,7 @@ const unusable = (folder: string, cause: unknown) =>
   new DatabaseUnavailable({
     variable: "DATA_DIR",
     fault: `the folder ${folder} cannot be locked (${Predicate.isError(cause) ? cause.message : "unknown fault"})`,
-    remedy: "Make it a folder that this user may write to"
+    remedy: "Make it a folder with free space that this user may write to"
   })
 
 const inUse = (folder: string, holder: string) =>
