@@ -63,10 +63,12 @@ interface ProblemProps {
 /** The gateway's problem: title, detail, and the trace id by which the operator can find it. */
 export const ProblemView = ({ cause, onRetry }: ProblemProps) => {
   const { detail, title } = wordsOf(cause)
+  // The detail repeats the fault of a field, or counts several
+  const isListed = cause instanceof ApiFailure && cause.problem.errors !== undefined
   return (
     <div class="problem" role="alert">
       <p class="problem-title">{title}</p>
-      {detail !== "" && <p>{detail}</p>}
+      {detail !== "" && !isListed && <p>{detail}</p>}
       {cause instanceof ApiFailure && <Particulars failure={cause} />}
       {onRetry !== undefined && (
         <button type="button" class="small" onClick={onRetry}>
@@ -94,7 +96,7 @@ const Particulars = ({ failure: { problem, traceId } }: { readonly failure: ApiF
       <ul>
         {problem.errors.map(({ detail, pointer }) => (
           <li key={pointer + detail}>
-            <code>{pointer}</code> {detail}
+            {pointer !== "#" && <code>{pointer.slice(2)}</code>} {detail}
           </li>
         ))}
       </ul>

@@ -247,7 +247,7 @@ const catalog = async (it: ConsolePage) => {
   await assertPage(it)
   write(sum(hostile("9")))
   await page.getByRole("button", { name: "Compare with the file" }).click()
-  await page.getByRole("alert").getByText("#/change/text-to-image-max").first().waitFor()
+  await page.getByRole("alert").getByText("change/text-to-image-max").first().waitFor()
   write(sum("9.00"))
   await page.getByRole("button", { name: "Adopt the file" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Adopt the file" }).click()

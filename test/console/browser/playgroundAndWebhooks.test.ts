@@ -293,6 +293,14 @@ const endpoints = async (it: ConsolePage) => {
   await dialog.getByLabel("Address (URL)").fill("https://10.0.0.1/")
   await dialog.getByRole("button", { name: "Add endpoint" }).click()
   await dialog.getByRole("alert").getByText("Trace id").waitFor()
+  // The fault of the field, once
+  assert.strictEqual(
+    await dialog
+      .getByRole("alert")
+      .getByText(/address/iu)
+      .count(),
+    1
+  )
   assert.deepStrictEqual(await it.axeFindings(), [])
   await dialog.getByLabel("Address (URL)").fill(hook)
   await dialog.getByLabel("Description").fill(attack)
