@@ -151,6 +151,11 @@ const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>
     const closing = new AbortController()
     const close = () => closing.abort()
     const items = open(client.with({ signal: closing.signal }))
+    // Ends a generator that waits at a `yield`, which the signal does not reach
+    const end = Effect.promise(() => {
+      close()
+      return items.return(undefined).catch(() => {})
+    })
     return Stream.paginate(undefined, () =>
       fromPromise((signal) => {
         signal.addEventListener("abort", close, { once: true })
@@ -162,7 +167,7 @@ const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>
             : ([[item.value], Option.some(undefined)] as const)
         )
       )
-    ).pipe(Stream.ensuring(Effect.sync(close)))
+    ).pipe(Stream.ensuring(end))
   })
 
 const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
