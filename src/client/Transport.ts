@@ -51,7 +51,7 @@ type Attempt =
   | { readonly reply?: never; readonly error: GatewayError; readonly isFinal: boolean }
 
 /** The message of a failed `fetch` and of its cause, which on Node contains the system's error code. */
-const reasonOf = (cause: unknown): string => {
+export const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ""
   return `${cause.message}${inner}`
