@@ -51,6 +51,21 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("tells a proxy whose service is away from a server that is none of ours", () =>
+    Effect.gen(function* () {
+      for (const [status, reason] of [
+        [502, "cannot be reached: a proxy in front of it responded with 502"],
+        [504, "cannot be reached: a proxy in front of it responded with 504"],
+        [500, "is not a gateway of this version: it responded with 500"]
+      ] as const) {
+        const { env } = yield* refusing(status, {})
+        const { code, error } = yield* runCommand(["tasks", "list"], env)
+        assert.strictEqual(code, 1)
+        assert.include(error, reason)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("names the operation of a top-up that may have been booked, and of no other", () =>
     Effect.gen(function* () {
       for (const [status, isOpen] of [
