@@ -81,6 +81,27 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("takes no text for the short flags of its help or version", () =>
+    Effect.gen(function* () {
+      for (const args of [
+        ["run", "text-to-image-max", "-5 degrees, hoar frost"],
+        ["keys", "create", "--name", "-very long"],
+        ["keys", "rotate", "key_1", "--grace", "-1 hour", "--json"]
+      ]) {
+        const { code, error, out } = yield* runCommand(args)
+        assert.deepStrictEqual([code, out], [2, ""], error)
+        assert.match(
+          error,
+          /begins with a hyphen, like a flag\nRemedy: Write such a text after --/u
+        )
+      }
+      const { env } = yield* refusing(409, { title: "Conflict", detail: "Taken", code: 2010 })
+      const named = yield* runCommand(["keys", "create", "--name=-very long"], env)
+      assert.include(named.error, "Taken")
+      assert.strictEqual((yield* runCommand(["keys", "create", "-h"])).code, 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("takes no operation id that a request cannot carry", () =>
     Effect.gen(function* () {
       for (const id of ["a\nb", "übung", "x".repeat(256)]) {
