@@ -191,7 +191,7 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
     options?: Options<CreateOptions & WaitOptions>
   ) => use(({ tasks }) => tasks.run(model, body, options)),
   /** The task now and after each change of state, until it ends. */
-  watch: (task: TaskRef, options?: Parameters<Client["tasks"]["watch"]>[1]) =>
+  watch: (task: TaskRef, options?: Options<NonNullable<Parameters<Client["tasks"]["watch"]>[1]>>) =>
     streamed(client, ({ tasks }) => tasks.watch(task, options)),
   cancel: (task: TaskRef, options?: Options<RequestOptions>) =>
     use(({ tasks }) => tasks.cancel(task, options)),
