@@ -5,15 +5,20 @@ import type {
   TranscriptionModelV4,
   TranscriptionModelV4CallOptions
 } from "@ai-sdk/provider"
-import { responseOf, sent } from "./Connection.ts"
+import { maxCostHeaders, responseOf, sent, withClientErrors } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { optionsOf } from "./Options.ts"
+
+/**
+ * The gateway ends a call whose vendor stays silent (`UPSTREAM_TIMEOUT`); giving up earlier would lose what is paid for.
+ */
+const timeout = Infinity
 
 /**
  * A speech model that uses `/v1/audio/speech`. Requests are sent only once, because a repetition would be charged
  * again.
  */
-export const makeSpeechModel = ({ transport }: Connection, modelId: string): SpeechModelV4 => ({
+export const makeSpeechModel = (connection: Connection, modelId: string): SpeechModelV4 => ({
   specificationVersion: "v4",
   provider: "generation-gateway.speech",
   modelId,
@@ -21,33 +26,35 @@ export const makeSpeechModel = ({ transport }: Connection, modelId: string): Spe
     const { abortSignal: signal, headers, instructions, outputFormat, providerOptions } = options
     const { speed, text, voice } = options
     const { fields, maxCost } = optionsOf(providerOptions)
-    const closing = new AbortController()
-    const response = await transport.open(
-      {
-        method: "POST",
-        path: "/v1/audio/speech",
-        headers: headersOf(headers, maxCost),
-        body: JSON.stringify({
-          model: modelId,
-          input: text,
-          voice: voice ?? "alloy",
-          response_format: outputFormat,
-          instructions,
-          speed,
-          ...fields
-        }),
-        isRepeatable: false,
-        signal
-      },
-      signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
-    )
-    return {
-      audio: new Uint8Array(await response.arrayBuffer()),
-      warnings: warningsOf(options),
-      response: {
-        ...responseOf(modelId),
-        headers: Object.fromEntries(response.headers)
+    const request = {
+      method: "POST",
+      path: "/v1/audio/speech",
+      headers: { ...sent(headers), ...maxCostHeaders(connection, maxCost) },
+      body: JSON.stringify({
+        model: modelId,
+        input: text,
+        voice: voice ?? "alloy",
+        response_format: outputFormat,
+        instructions,
+        speed,
+        ...fields
+      }),
+      isRepeatable: false,
+      timeout,
+      signal
+    }
+    const closing = signal ?? new AbortController().signal
+    const { audio, received } = await withClientErrors(signal, async () => {
+      const response = await connection.transport.open(request, closing)
+      return {
+        audio: new Uint8Array(await response.arrayBuffer()),
+        received: Object.fromEntries(response.headers)
       }
+    })
+    return {
+      audio,
+      warnings: warningsOf(options),
+      response: { ...responseOf(modelId), headers: received }
     }
   }
 })
@@ -68,7 +75,7 @@ const warningsOf = ({ language }: SpeechModelV4CallOptions): Array<SharedV4Warni
  * be charged again.
  */
 export const makeTranscriptionModel = (
-  { transport }: Connection,
+  connection: Connection,
   modelId: string
 ): TranscriptionModelV4 => ({
   specificationVersion: "v4",
@@ -77,16 +84,19 @@ export const makeTranscriptionModel = (
   doGenerate: async (options) => {
     const { abortSignal: signal, headers, providerOptions } = options
     const { fields, maxCost } = optionsOf(providerOptions)
-    const reply = await transport.send({
+    const reply = await connection.transport.send({
       method: "POST",
       path: "/v1/audio/transcriptions",
-      headers: headersOf(headers, maxCost),
+      headers: { ...sent(headers), ...maxCostHeaders(connection, maxCost) },
       body: formOf(modelId, options, fields),
       isRepeatable: false,
+      timeout,
       signal
     })
-    if (!isTranscript(reply.body)) throw new Error("The response is not a transcript")
-    const { duration, language, segments = [], text, words } = reply.body
+    // The formats `text`, `srt` and `vtt` are not JSON
+    const transcript = typeof reply.body === "string" ? { text: reply.body } : reply.body
+    if (!isTranscript(transcript)) throw new Error("The response is not a transcript")
+    const { duration, language, segments = [], text, words } = transcript
     return {
       text,
       segments: segments.map(({ end, start, text }) => ({
@@ -162,11 +172,3 @@ const extensionOf = (mediaType: string): string => {
   const [, subtype = "wav"] = mediaType.split("/")
   return Object.hasOwn(extensions, subtype) ? (extensions[subtype] ?? subtype) : subtype
 }
-
-const headersOf = (
-  headers: Readonly<Record<string, string | undefined>> | undefined,
-  maxCost: string | undefined
-) => ({
-  ...sent(headers),
-  ...(maxCost === undefined ? {} : { "x-service-max-cost": maxCost })
-})

@@ -1,7 +1,9 @@
 import { systemClock } from "../client/Clock.ts"
+import { ConnectionError, errorOf, GatewayError } from "../client/Errors.ts"
 import { GatewayClient } from "../client/GatewayClient.ts"
+import { isRetried } from "../client/Retry.ts"
 import type { TaskRef } from "../client/Task.ts"
-import { Transport } from "../client/Transport.ts"
+import { reasonOf, Transport } from "../client/Transport.ts"
 
 export interface Settings {
   /**
@@ -13,6 +15,8 @@ export interface Settings {
   readonly apiKey?: string | undefined
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
+  /** `SERVICE_NAME` of the gateway; default `Service`. docs/reference/http.md#every-response */
+  readonly serviceName?: string | undefined
 }
 
 /** How the models reach the gateway. */
@@ -22,6 +26,7 @@ export interface Connection {
   readonly fetch: typeof globalThis.fetch
   readonly transport: Transport
   readonly client: GatewayClient
+  readonly serviceName: string
 }
 
 const variable = (name: string): string | undefined => globalThis.process?.env?.[name]
@@ -33,9 +38,10 @@ export const connect = (settings: Settings): Connection => {
   const baseURL = address(settings.baseURL ?? variable("GATEWAY_URL") ?? "http://localhost:8080")
   const apiKey = settings.apiKey ?? variable("GATEWAY_API_KEY")
   if (apiKey === undefined) throw new TypeError("Give apiKey, or set GATEWAY_API_KEY")
+  const { serviceName = "Service" } = settings
   const fetch = settings.fetch ?? ((input, init) => globalThis.fetch(input, init))
   const own = (url: string, init: RequestInit) => fetch(url, init)
-  const client = new GatewayClient({ baseUrl: baseURL, apiKey, fetch: own })
+  const client = new GatewayClient({ baseUrl: baseURL, apiKey, fetch: own, serviceName })
   const transport = new Transport({
     baseUrl: baseURL,
     apiKey,
@@ -44,7 +50,7 @@ export const connect = (settings: Settings): Connection => {
     random: Math.random,
     defaults: {}
   })
-  return { baseURL, apiKey, fetch, transport, client }
+  return { baseURL, apiKey, fetch, transport, client, serviceName }
 }
 
 /** Matches `/vendors/{vendor}/v1/{model}/{action}/{id}`, the path of a task. */
@@ -79,13 +85,52 @@ export const responseOf = (modelId: string, headers?: Headers) => ({
   headers: headers === undefined ? undefined : Object.fromEntries(headers)
 })
 
-/** Downloads a result by its signed link, at the gateway or the vendor. */
+/** The header that refuses a call that costs more. */
+export const maxCostHeaders = (
+  { serviceName }: Connection,
+  maxCost: string | undefined
+): Record<string, string> =>
+  maxCost === undefined ? {} : { [`x-${serviceName}-max-cost`]: maxCost }
+
+/** Rejects with the client's errors, or with the reason of the signal. */
+export const withClientErrors = async <A>(
+  signal: AbortSignal | undefined,
+  work: () => Promise<A>
+): Promise<A> => {
+  try {
+    return await work()
+  } catch (cause) {
+    signal?.throwIfAborted()
+    if (cause instanceof GatewayError) throw cause
+    const lost = { status: 0, title: "The response was lost", detail: reasonOf(cause) }
+    throw new ConnectionError(lost, cause)
+  }
+}
+
+/**
+ * Downloads a result by its signed link, at the gateway or the vendor. A lost download is repeated, because the result
+ * has been paid for.
+ */
 export const download = async (
-  { fetch }: Connection,
+  connection: Connection,
   url: string,
-  signal: AbortSignal | undefined
+  signal: AbortSignal | undefined,
+  retry = 0
 ): Promise<Uint8Array> => {
-  const response = await fetch(url, signal === undefined ? {} : { signal })
-  if (!response.ok) throw new Error(`The result cannot be downloaded: HTTP ${response.status}`)
-  return new Uint8Array(await response.arrayBuffer())
+  const { fetch, transport } = connection
+  try {
+    return await withClientErrors(signal, async () => {
+      const response = await fetch(url, signal === undefined ? {} : { signal })
+      if (response.ok) return new Uint8Array(await response.arrayBuffer())
+      const request = { now: transport.clock.now(), idempotencyKey: undefined }
+      throw errorOf(response, await response.text(), request)
+    })
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const { retryAfter, status } = error
+    const failed = { isRepeatable: true, isFinal: false, isUnderWay: false, retryAfter, status }
+    if (retry >= transport.settings({}).maxRetries || !isRetried(failed)) throw error
+    await transport.backOff(retry, retryAfter, signal)
+  }
+  return download(connection, url, signal, retry + 1)
 }

@@ -2,8 +2,9 @@ import type { ImageModelV4, ImageModelV4CallOptions, SharedV4Warning } from "@ai
 import { TaskFailedError } from "../client/Errors.ts"
 import { newIdempotencyKey } from "../client/Keys.ts"
 import { encodeBody } from "../client/Media.ts"
+import { serviceHeader } from "../client/Task.ts"
 import type { Task, TaskRef } from "../client/Task.ts"
-import { download, responseOf, sent, taskAt } from "./Connection.ts"
+import { download, maxCostHeaders, responseOf, sent, taskAt } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
 
@@ -58,19 +59,19 @@ const warningsOf = ({ mask }: ImageModelV4CallOptions): Array<SharedV4Warning> =
     : [{ type: "unsupported", feature: "mask", details: "No model of the gateway takes a mask" }]
 
 const create = async (
-  { transport }: Connection,
+  connection: Connection,
   model: string,
   options: ImageModelV4CallOptions
 ): Promise<{ readonly tasks: ReadonlyArray<TaskRef>; readonly headers: Headers }> => {
   const { abortSignal, aspectRatio, files = [], headers, n, prompt, seed, size } = options
   const { fields, idempotencyKey, maxCost } = optionsOf(options.providerOptions)
-  const reply = await transport.send({
+  const reply = await connection.transport.send({
     method: "POST",
     path: files.length === 0 ? "/v1/images/generations" : "/v1/images/edits",
     headers: {
       ...sent(headers),
       prefer: "respond-async",
-      ...(maxCost === undefined ? {} : { "x-service-max-cost": maxCost })
+      ...maxCostHeaders(connection, maxCost)
     },
     body: await encodeBody({
       model,
@@ -88,6 +89,6 @@ const create = async (
   })
   const first = taskAt(reply.headers.get("location"))
   if (first === undefined) throw new Error("The response is not the gateway's")
-  const ids = reply.headers.get("x-service-task-id")?.split(/,\s*/u) ?? [first.id]
+  const ids = serviceHeader(reply.headers, "task-id")?.split(/,\s*/u) ?? [first.id]
   return { tasks: ids.map((id) => Object.assign({}, first, { id })), headers: reply.headers }
 }

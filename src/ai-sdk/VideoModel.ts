@@ -6,7 +6,7 @@ import type {
 import { newIdempotencyKey } from "../client/Keys.ts"
 import { encodeBody } from "../client/Media.ts"
 import type { TaskRef } from "../client/Task.ts"
-import { download, responseOf, sent, taskAt } from "./Connection.ts"
+import { download, maxCostHeaders, responseOf, sent, taskAt } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
 
@@ -39,7 +39,7 @@ export const makeVideoModel = (connection: Connection, modelId: string): VideoMo
         path: "/v1/videos",
         headers: {
           ...sent(headers),
-          ...(maxCost === undefined ? {} : { "x-service-max-cost": maxCost })
+          ...maxCostHeaders(connection, maxCost)
         },
         body: await encodeBody({
           model: modelId,

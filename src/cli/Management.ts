@@ -242,6 +242,9 @@ const remedyOf = (code: number, noun: string | undefined): string | undefined =>
 /** Problem codes that mean that the credential itself is wrong. docs/reference/errors.md#problem-codes */
 const credentialCodes = new Set([1001, 1002, 1003, 1004])
 
+/** What a proxy responds with, without a problem document, while the service does not respond to it. */
+const proxyStatuses = new Set([502, 503, 504])
+
 const problemIn = Schema.decodeUnknownOption(Schema.Json)
 
 /** The service's refusal with its remedy, or that the service could not be reached. */
@@ -259,6 +262,12 @@ const faultOf = (
     }
   }
   if (code === undefined || error.problem === undefined) {
+    if (proxyStatuses.has(status)) {
+      return {
+        message: `${url} cannot be reached: a proxy in front of it responded with ${status}`,
+        remedy: "Repeat the command when the service is running; the proxy's log has the reason"
+      }
+    }
     const isSuccess = status >= 200 && status < 300
     return foreignReason(
       url,

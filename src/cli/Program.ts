@@ -20,7 +20,7 @@ import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
 import { vendors } from "./commands/vendors.ts"
 import { wallet } from "./commands/wallet.ts"
-import { CommandFault, exitCode } from "./terminal/Fault.ts"
+import { CommandFault, exitCode, wrongUsage } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
 import { plainText } from "./terminal/Table.ts"
 
@@ -79,9 +79,28 @@ const report = (isJson: boolean) =>
     yield* Console.log(JSON.stringify({ error }, null, 2))
   })
 
+/**
+ * An argument such as `-5 degrees, hoar frost`, which would be read as short flags, among them `-h`: the command would
+ * print its help and succeed without having done anything.
+ */
+const hyphenated = (args: ReadonlyArray<string>): string | undefined => {
+  const end = args.indexOf("--")
+  return args
+    .slice(0, end < 0 ? args.length : end)
+    .find((it) => /^-[^-]./su.test(it) && !/^-[\d.]+$/u.test(it))
+}
+
 /** Runs one command, from its arguments to its exit code. */
 export const run = (args: ReadonlyArray<string>) =>
-  Command.runWith(gateway, { version })(args).pipe(
+  Effect.suspend(() => {
+    const text = hyphenated(args)
+    return text === undefined
+      ? Command.runWith(gateway, { version })(args)
+      : wrongUsage(
+          `${JSON.stringify(text)} begins with a hyphen, like a flag`,
+          "Write such a text after --, or after the flag and =, as in --name=-x"
+        )
+  }).pipe(
     Effect.tapError((error) =>
       error instanceof CommandFault ? report(args.includes("--json"))(error) : Effect.void
     ),

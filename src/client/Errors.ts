@@ -119,10 +119,13 @@ export class ConnectionError extends GatewayError {
   override readonly _tag = "ConnectionError"
 }
 
-/** The caller's deadline has passed. The task continues. */
+/**
+ * The caller's deadline has passed. The task continues. Without a `task`, a `run` has no response to its create, and it
+ * is unknown whether the task exists: the same run with the `idempotencyKey` returns it.
+ */
 export class TimeoutError extends GatewayError {
   override readonly _tag = "TimeoutError"
-  /** The task that was being waited for. */
+  /** The task that was being waited for; `undefined` if a `run` had not created it. */
   readonly task: TaskRef | undefined
 
   constructor(details: ErrorDetails, task?: TaskRef) {

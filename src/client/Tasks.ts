@@ -161,17 +161,21 @@ export class Tasks {
 
   /**
    * Creates a task and waits for it. `onProgress` is first called with the created task. The deadline includes the
-   * create.
+   * create; if it passes before the response, the `TimeoutError` has no task, but the `idempotencyKey` of the create.
    */
   async run<Model extends ModelName>(
     model: Model,
     body: InputOf<Model>,
     options: CreateOptions & WaitOptions = {}
   ): Promise<Task> {
-    const { deadline, onProgress, ...others } = options
+    const { deadline, idempotencyKey = newIdempotencyKey(), onProgress, ...others } = options
     const { clock } = this.#requests.transport
+    const { signal } = this.#requests.transport.settings(options)
     const start = clock.now()
-    const created = await this.create(model, body, others)
+    const late = () => new TimeoutError({ ...unansweredDetails(deadline), idempotencyKey })
+    const created = await bounded({ clock, signal, timeout: deadline, late }, (ending) =>
+      this.create(model, body, { ...others, idempotencyKey, signal: ending })
+    )
     onProgress?.(created)
     return this.wait(created, {
       ...others,
@@ -249,6 +253,12 @@ const lateDetails = (deadline: number | undefined) => ({
   status: 0,
   title: "The task did not end in time",
   detail: `${deadline} ms have passed; the task continues`
+})
+
+const unansweredDetails = (deadline: number | undefined) => ({
+  status: 0,
+  title: "The task was not created in time",
+  detail: `${deadline} ms have passed; repeat with the same idempotency key to find out whether it exists`
 })
 
 const isQuote = (body: unknown): body is Quote =>

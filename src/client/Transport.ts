@@ -51,7 +51,7 @@ type Attempt =
   | { readonly reply?: never; readonly error: GatewayError; readonly isFinal: boolean }
 
 /** The message of a failed `fetch` and of its cause, which on Node contains the system's error code. */
-const reasonOf = (cause: unknown): string => {
+export const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
   const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ""
   return `${cause.message}${inner}`
@@ -59,7 +59,14 @@ const reasonOf = (cause: unknown): string => {
 
 const bodyOf = async (response: Response): Promise<unknown> => {
   const text = await response.text()
-  if (/\bjson\b/u.test(response.headers.get("content-type") ?? "")) return JSON.parse(text)
+  if (/\bjson\b/u.test(response.headers.get("content-type") ?? "")) {
+    try {
+      return JSON.parse(text)
+    } catch (cause) {
+      // A refusal is known by its status, but a success may have been cut off
+      if (response.ok) throw cause
+    }
+  }
   return text === "" ? undefined : text
 }
 

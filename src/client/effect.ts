@@ -151,6 +151,11 @@ const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>
     const closing = new AbortController()
     const close = () => closing.abort()
     const items = open(client.with({ signal: closing.signal }))
+    // Ends a generator that waits at a `yield`, which the signal does not reach
+    const end = Effect.promise(() => {
+      close()
+      return items.return(undefined).catch(() => {})
+    })
     return Stream.paginate(undefined, () =>
       fromPromise((signal) => {
         signal.addEventListener("abort", close, { once: true })
@@ -162,7 +167,7 @@ const streamed = <A>(client: Client, open: (client: Client) => AsyncGenerator<A>
             : ([[item.value], Option.some(undefined)] as const)
         )
       )
-    ).pipe(Stream.ensuring(Effect.sync(close)))
+    ).pipe(Stream.ensuring(end))
   })
 
 const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
@@ -186,7 +191,7 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
     options?: Options<CreateOptions & WaitOptions>
   ) => use(({ tasks }) => tasks.run(model, body, options)),
   /** The task now and after each change of state, until it ends. */
-  watch: (task: TaskRef, options?: Parameters<Client["tasks"]["watch"]>[1]) =>
+  watch: (task: TaskRef, options?: Options<NonNullable<Parameters<Client["tasks"]["watch"]>[1]>>) =>
     streamed(client, ({ tasks }) => tasks.watch(task, options)),
   cancel: (task: TaskRef, options?: Options<RequestOptions>) =>
     use(({ tasks }) => tasks.cancel(task, options)),

@@ -113,7 +113,7 @@ const nameIn = ({ body, to: { model, route }, upload }: PassthroughCall): string
 }
 
 /** The other vendor's model that `vendor/model` names, on paths shared by several vendors' clients. */
-const modelElsewhere = (
+export const modelElsewhere = (
   { isShared, to: { catalog } }: PassthroughCall,
   name: string
 ): VendorModel | undefined => {
@@ -124,6 +124,9 @@ const modelElsewhere = (
 }
 
 type VendorModel = Pick<TokenModel, "vendor" | "model">
+
+export const backgroundRule =
+  "Only OpenAI's responses are offered in the background, by the model's own name"
 
 /** The call as sent to that vendor: to its route of the same protocol, with its own name of the model. */
 const callElsewhere = (
@@ -406,8 +409,7 @@ const planTokens = ({
     return planCounted({ catalog, protocol, nowMillis }, read.success, model, price, name)
   }
   if (body.background === true && mayWait !== true) {
-    const detail = "Only OpenAI's responses are offered in the background, by the model's own name"
-    return Result.fail(invalid([{ pointer: "#/background", detail }]))
+    return Result.fail(invalid([{ pointer: "#/background", detail: backgroundRule }]))
   }
   const isGoogle = protocol === "gemini-generate" || protocol === "gemini-embeddings"
   const concealed = isGoogle ? concealedUsageOf(query ?? "") : []

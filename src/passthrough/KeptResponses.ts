@@ -6,6 +6,7 @@ import { withMember } from "../domain/json/JsonBytes.ts"
 import { withoutMark } from "../domain/json/JsonDocument.ts"
 import { invalid } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { backgroundRule, modelElsewhere } from "./CallPlan.ts"
 import type { CallRequest, PassthroughCall, PreviousResponse, Relayed } from "./PassthroughCall.ts"
 import { readBody } from "./streams/MeteredBody.ts"
 
@@ -48,6 +49,18 @@ export const keptCallOf = Effect.fnUntraced(function* (
   const sent = background ? bytes : withMember(bytes, "previous_response_id", previous.vendorId)
   return { background, name, call: { ...base, body: sent, previous } }
 })
+
+/** The refusal of a background response: of a name that other calls may use, it says why this one may not. */
+export const backgroundRefusal = (
+  call: PassthroughCall,
+  name: string,
+  unsold: Problem
+): Problem => {
+  const { catalog, route } = call.to
+  const isCallable =
+    modelElsewhere(call, name) !== undefined || catalog.aliasOf(route.vendor, name) !== undefined
+  return isCallable ? invalid([{ pointer: "#/model", detail: backgroundRule }]) : unsold
+}
 
 /**
  * Replaces the vendor's id of the continued response, which the vendor repeats, with the gateway's id that the client

@@ -20,7 +20,7 @@ import { candidatesOf, modelOf, planOf } from "./CallPlan.ts"
 import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./CallPlan.ts"
 import { makeTraceCall } from "./CallTelemetry.ts"
 import type { TraceCall } from "./CallTelemetry.ts"
-import { keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
+import { backgroundRefusal, keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
 import { aliasAt, listedIn, modelElsewhere, refuseOtherModel, soldModels } from "./ModelList.ts"
@@ -121,7 +121,8 @@ const relayKept = Effect.fnUntraced(function* (
   const nowMillis = services.clock.currentTimeMillisUnsafe()
   const planned = planOf(call, nowMillis)
   if (Result.isFailure(planned) && planned.failure.code === 2006) {
-    return yield* responses.replay({ call, mayStill }, name, planned.failure)
+    const refusal = backgroundRefusal(call, name, planned.failure)
+    return yield* responses.replay({ call, mayStill }, name, refusal)
   }
   const plan = yield* Effect.fromResult(planned)
   const model = call.to.catalog.priced(call.to.route.vendor, name)

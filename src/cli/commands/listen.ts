@@ -48,12 +48,17 @@ const forward = Effect.fnUntraced(function* (
     HttpClientRequest.bodyUint8Array(body, type)
   )
   const answered = http.execute(request).pipe(
+    Effect.timeout(receiverTimeout),
     // Sends only the headers of a delivery, without a trace
     Effect.provideService(HttpClient.TracerPropagationEnabled, false),
     Effect.flatMap((response) =>
-      Effect.map(response.text, (text) => ({ status: response.status, answer: text }))
+      response.text.pipe(
+        Effect.timeout(receiverTimeout),
+        // The status decides, as in a delivery, whatever becomes of the body
+        Effect.orElseSucceed(() => ""),
+        Effect.map((answer) => ({ status: response.status, answer }))
+      )
     ),
-    Effect.timeout(receiverTimeout),
     Effect.catch((error) =>
       Effect.succeed({
         status: null,

@@ -228,6 +228,7 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
   let byProvider: ReadonlyMap<string, ReadonlyArray<TrackedAccount>> = new Map()
   let ids: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
   const byId = new Map<string, TrackedAccount>()
+  let departed: ReadonlyArray<TrackedAccount> = []
   const setConfigured = (accounts: ReadonlyArray<AccountSetting>) => {
     const next = accounts.map((account) => {
       const known = byId.get(account.id)
@@ -238,13 +239,14 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     for (const { account } of tracked) byId.delete(account.id)
     for (const it of next) byId.set(it.account.id, it)
     tracked = next
+    // Those that have come back stay in `byId` when the departed ones are read again
+    departed = departed.filter(({ account }) => !next.some((it) => it.account.id === account.id))
     byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
     ids = new Map(
       Array.from(byProvider, ([provider, all]) => [provider, all.map(({ account }) => account.id)])
     )
   }
   setConfigured(settings)
-  let departed: ReadonlyArray<TrackedAccount> = []
   let draining: ReadonlySet<string> = new Set()
   const withoutDraining = (all: ReadonlyArray<TrackedAccount>) =>
     draining.size === 0 ? all : all.filter(({ account }) => !draining.has(account.id))

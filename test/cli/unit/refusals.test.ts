@@ -51,6 +51,21 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("tells a proxy whose service is away from a server that is none of ours", () =>
+    Effect.gen(function* () {
+      for (const [status, reason] of [
+        [502, "cannot be reached: a proxy in front of it responded with 502"],
+        [504, "cannot be reached: a proxy in front of it responded with 504"],
+        [500, "is not a gateway of this version: it responded with 500"]
+      ] as const) {
+        const { env } = yield* refusing(status, {})
+        const { code, error } = yield* runCommand(["tasks", "list"], env)
+        assert.strictEqual(code, 1)
+        assert.include(error, reason)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("names the operation of a top-up that may have been booked, and of no other", () =>
     Effect.gen(function* () {
       for (const [status, isOpen] of [
@@ -63,6 +78,27 @@ describe("a refused command", () => {
         const { error } = yield* runCommand(topUp, env)
         assert.strictEqual(/--operation-id cli-[\da-f-]{36} to book it/u.test(error), isOpen, error)
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("takes no text for the short flags of its help or version", () =>
+    Effect.gen(function* () {
+      for (const args of [
+        ["run", "text-to-image-max", "-5 degrees, hoar frost"],
+        ["keys", "create", "--name", "-very long"],
+        ["keys", "rotate", "key_1", "--grace", "-1 hour", "--json"]
+      ]) {
+        const { code, error, out } = yield* runCommand(args)
+        assert.deepStrictEqual([code, out], [2, ""], error)
+        assert.match(
+          error,
+          /begins with a hyphen, like a flag\nRemedy: Write such a text after --/u
+        )
+      }
+      const { env } = yield* refusing(409, { title: "Conflict", detail: "Taken", code: 2010 })
+      const named = yield* runCommand(["keys", "create", "--name=-very long"], env)
+      assert.include(named.error, "Taken")
+      assert.strictEqual((yield* runCommand(["keys", "create", "-h"])).code, 0)
     }).pipe(Effect.scoped)
   )
 

@@ -5,7 +5,8 @@ import {
   GatewayClient,
   InsufficientCreditsError,
   RateLimitError,
-  ServerError
+  ServerError,
+  ValidationError
 } from "../../../src/client/index.ts"
 import { jumpingClock } from "../../support/clientClock.ts"
 
@@ -99,6 +100,26 @@ describe("a request that fails", () => {
     ])
     await settle(create())
     assert.deepStrictEqual(delays(), [7500, 30_000 - 7500 + 1000])
+  })
+
+  it("keeps its status and its Retry-After where a proxy sends no JSON under that type", async () => {
+    const proxied =
+      (status: number, text: string): Answer =>
+      () =>
+        new Response(text, {
+          status,
+          headers: { "content-type": "application/json", "retry-after": "7" }
+        })
+    const { create, delays, settle } = scripted([
+      proxied(429, ""),
+      proxied(503, "<p>Away</p>"),
+      created
+    ])
+    await settle(create())
+    assert.deepStrictEqual(delays(), [7500, 8000])
+    const refused = scripted([proxied(413, "")])
+    assert.instanceOf(await failureOf(refused.settle(refused.create())), ValidationError)
+    assert.lengthOf(refused.sent, 1)
   })
 
   it("is given back when Retry-After is longer than a minute", async () => {

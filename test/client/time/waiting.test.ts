@@ -200,6 +200,36 @@ describe("waiting for a task", () => {
     }
   })
 
+  it("of a run ends at its deadline before the create has a response, with its key", async () => {
+    const { clock, settle, sleeping } = jumpingClock()
+    const start = clock.now()
+    const client = new GatewayClient({
+      baseUrl: "http://gateway.test",
+      apiKey: "sk-test",
+      clock,
+      fetch: silent
+    })
+    for (const idempotencyKey of ["order-17", undefined]) {
+      const error = (await failureOf(
+        settle(
+          client.tasks.run(
+            "text-to-image-max",
+            { prompt: "A lighthouse" },
+            { deadline: 20_000, idempotencyKey }
+          )
+        )
+      )) as TimeoutError
+      assert.instanceOf(error, TimeoutError)
+      assert.isUndefined(error.task)
+      assert.match(
+        error.idempotencyKey ?? "",
+        idempotencyKey === undefined ? /^.{36}$/u : /^order-17$/u
+      )
+      assert.strictEqual(sleeping(), 0)
+    }
+    assert.strictEqual(clock.now() - start, 40_000)
+  })
+
   it("ends with its signal, whatever it is doing", async () => {
     for (const answers of [
       { streams: [stream(["pending"], "is silent")] },

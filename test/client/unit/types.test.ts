@@ -92,6 +92,9 @@ describe("the types of the client", () => {
         return client.tasks.create("text-to-image-max", { prompt: "A", colour: "red" })
       }
       expectTypeOf(wrong).toBeFunction()
+      // The Stream has a signal of its own, which ends it
+      type Watch = NonNullable<Parameters<typeof client.tasks.watch>[1]>
+      expectTypeOf<Watch>().not.toHaveProperty("signal")
       return yield* client.tasks
         .run("text-to-image-max", { prompt: "A" })
         .pipe(Effect.catchTag("TaskFailedError", ({ task }) => Effect.succeed(task)))

@@ -252,6 +252,15 @@ describe("a call that names an alias", () => {
     assert.equal(((await get("/v1/models/chat")) as { id: string }).id, "chat")
     const fault = await gateway.post("/v1/chat/completions", { ...chat, background: true })
     assert.equal((await jsonOf(fault)).code, 2001)
+    // A response in the background is created under the name of one model of OpenAI
+    for (const model of ["chat", "openai/gpt-4o", "deepseek/deepseek-chat"]) {
+      const body = { model, input: "Where to?", background: true }
+      const { code, detail } = await jsonOf(await gateway.post("/v1/responses", body))
+      assert.equal(code, 2001)
+      assert.match(String(detail), /^#\/model: .* by the model's own name$/u)
+    }
+    const unknown = { model: "none", input: "Where to?", background: true }
+    assert.equal((await jsonOf(await gateway.post("/v1/responses", unknown))).code, 2006)
     const other = await gateway.post("/v1/messages", { ...messages, model: "chat" })
     assert.equal((await jsonOf(other)).code, 2006)
   })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Result } from "effect"
+import { Effect, Layer, Option, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
 import type { Provider } from "../../../src/domain/Provider.ts"
@@ -69,6 +69,25 @@ describe("the accounts that a call may be sent to", () => {
         Result.getOrThrow(accounts.order("openai", gpt, 1, [b])).map(({ baseUrl }) => baseUrl),
         ["https://elsewhere.example"]
       )
+    }).pipe(Effect.provide(withAccounts))
+  )
+
+  it.effect("find the account of a job whose vendor has left and come back", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.setConfigured([a, b])
+      accounts.setDeparted([fal])
+      assert.isTrue(accounts.isDraining(fal))
+      assert.strictEqual(Option.getOrThrow(accounts.find(fal.id)).id, fal.id)
+      accounts.setConfigured([a, b, fal])
+      for (const departed of [[fal], []]) {
+        assert.isFalse(accounts.isDraining(fal))
+        assert.strictEqual(Option.getOrThrow(accounts.find(fal.id)).id, fal.id)
+        const listed = (yield* accounts.details).map(({ id }) => id)
+        assert.deepStrictEqual(listed, [a.id, b.id, fal.id])
+        accounts.setDeparted(departed)
+      }
+      assert.strictEqual(Option.getOrThrow(accounts.find(fal.id)).id, fal.id)
     }).pipe(Effect.provide(withAccounts))
   )
 
