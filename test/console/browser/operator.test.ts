@@ -33,7 +33,9 @@ const sum = (amount: string) => ({
 /** A user, created using only the keyboard, with credits; and the owner's link. */
 const makeOwner = async (it: ConsolePage) => {
   const { page } = it
-  await page.keyboard.press("Tab")
+  // The page after the sign-in focuses its heading when it has loaded
+  await page.locator("#main h1:focus").waitFor()
+  await tabTo(it, /^A .*Skip to content/u)
   await page.keyboard.press("Enter")
   await tabTo(it, /^A .*Users/u)
   await page.keyboard.press("Enter")
