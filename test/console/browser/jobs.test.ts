@@ -77,10 +77,17 @@ const whyFailed = async (job: Job) => {
   await page.locator(".problem-title").waitFor()
 }
 
+/** The receiver fails until it is fixed. */
+const receiver = { status: 500 }
+
 const resend = async (job: Job) => {
   const { page } = job.it
   await job.click(link(job, "A webhook endpoint is failing"))
-  await job.click(button(job, /^Resend whd_/u))
+  const again = button(job, /^Resend whd_/u)
+  await again.waitFor()
+  // Not earlier, because the first retry is sent after 15 seconds
+  receiver.status = 200
+  await job.click(again)
   await page.getByRole("cell", { name: "Delivered" }).first().waitFor()
 }
 
@@ -125,9 +132,6 @@ const findTrace = (traceId: string) =>
     await opened(job.it, "A traced lighthouse")
     await page.getByText("You are viewing the pages of user@localhost, read-only.").waitFor()
   }
-
-/** The receiver fails until it is fixed. */
-const receiver = { status: 500 }
 
 liveLayer(
   consoleGateway({}, () => Effect.sync(() => mockOutcome(receiver.status))),
@@ -177,7 +181,6 @@ liveLayer(
           await screen.page.getByText(/^Failing: HTTP 500/u).waitFor()
         })
         yield* run(screen, 2, whyFailed)
-        receiver.status = 200
         yield* run(screen, 3, resend)
         yield* run(screen, 2, testEndpoint)
         yield* run(screen, 1, spendByKey)
