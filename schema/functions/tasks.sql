@@ -110,8 +110,8 @@ begin
       a.outcome := case
         when limits.revoked_at is not null then 'revoked'
         when limits.disabled_at is not null then 'disabled'
-        when c.rotation < limits.rotations - 1 then 'replaced'
-        when c.rotation < limits.rotations and coalesce(limits.previous_key_until <= c.now, true) then 'replaced'
+        when c.rotation < limits.rotations - case when limits.previous_key_until > c.now then 1 else 0 end
+          then 'replaced'
         when limits.expires_at <= c.now then 'expired'
         when not coalesce(c.models, array[c.model]) <@ limits.allowed_models then 'model'
       end;
