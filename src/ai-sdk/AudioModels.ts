@@ -5,7 +5,8 @@ import type {
   TranscriptionModelV4,
   TranscriptionModelV4CallOptions
 } from "@ai-sdk/provider"
-import { maxCostHeaders, responseOf, sent, withClientErrors } from "./Connection.ts"
+import { maxCostHeaders } from "../client/Task.ts"
+import { responseOf, sent, withClientErrors } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { optionsOf } from "./Options.ts"
 
@@ -29,7 +30,7 @@ export const makeSpeechModel = (connection: Connection, modelId: string): Speech
     const request = {
       method: "POST",
       path: "/v1/audio/speech",
-      headers: { ...sent(headers), ...maxCostHeaders(connection, maxCost) },
+      headers: { ...sent(headers), ...maxCostHeaders(connection.serviceName, maxCost) },
       body: JSON.stringify({
         model: modelId,
         input: text,
@@ -87,7 +88,7 @@ export const makeTranscriptionModel = (
     const reply = await connection.transport.send({
       method: "POST",
       path: "/v1/audio/transcriptions",
-      headers: { ...sent(headers), ...maxCostHeaders(connection, maxCost) },
+      headers: { ...sent(headers), ...maxCostHeaders(connection.serviceName, maxCost) },
       body: formOf(modelId, options, fields),
       isRepeatable: false,
       timeout,

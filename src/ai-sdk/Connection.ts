@@ -85,13 +85,6 @@ export const responseOf = (modelId: string, headers?: Headers) => ({
   headers: headers === undefined ? undefined : Object.fromEntries(headers)
 })
 
-/** The header that refuses a call that costs more. */
-export const maxCostHeaders = (
-  { serviceName }: Connection,
-  maxCost: string | undefined
-): Record<string, string> =>
-  maxCost === undefined ? {} : { [`x-${serviceName}-max-cost`]: maxCost }
-
 /** Rejects with the client's errors, or with the reason of the signal. */
 export const withClientErrors = async <A>(
   signal: AbortSignal | undefined,

@@ -2,9 +2,9 @@ import type { ImageModelV4, ImageModelV4CallOptions, SharedV4Warning } from "@ai
 import { TaskFailedError } from "../client/Errors.ts"
 import { newIdempotencyKey } from "../client/Keys.ts"
 import { encodeBody } from "../client/Media.ts"
-import { serviceHeader } from "../client/Task.ts"
+import { maxCostHeaders, serviceHeader } from "../client/Task.ts"
 import type { Task, TaskRef } from "../client/Task.ts"
-import { download, maxCostHeaders, responseOf, sent, taskAt } from "./Connection.ts"
+import { download, responseOf, sent, taskAt } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
 
@@ -71,7 +71,7 @@ const create = async (
     headers: {
       ...sent(headers),
       prefer: "respond-async",
-      ...maxCostHeaders(connection, maxCost)
+      ...maxCostHeaders(connection.serviceName, maxCost)
     },
     body: await encodeBody({
       model,

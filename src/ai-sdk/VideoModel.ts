@@ -5,8 +5,9 @@ import type {
 } from "@ai-sdk/provider"
 import { newIdempotencyKey } from "../client/Keys.ts"
 import { encodeBody } from "../client/Media.ts"
+import { maxCostHeaders } from "../client/Task.ts"
 import type { TaskRef } from "../client/Task.ts"
-import { download, maxCostHeaders, responseOf, sent, taskAt } from "./Connection.ts"
+import { download, responseOf, sent, taskAt } from "./Connection.ts"
 import type { Connection } from "./Connection.ts"
 import { mediumOf, optionsKey, optionsOf } from "./Options.ts"
 
@@ -39,7 +40,7 @@ export const makeVideoModel = (connection: Connection, modelId: string): VideoMo
         path: "/v1/videos",
         headers: {
           ...sent(headers),
-          ...maxCostHeaders(connection, maxCost)
+          ...maxCostHeaders(connection.serviceName, maxCost)
         },
         body: await encodeBody({
           model: modelId,

@@ -77,6 +77,13 @@ export const serviceHeader = (headers: Headers, name: string): string | undefine
   return undefined
 }
 
+/** The header that refuses a create or a call that costs more. */
+export const maxCostHeaders = (
+  serviceName: string,
+  maxCost: string | undefined
+): Record<string, string> =>
+  maxCost === undefined ? {} : { [`x-${serviceName}-max-cost`]: maxCost }
+
 export const notTheGateway = (status: number): ServerError =>
   new ServerError({ status, title: "The response is not the gateway's", detail: "" })
 

@@ -5,7 +5,15 @@ import { newIdempotencyKey } from "./Keys.ts"
 import { encodeBody } from "./Media.ts"
 import type { FilterOf, List, Requests, WriteOptions } from "./Requests.ts"
 import type { Quote, TaskListItem, TaskTimeline } from "./schema.ts"
-import { isEnded, notTheGateway, pathOf, placeOf, serviceHeader, taskOf } from "./Task.ts"
+import {
+  isEnded,
+  maxCostHeaders,
+  notTheGateway,
+  pathOf,
+  placeOf,
+  serviceHeader,
+  taskOf
+} from "./Task.ts"
 import type { InputOf, ModelName, Task, TaskRef } from "./Task.ts"
 import type { ClientRequest, RequestOptions } from "./Transport.ts"
 
@@ -72,7 +80,7 @@ export class Tasks {
       ...others,
       method: "POST",
       path: pathOf(place),
-      headers: maxCost === undefined ? {} : { [`x-${this.#serviceName}-max-cost`]: maxCost },
+      headers: maxCostHeaders(this.#serviceName, maxCost),
       body: await encodeBody(body),
       idempotencyKey,
       isRepeatable: true
