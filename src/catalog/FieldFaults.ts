@@ -27,6 +27,13 @@ export const pointerOf = (path: ReadonlyArray<PropertyKey>): string =>
     .map((key) => truncate(String(key)).replaceAll("~", "~0").replaceAll("/", "~1"))
     .reduce((pointer, token) => `${pointer}/${encodeURIComponent(token)}`, "#")
 
+/** The names in such a pointer: `images` and `0`. */
+export const namesIn = (pointer: string): ReadonlyArray<string> =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((token) => decodeURIComponent(token).replaceAll("~1", "/").replaceAll("~0", "~"))
+
 /** A short description of any JSON value: `"abc"`, `12`, `an array of 4 items`. */
 export const describeValue = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(truncate(value))

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { pointerOf } from "../catalog/FieldFaults.ts"
+import { namesIn, pointerOf } from "../catalog/FieldFaults.ts"
 import { Medium } from "../catalog/jobs/Expression.ts"
 import type { Described } from "../catalog/jobs/JobModel.ts"
 import { isMapped, upstreamInput } from "../catalog/UpstreamInput.ts"
@@ -20,10 +20,7 @@ const forms: Readonly<Record<string, MediumText>> = {
 }
 
 /** The body field of a medium: `images` for `#/images/0`. */
-const fieldOf = ({ pointer }: SubmitMedium): string =>
-  decodeURIComponent(pointer.split("/")[1] ?? "")
-    .replaceAll("~1", "/")
-    .replaceAll("~0", "~")
+const fieldOf = ({ pointer }: SubmitMedium): string => namesIn(pointer)[0] ?? ""
 
 const textOf =
   ({ media = {} }: Partial<Described>, inline: MediumText): MediumText =>

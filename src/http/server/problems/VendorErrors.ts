@@ -1,3 +1,4 @@
+import { namesIn } from "../../../catalog/FieldFaults.ts"
 import { isFinal, statusOf } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import type { Place } from "../../passthrough/PassthroughTarget.ts"
@@ -42,10 +43,7 @@ const googleStatus = (status: number): string =>
 
 /** A pointer as OpenAI writes it: `messages[0].content` for `#/messages/0/content`; `null` for the whole body. */
 const paramOf = (pointer: string): string | null => {
-  const [, ...tokens] = pointer.replace(/^#\/(?:query|headers)\//u, "#/").split("/")
-  const names = tokens.map((it) =>
-    decodeURIComponent(it).replaceAll("~1", "/").replaceAll("~0", "~")
-  )
+  const names = namesIn(pointer.replace(/^#\/(?:query|headers)\//u, "#/"))
   const path = names.map((name) => (/^\d+$/u.test(name) ? `[${name}]` : `.${name}`)).join("")
   return path === "" ? null : path.replace(/^\./u, "")
 }
