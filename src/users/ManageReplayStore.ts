@@ -111,6 +111,8 @@ function claim(sql: PgClient.PgClient) {
 
 function deleteOlder(sql: PgClient.PgClient) {
   const tables = ["idempotency_keys", "manage_idempotency_keys"] as const
+  // The age is repeated, because older releases of Postgres (such as 17.5) would delete a key that a request has used
+  // again since it was selected
   return (before: DateTime.Utc, limit: number) =>
     Effect.forEach(
       tables,
@@ -118,7 +120,7 @@ function deleteOlder(sql: PgClient.PgClient) {
         sql`
           DELETE FROM ${sql(table)} WHERE ctid = ANY (ARRAY(
             SELECT ctid FROM ${sql(table)} WHERE created_at < ${toDate(before)} LIMIT ${limit}
-          )) RETURNING 1`,
+          )) AND created_at < ${toDate(before)} RETURNING 1`,
       { concurrency: 1 }
     ).pipe(
       Effect.map((deleted) => deleted.reduce((sum, rows) => sum + rows.length, 0)),
