@@ -5,6 +5,8 @@ import { at } from "../domain/json/Json.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Dialect, Provider } from "../domain/Provider.ts"
+import { atOnce, inSlices } from "../domain/Slices.ts"
+import type { Sliced } from "../domain/Slices.ts"
 import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
 import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
 import type {
@@ -46,33 +48,33 @@ export const makeSimulator =
   ) =>
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse, Problem> => {
     if (request.upload !== undefined) return transcribe(request, request.upload)
-    return Effect.sync(() => {
+    return Effect.suspend(() => {
       const dialect = dialectOfProvider(catalogNow(), provider)
       if (request.method === "GET") {
         const { status, value } = modelsResponse(catalogNow(), provider, request.path)
-        return json(value, status)
+        return Effect.succeed(json(value, status))
       }
-      const response = Result.try({
-        try: () => responseOf(dialect, request, answerOf?.(request)),
-        catch: (error) => error
-      })
-      if (Result.isSuccess(response)) return response.success
-      if (response.failure instanceof UnsatisfiableSchema) {
-        return badRequest(dialect, response.failure.message)
-      }
-      // The stack overflowed, or a text would be too long
-      if (response.failure instanceof RangeError) {
-        return badRequest(dialect, "The body is nested too deeply, or asks for too much")
-      }
-      throw response.failure
+      return inSlices(() => responseOf(dialect, request, answerOf?.(request))).pipe(
+        Effect.catchDefect((defect) => {
+          if (defect instanceof UnsatisfiableSchema) {
+            return Effect.succeed(badRequest(dialect, defect.message))
+          }
+          // The stack overflowed, or a text would be too long
+          return defect instanceof RangeError
+            ? Effect.succeed(
+                badRequest(dialect, "The body is nested too deeply, or asks for too much")
+              )
+            : Effect.die(defect)
+        })
+      )
     })
   }
 
-const responseOf = (
+function* responseOf(
   dialect: Dialect,
   request: UpstreamRequest,
   answer: Answer | undefined
-): UpstreamResponse => {
+): Sliced<UpstreamResponse> {
   const parsed = parseRequest(request, answer)
   const odd = lists.find((name) => isOdd(at(parsed.body, name)))
   if (odd !== undefined) return badRequest(dialect, `'${odd}' must be a list of objects`)
@@ -80,9 +82,9 @@ const responseOf = (
     case "anthropic":
       return anthropic(request, parsed)
     case "gemini":
-      return gemini(request, parsed)
+      return yield* gemini(request, parsed)
     case "openai":
-      return openAi(request, parsed)
+      return yield* openAi(request, parsed)
   }
 }
 
@@ -103,7 +105,7 @@ export const simulateCall = (
 ): { readonly status: number; readonly body: Uint8Array } => {
   const whole = { ...unsent, ...request }
   const made = Result.try({
-    try: () => responseOf(dialect, whole, undefined),
+    try: () => atOnce(responseOf(dialect, whole, undefined)),
     catch: (error) => error
   })
   const refusal = badRequest(dialect, "The request cannot be simulated")
@@ -132,12 +134,12 @@ const unsent: Omit<UpstreamRequest, "path" | "body"> = {
 const badRequest = (dialect: Dialect, message: string): UpstreamResponse =>
   json(errorBody(dialect, message), 400)
 
-const openAi = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
+function* openAi(request: UpstreamRequest, parsed: ParsedRequest): Sliced<UpstreamResponse> {
   const { body, completion } = parsed
   if (/\/(?:embeddings|moderations)$/u.test(request.path) && hasTooManyInputs(body)) {
     return badRequest("openai", `'input' must have at most ${inputsMax} items`)
   }
-  if (request.path.endsWith("/embeddings")) return json(embeddingsBody(parsed))
+  if (request.path.endsWith("/embeddings")) return jsonOf(yield* embeddingsBody(parsed))
   if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
   if (request.path.endsWith("/speech")) return speech(request, parsed)
   if (request.path.endsWith("/rerank")) return rerank(request, parsed)
@@ -212,17 +214,19 @@ const anthropic = (
     : json(anthropicMessage(completion))
 }
 
-const gemini = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
+function* gemini(request: UpstreamRequest, parsed: ParsedRequest): Sliced<UpstreamResponse> {
   const { body, completion, stream: isStream } = parsed
   if (request.path.endsWith(":countTokens")) return json({ totalTokens: completion.inputTokens })
-  if (request.path.endsWith(":embedContent")) return json(geminiEmbeddingsBody(parsed, false))
+  if (request.path.endsWith(":embedContent")) {
+    return jsonOf(yield* geminiEmbeddingsBody(parsed, false))
+  }
   if (request.path.endsWith(":batchEmbedContents")) {
     return hasTooManyRequests(body)
       ? badRequest(
           "gemini",
           `* BatchEmbedContentsRequest.requests: at most ${requestsMax} requests can be in one batch\n`
         )
-      : json(geminiEmbeddingsBody(parsed, true))
+      : jsonOf(yield* geminiEmbeddingsBody(parsed, true))
   }
   if (!isStream) return json(generateContentResponse(completion))
   const chunks = generateContentChunks(completion)
@@ -251,10 +255,13 @@ const errorBody = (dialect: Dialect, message: string): unknown => {
   }
 }
 
-const json = (value: unknown, status = 200): UpstreamResponse => ({
+const json = (value: unknown, status = 200): UpstreamResponse =>
+  jsonOf(Buffer.from(JSON.stringify(value)), status)
+
+const jsonOf = (body: Buffer, status = 200): UpstreamResponse => ({
   status,
   headers: { "content-type": "application/json" },
-  body: Buffer.from(JSON.stringify(value))
+  body
 })
 
 const unwatched: StreamWatch = {
