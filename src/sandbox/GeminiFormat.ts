@@ -1,3 +1,5 @@
+import { encode } from "fast-png"
+import { at } from "../domain/json/Json.ts"
 import { textDeltas, textOf } from "./Completion.ts"
 import type { Choice, Completion } from "./Completion.ts"
 
@@ -18,8 +20,8 @@ const chunk = (
   responseId: completion.seed.slice(0, 22)
 })
 
-const candidate = (index: number, part: object, finish: object) => ({
-  content: { role: "model", parts: [part] },
+const candidate = (index: number, parts: ReadonlyArray<object>, finish: object) => ({
+  content: { role: "model", parts },
   ...finish,
   index
 })
@@ -33,7 +35,7 @@ export const generateContentResponse = (completion: Completion) =>
     completion,
     completion.outputTokens,
     completion.choices.map((choice, index) =>
-      candidate(index, callOf(choice) ?? { text: textOf(choice) }, {
+      candidate(index, [callOf(choice) ?? { text: textOf(choice) }], {
         finishReason: finishOf(choice)
       })
     )
@@ -44,11 +46,58 @@ export const generateContentChunks = (completion: Completion): ReadonlyArray<obj
   const parts = completion.choices.flatMap((choice, index) => {
     const call = callOf(choice)
     const pieces = call === undefined ? textDeltas(choice).map((text) => ({ text })) : [call]
-    return pieces.map((part, at) =>
-      candidate(index, part, at === pieces.length - 1 ? { finishReason: finishOf(choice) } : {})
+    return pieces.map((part, place) =>
+      candidate(
+        index,
+        [part],
+        place === pieces.length - 1 ? { finishReason: finishOf(choice) } : {}
+      )
     )
   })
-  return parts.map((part, at) =>
-    chunk(completion, at === parts.length - 1 ? completion.outputTokens : at + 1, [part])
+  return parts.map((part, place) =>
+    chunk(completion, place === parts.length - 1 ? completion.outputTokens : place + 1, [part])
   )
 }
+
+/** Whether the request asks for pictures. */
+export const asksForPicture = (body: unknown): boolean => modalitiesOf(body).includes("IMAGE")
+
+const modalitiesOf = (body: unknown): ReadonlyArray<unknown> => {
+  const modalities =
+    at(body, "generationConfig", "responseModalities") ??
+    at(body, "generation_config", "response_modalities")
+  return Array.isArray(modalities) ? modalities : []
+}
+
+const pictureTokens = 1120
+const pictureSide = 1024
+
+/** A response with a picture of one color in each choice, after a text if the request asks for text too. */
+export const pictureResponse = (body: unknown, completion: Completion) => {
+  const data = Buffer.from(pictureOf(completion)).toString("base64")
+  const picture = { inlineData: { mimeType: "image/png", data } }
+  const hasText = modalitiesOf(body).includes("TEXT")
+  const candidates = completion.choices.map((choice, index) =>
+    candidate(index, hasText ? [{ text: textOf(choice) }, picture] : [picture], {
+      finishReason: "STOP"
+    })
+  )
+  const tokenCount = pictureTokens * candidates.length
+  const response = chunk(
+    completion,
+    tokenCount + (hasText ? completion.outputTokens : 0),
+    candidates
+  )
+  const details = { candidatesTokensDetails: [{ modality: "IMAGE", tokenCount }] }
+  return { ...response, usageMetadata: { ...response.usageMetadata, ...details } }
+}
+
+const pictureOf = ({ seed }: Completion): Uint8Array =>
+  encode({
+    width: pictureSide,
+    height: pictureSide,
+    data: new Uint8Array(pictureSide * (pictureSide / 8)),
+    depth: 1,
+    channels: 1,
+    palette: [[...Buffer.from(seed.slice(0, 6), "hex")]]
+  })

@@ -26,7 +26,12 @@ import {
   moderationsBody,
   requestsMax
 } from "./EmbeddingsFormat.ts"
-import { generateContentResponse, generateContentChunks } from "./GeminiFormat.ts"
+import {
+  asksForPicture,
+  generateContentChunks,
+  generateContentResponse,
+  pictureResponse
+} from "./GeminiFormat.ts"
 import { modelsResponse } from "./ModelsFormat.ts"
 import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
 import { cohereRerank, documentsMax, documentsOf, jinaRerank } from "./RerankFormat.ts"
@@ -82,7 +87,7 @@ function* responseOf(
     case "anthropic":
       return anthropic(request, parsed)
     case "gemini":
-      return yield* gemini(request, parsed)
+      return yield* gemini(request, parsed, answer === undefined)
     case "openai":
       return yield* openAi(request, parsed)
   }
@@ -214,7 +219,11 @@ const anthropic = (
     : json(anthropicMessage(completion))
 }
 
-function* gemini(request: UpstreamRequest, parsed: ParsedRequest): Sliced<UpstreamResponse> {
+function* gemini(
+  request: UpstreamRequest,
+  parsed: ParsedRequest,
+  mayDraw: boolean
+): Sliced<UpstreamResponse> {
   const { body, completion, stream: isStream } = parsed
   if (request.path.endsWith(":countTokens")) return json({ totalTokens: completion.inputTokens })
   if (request.path.endsWith(":embedContent")) {
@@ -228,8 +237,9 @@ function* gemini(request: UpstreamRequest, parsed: ParsedRequest): Sliced<Upstre
         )
       : jsonOf(yield* geminiEmbeddingsBody(parsed, true))
   }
-  if (!isStream) return json(generateContentResponse(completion))
-  const chunks = generateContentChunks(completion)
+  const picture = mayDraw && asksForPicture(body) ? pictureResponse(body, completion) : undefined
+  if (!isStream) return json(picture ?? generateContentResponse(completion))
+  const chunks = picture === undefined ? generateContentChunks(completion) : [picture]
   // Without `alt=sse`, Gemini streams one JSON array
   return /[?&]alt=sse(?:&|$)/u.test(request.query)
     ? stream(

@@ -1,4 +1,5 @@
 import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk"
+import { decode } from "fast-png"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import OpenAI, { NotFoundError } from "openai"
@@ -269,6 +270,32 @@ describe("Gemini's format in the sandbox", () => {
     assert.equal(chunks.at(-1)!.candidates[0]!.finishReason, "STOP")
     const { usage } = await gateway.newest()
     assert.deepInclude(usage, { outputTokens: 16, counted: false })
+  })
+})
+
+describe("Gemini's pictures in the sandbox", () => {
+  const path = "/vendors/google/v1beta/models/gemini-nano-banana-2.1"
+  const ask = (...responseModalities: Array<string>) => ({
+    contents: [{ role: "user", parts: [{ text: "A fox" }] }],
+    generationConfig: { responseModalities }
+  })
+  const read = (parts: Array<{ text?: string; inlineData?: { mimeType: string; data: string } }>) =>
+    parts.map(({ inlineData, text }) => {
+      if (inlineData === undefined) return text
+      const { height, width } = decode(Buffer.from(inlineData.data, "base64"))
+      return `${inlineData.mimeType} ${width}x${height}`
+    })
+
+  it("are made on request, complete and as a stream, and charged as pictures", async () => {
+    const answer = await gateway.post(`${path}:generateContent`, ask("IMAGE"))
+    const { candidates } = JSON.parse(await answer.text())
+    assert.deepEqual(read(candidates[0].content.parts), ["image/png 1024x1024"])
+    const { usage } = await gateway.newest()
+    assert.deepInclude(usage, { imageOutputTokens: 1120, outputTokens: 1120, counted: false })
+
+    const stream = await gateway.post(`${path}:streamGenerateContent`, ask("TEXT", "IMAGE"))
+    const [only] = JSON.parse(await stream.text())
+    assert.deepEqual(read(only.candidates[0].content.parts), [whole, "image/png 1024x1024"])
   })
 })
 
