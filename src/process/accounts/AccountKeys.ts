@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Redacted, Schema, Struct } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Redacted, Schema, Struct } from "effect"
 import { createHash } from "node:crypto"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { DatabaseClock } from "../../db/DatabaseClock.ts"
@@ -11,7 +11,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { keySchemes, regions } from "../../domain/Provider.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import { Accounts } from "../../vendors/accounts/Accounts.ts"
-import { runsTasks } from "../../vendors/Adapters.ts"
+import { adapterIn, runsTasks } from "../../vendors/Adapters.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
@@ -35,6 +35,8 @@ export class AccountKeys extends Context.Service<
      * configured.
      */
     readonly departed: Effect.Effect<ReadonlyMap<string, DateTime.Utc>, StoreUnavailable>
+    /** Whether another process has an account of this adapter in its configuration, and this one does not. */
+    readonly isElsewhere: (adapter: string) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("gateway/process/AccountKeys") {
   /** Stores the keys before any task can run, and again at an interval as a duty. ADR 0202 */
@@ -85,8 +87,7 @@ export class AccountKeys extends Context.Service<
         if (sealed.length > 0) yield* store.keep(sealed, false, now)
         const known = yield* readOthers
         isIdle = sealed.length === 0 && known.size === 0
-        const leftSince = DateTime.subtract(now, { seconds: accountLeftSeconds })
-        const left = [...known].filter(([, at]) => DateTime.isLessThan(at, leftSince))
+        const left = [...known].filter(([, at]) => hasLeft(at, now))
         const draining = accounts
           .configured()
           .filter(accounts.isDraining)
@@ -119,13 +120,27 @@ export class AccountKeys extends Context.Service<
           Effect.catch(vendors.owner(accountId), () =>
             Effect.andThen(Effect.ignore(readOthers), vendors.owner(accountId))
           ),
-        departed: readOthers
+        departed: readOthers,
+        isElsewhere: Effect.fnUntraced(function* (adapter) {
+          const provider = adapterIn(catalog.current(), adapter)?.provider
+          const others = yield* readOthers
+          const now = yield* clock.now
+          return [...others].some(
+            ([id, at]) =>
+              !hasLeft(at, now) &&
+              Option.exists(accounts.find(id), (account) => account.provider === provider)
+          )
+        })
       })
     })
   ).pipe(Layer.provide(AccountKeyStore.layer))
 }
 
 const idleMillis = 60_000
+
+/** Whether no process has the account in its configuration, which a process last recorded at this time. */
+const hasLeft = (configuredAt: DateTime.Utc, now: DateTime.Utc): boolean =>
+  DateTime.isLessThan(configuredAt, DateTime.subtract(now, { seconds: accountLeftSeconds }))
 
 /** Part of every plaintext, so that no other ciphertext of the service is accepted in its place. */
 const purpose = "vendor account 1"

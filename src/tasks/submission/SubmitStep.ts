@@ -4,9 +4,11 @@ import { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
+import { accountKeepSeconds } from "../../domain/limits/Limits.ts"
 import { mediaDownloadsRetrySeconds } from "../../domain/limits/ShareLimits.ts"
 import { modelAt, nextPlace } from "../../domain/task/Candidate.ts"
 import type { SkipReason } from "../../domain/task/Candidate.ts"
+import { AccountKeys } from "../../process/accounts/AccountKeys.ts"
 import { countFallback } from "../../vendors/FallbacksTotal.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
@@ -59,6 +61,7 @@ export type ReportFaults = <A, E>(
 export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
   const faults = yield* OperatorFaults
   const inputs = yield* TaskMedia
+  const keys = yield* AccountKeys
   const paid = yield* PaidSubmit
   const isAdmitted = yield* makeAdmission
   const accountFor = yield* makeAccountFor
@@ -74,6 +77,14 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     entry: TaskModel,
     more?: Pick<NextStep, "accountId" | "inputs">
   ) => waitIn(owned, submitQueue(entry), more, mediaDownloadsRetrySeconds)
+
+  /** Leaves the task to a process with an account of the vendor, as there is while a deployment adds the first one. */
+  const waitForProcess = Effect.fnUntraced(function* (owned: OwnedTask, entry: TaskModel) {
+    if (!(yield* retryStore(keys.isElsewhere(entry.adapter)))) return yield* noAccount
+    const { accountId } = owned
+    const more = accountId === null ? {} : { accountId }
+    return yield* waitIn(owned, submitQueue(entry), more, accountKeepSeconds)
+  })
 
   const mediaOf = (owned: OwnedTask, entry: TaskModel) =>
     Effect.catchIf(
@@ -118,7 +129,13 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
       : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
   })
   return (owned: OwnedTask, entry: TaskModel, n: number) =>
-    Effect.catchTag(submit(owned, entry, n), "ShareExhausted", () => waitForShare(owned, entry))
+    submit(owned, entry, n).pipe(
+      Effect.catchTag("ShareExhausted", () => waitForShare(owned, entry)),
+      Effect.catchIf(
+        (error) => error === noAccount,
+        () => waitForProcess(owned, entry)
+      )
+    )
 })
 
 /** The key among a run's inputs that stores the prepared upload: the account and what it returned. */
