@@ -1,11 +1,11 @@
-# The image holds the pinned Node from package-lock.json, the dependencies of the service, the source, and the bundle of
-# it that runs. npm, the rest of the development dependencies, and the types, maps and sources of the
-# dependencies stay behind in the first stage.
+# The image contains the pinned Node from package-lock.json, the dependencies of the service, the source, and the
+# bundle that runs. npm, the other development dependencies, and the types, maps and sources of the dependencies
+# stay in the first stage.
 
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Node is a development dependency, so that it follows no consumer of the package (ADR 0215): its binary alone
+# Only the binary of Node, which is a development dependency so that consumers of the package do not install it (ADR 0215)
 RUN npm ci --omit=dev --no-audit --no-fund \
   && npm install --prefix /node --no-audit --no-fund "node-linux-$(node -p process.arch)@$(node -p "require('./package-lock.json').packages['node_modules/node'].version")" \
   && install -D /node/node_modules/node-linux-*/bin/node /node/bin/node \
@@ -15,7 +15,7 @@ RUN npm ci --omit=dev --no-audit --no-fund \
 COPY schema ./schema
 COPY src ./src
 
-# The bundles of the console and of the service, by the development dependencies that they take and no others
+# The bundles of the console and of the service, built with only the development dependencies that they need
 FROM build AS bundles
 RUN npm install --prefix /bundles --no-audit --no-fund $(node -e "import('./src/cli/console/buildConsole.ts').then(({ bundledPackages }) => console.log(bundledPackages().join(' ')))") \
   && cp -r /bundles/node_modules/. node_modules/ \
@@ -33,7 +33,7 @@ RUN export NODE_COMPILE_CACHE=/app/build/compiled DATA_DIR=/tmp/data PORT=8080; 
   && chmod -R a+rX build/compiled
 
 FROM debian:bookworm-slim
-# Numbers, so that an orchestrator can tell that it is not root.
+# Numeric ids, so that an orchestrator can verify that the user is not root.
 RUN groupadd --gid 10001 gateway \
   && useradd --uid 10001 --gid gateway --no-create-home --shell /usr/sbin/nologin gateway \
   && install -d -o gateway -g gateway -m 0700 /data

@@ -17,7 +17,7 @@ export const layer = Layer.effectDiscard(
       yield* Effect.logInfo(
         adopted
           ? `SIGHUP: the catalog ${hash} adds ${added.length} rows, removes ${removed.length} and changes ${changed.length}`
-          : `SIGHUP: the catalog ${hash} is adopted already`
+          : `SIGHUP: the catalog ${hash} is already adopted`
       )
     }).pipe(
       Effect.catchCause((cause) =>

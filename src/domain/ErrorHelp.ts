@@ -66,13 +66,13 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Ask for less, such as fewer output tokens, or send a higher maximum."
   ),
   1201: help(
-    "The key, or all keys of its user together, reached the limit of requests per minute; or an endpoint reached the limit of test events per day; or the user abandoned too many streams that are still being read for their usage figures.",
+    "Too many requests of the key or its user in a minute, attempts to sign in, test events in a day, open streams and waits, or abandoned streams that are still being read for their usage figures.",
     "Wait as long as Retry-After says. RateLimit-Remaining shows in advance how many requests are left.",
     "later"
   ),
   1202: help(
-    "The key, or all keys of its user together, reached the limit of unfinished tasks; or the stored inputs of the user reached their size limit. No task was created.",
-    "Wait until a task has ended (Retry-After is an estimate), or cancel one. Media by URL count only while the task runs.",
+    "Too many unfinished tasks of the key or its user, bytes of stored inputs or files, or batches and uploads at once. Nothing was created.",
+    "As the detail says: wait until a task has ended (Retry-After is an estimate) or cancel one, send media by URL, delete files, or send one batch after another.",
     "later"
   ),
   1203: help(
@@ -166,7 +166,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "later"
   ),
   5003: help(
-    "The service is starting or overloaded, its store is unavailable, or the vendor is not configured.",
+    "The service is starting, stopping or overloaded, its store is unavailable, or the vendor refuses the service's account.",
     "Try again as Retry-After says; create requests with an Idempotency-Key are safe to repeat.",
     "later"
   ),

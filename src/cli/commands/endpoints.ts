@@ -38,7 +38,7 @@ const create = Command.make(
     ),
     events: endpointEvents,
     format: Flag.Literals("format", WebhookFormat.literals).pipe(
-      Flag.withDescription("openai: events that OpenAI has come in its envelope"),
+      Flag.withDescription("openai: events that OpenAI also has use its envelope"),
       Flag.withDefault("gateway")
     ),
     description: Flag.String("description").pipe(Flag.withDescription("Its purpose"), Flag.optional)

@@ -9,9 +9,9 @@ export const exactPaths = {
 export const basePathOf = (baseUrl: string): string =>
   new URL(baseUrl).pathname.replace(/\/+$/u, "").replaceAll(/[^\w/.~%-]/gu, encodeURIComponent)
 
-/** Task paths also start with `/vendors/`. */
+/** Task paths also start with `/vendors/`. A query may follow. */
 const task =
-  /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit|(?:responses|batches)\/[^/]+)(?:\/|$)/u
+  /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit|(?:responses|batches)\/[^/]+)(?:[/?]|$)/u
 
 export const isTaskPath = (path: string): boolean => task.test(path)
 

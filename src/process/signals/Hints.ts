@@ -154,7 +154,7 @@ const probe = (
       Effect.catchCause(() =>
         direct.isOpen()
           ? Effect.logWarning(
-              "Notifications of other processes do not arrive, as behind a pooler in transaction mode: their changes are noticed a second later"
+              "Notifications of other processes do not arrive, as happens behind a pooler in transaction mode: their changes are noticed a second later"
             )
           : Effect.void
       )

@@ -280,7 +280,7 @@ const makePassOver = Effect.gen(function* () {
 const noteSkip = (task: TaskRow, reason: SkipReason) =>
   Effect.andThen(
     countFallback(modelAt(task), reason),
-    Effect.logInfo(`Task ${task.id} passes over ${nameOf(modelAt(task))}: ${reason}`)
+    Effect.logInfo(`Task ${task.id} skips ${nameOf(modelAt(task))}: ${reason}`)
   )
 
 const noAccount = new VendorError({

@@ -230,7 +230,7 @@ const makeCatalogFaultLogger = () => {
     if (Math.abs(millis - loggedAtMillis) < Duration.toMillis(pollIntervalMax)) return
     loggedAtMillis = millis
     yield* Effect.logError(
-      `Jobs at ${job.accountId} wait, among them that of task ${task.id}: ${error.message}. Remedy: run the ` +
+      `Jobs at ${job.accountId} wait, such as that of task ${task.id}: ${error.message}. Remedy: run the ` +
         "release that accepted them, or restore the row of the table catalogs"
     )
   })

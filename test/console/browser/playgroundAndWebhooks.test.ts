@@ -443,7 +443,7 @@ const debug = async (it: ConsolePage, { first, second }: Record<"first" | "secon
   await assertPage(it)
   const [isOldValid, ...old] = await check({ secret: first })
   assert.isTrue(isOldValid)
-  assert.match(String(old[1]), /as the old one/u)
+  assert.match(String(old[1]), /is the old secret, which is being rotated/u)
   const changed = await check({ body: JSON.stringify(JSON.parse(body), null, 1) })
   assert.isFalse(changed[0])
   assert.match(changed.join("\n"), /differs from character/u)

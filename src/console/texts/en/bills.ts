@@ -37,7 +37,7 @@ export const billTexts = {
   percent: (value: number) => `${value.toFixed(1).replace("-", "−")}%`,
   models: "Margin by model",
   modelsHelp:
-    "What users were charged for the work on the bill, minus the bill. Running tasks are left out, and work that the bill does not name.",
+    "What users were charged for the work on the bill, minus the bill. Excludes running tasks and work that the bill does not name.",
   difference: "Difference",
   uncharged: "Billed, not charged",
   unbilled: "Charged, not billed",

@@ -6,7 +6,7 @@ export const chatTexts = {
   attachHelp: (size: string) => `PNG, JPEG or WEBP, up to ${size}. Or drop or paste one.`,
   wrongType: (name: string) => `${name} is not a PNG, JPEG or WEBP image`,
   tooLarge: (name: string, most: string) => `${name} is larger than ${most}`,
-  tooMany: (most: number) => `At most ${most} images go with a message`,
+  tooMany: (most: number) => `A message can have at most ${most} images`,
   pictureOf: (n: number) => `Attached image ${n}`,
   lostPictures: (count: number) =>
     count === 1

@@ -2,7 +2,7 @@
 export const usageTexts = {
   title: "Usage",
   aboutAll: "What all users were charged.",
-  margin: "Vendors' prices are not known to the gateway. For what is left of the charges,",
+  margin: "The gateway does not know vendors' prices. To see the margin,",
   compare: "compare a vendor's bill",
   user: "User",
   work: "Work",

@@ -50,7 +50,7 @@ export const webhookTexts = {
   urlHelp: "https, public",
   description: "Description",
   format: "Format",
-  formatHelp: "OpenAI's: background responses and videos come as its clients expect them.",
+  formatHelp: "OpenAI's: its clients can read events of background responses, batches and videos.",
   formats: [
     ["gateway", "This gateway's"],
     ["openai", "OpenAI's"]
@@ -207,7 +207,7 @@ export const webhookTexts = {
     prefix: "The signature does not begin with v1=",
     form: "The signature is not v1= followed by 64 lower-case hex digits",
     byPrevious:
-      "It was signed with this secret as the old one: the secret is being rotated. Receivers need the new one within 24 hours.",
+      "This is the old secret, which is being rotated. Receivers need the new one within 24 hours.",
     spaces: "The secret has white space around it",
     noPrefix: "The secret lacks whsec_: the entire text is the key",
     otherSecret: "It was signed with another secret, or for another id, time or body",
