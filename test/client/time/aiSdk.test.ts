@@ -34,7 +34,7 @@ const scripted = (answers: ReadonlyArray<Answer>, failedIds: ReadonlyArray<strin
   const sent: Array<{
     readonly url: URL
     readonly headers: Headers
-    readonly body: BodyInit | null | undefined
+    readonly body: RequestInit["body"]
   }> = []
   let used = 0
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
