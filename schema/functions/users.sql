@@ -214,6 +214,7 @@ create or replace function key_budgets_drift() returns bigint language sql stabl
 $$;
 
 -- Deletes a user at once and permanently: keys and endpoints stop working, and the row no longer identifies anyone.
+-- Locks the wallet, so that it waits for creates and calls that have read a key, and none is accepted afterwards.
 -- Later passes erase the user's other data; the first is due now. A deleted user is also disabled, so that requests
 -- admitted before get neither a key nor a session. Returns no row if there is no such user. Repeating it changes
 -- nothing.
@@ -221,6 +222,7 @@ create or replace function user_delete(p_user uuid, p_now timestamptz)
 returns table (id uuid, deleted_at timestamptz, erased_at timestamptz, reserved boolean) language plpgsql as $$
 declare u users;
 begin
+  perform wallet_lock(p_user);
   select * into u from users x where x.id = p_user for update;
   if not found then return; end if;
   if u.deleted_at is null then

@@ -154,10 +154,21 @@ const formOf = (
     form.append("response_format", "verbose_json")
   }
   for (const unit of timestampGranularities) form.append("timestamp_granularities[]", unit)
-  for (const [name, value] of Object.entries(fields)) form.append(name, String(value))
+  for (const [name, value] of Object.entries(fields)) appendField(form, name, value)
   const file = new Blob([bytes.slice()], { type: mediaType })
   form.append("file", file, `audio.${extensionOf(mediaType)}`)
   return form
+}
+
+/** Writes lists as `name[]` and objects as `name[member]`, as OpenAI's clients do. */
+const appendField = (form: FormData, name: string, value: unknown): void => {
+  if (Array.isArray(value)) {
+    for (const item of value) appendField(form, `${name}[]`, item)
+  } else if (typeof value === "object" && value !== null) {
+    for (const [member, item] of Object.entries(value)) {
+      appendField(form, `${name}[${member}]`, item)
+    }
+  } else form.append(name, String(value))
 }
 
 const extensions: Readonly<Record<string, string>> = {

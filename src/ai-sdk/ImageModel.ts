@@ -33,14 +33,14 @@ export const makeImageModel = (connection: Connection, modelId: string): ImageMo
       })
     )
     const done = ended.filter((it): it is Task => !(it instanceof TaskFailedError))
-    const failure = ended.find((it) => it instanceof TaskFailedError)
-    if (done.length === 0 && failure !== undefined) throw failure
+    const failures = ended.filter((it) => it instanceof TaskFailedError)
+    if (done.length === 0 && failures[0] !== undefined) throw failures[0]
     const images = await Promise.all(
       done.flatMap((task) => task.images.map((url) => download(connection, url, signal)))
     )
     return {
       images,
-      warnings: warningsOf(options),
+      warnings: [...warningsOf(options), ...failures.map(warningOf)],
       response: responseOf(modelId, created.headers),
       providerMetadata: {
         [optionsKey]: {
@@ -57,6 +57,12 @@ const warningsOf = ({ mask }: ImageModelV4CallOptions): Array<SharedV4Warning> =
   mask === undefined
     ? []
     : [{ type: "unsupported", feature: "mask", details: "No model of the gateway takes a mask" }]
+
+/** A task that failed beside others, so that the call has fewer images. */
+const warningOf = ({ message, task }: TaskFailedError): SharedV4Warning => ({
+  type: "other",
+  message: `Task ${task.id} failed: ${message}`
+})
 
 const create = async (
   connection: Connection,

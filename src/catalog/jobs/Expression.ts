@@ -219,7 +219,7 @@ const compile = (text: string, purpose: Purpose): Result.Result<Compiled, string
 const known = new Map<string, Result.Result<Compiled, string>>()
 const knownMax = 2000
 
-/** Cached without a limit: expressions come from catalogs, which have few. */
+/** Cached, because expressions come from catalogs, which have few. */
 const compiled = (text: string, purpose: Purpose): Result.Result<Compiled, string> => {
   const key = `${purpose} ${text}`
   const found = known.get(key)

@@ -35,7 +35,7 @@ const parse = (text: string): ReadonlyArray<Step> | undefined => {
 const known = new Map<string, ReadonlyArray<Step> | undefined>()
 const knownMax = 2000
 
-/** Cached without a limit: paths come from catalogs, which have few. */
+/** Cached, because paths come from catalogs, which have few. */
 const stepsOf = (text: string): ReadonlyArray<Step> | undefined => {
   if (known.has(text)) return known.get(text)
   if (known.size >= knownMax) known.clear()

@@ -27,7 +27,7 @@ export const pageFlags = {
 export const ofUser = {
   user: Flag.String("user").pipe(
     Flag.withMetavar("USER_ID"),
-    Flag.withDescription("As the operator: list those of this user"),
+    Flag.withDescription("As the operator: for this user"),
     Flag.optional
   )
 }

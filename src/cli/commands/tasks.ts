@@ -167,11 +167,21 @@ const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray
 /** Retries of a request while waiting. Enough for a restart of the service, about a minute. */
 const waitRetries = 15
 
+/** The command that waits for the task and saves its results in the same folder. */
+const waitFor = ({ id }: TaskRef, folder: Option.Option<string>): string =>
+  [`gateway tasks wait ${id}`, ...Option.toArray(folder).map((it) => `--out ${quoted(it)}`)].join(
+    " "
+  )
+
+/** A word of a POSIX shell. */
+const quoted = (word: string): string =>
+  /^[\w./~:-]+$/u.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+
 /** Shows a task's progress until it has ended. Ctrl-C leaves it running and prints how to continue. */
-const watchTask = Effect.fnUntraced(function* (task: TaskRef) {
+const watchTask = Effect.fnUntraced(function* (task: TaskRef, folder: Option.Option<string>) {
   const api = yield* Management
   const progress = yield* makeProgress(`Task ${task.id}`, yield* Json)
-  const stillRuns = `Task ${task.id} is still running. To wait for it: gateway tasks wait ${task.id}`
+  const stillRuns = `Task ${task.id} is still running. To wait for it: ${waitFor(task, folder)}`
   return yield* api
     .use(
       "user",
@@ -197,11 +207,11 @@ export const followTask = Effect.fnUntraced(function* (
     timeout
   }: { readonly folder: Option.Option<string>; readonly timeout: Duration.Duration }
 ) {
-  yield* Effect.timeoutOrElse(watchTask(task), {
+  yield* Effect.timeoutOrElse(watchTask(task, folder), {
     duration: timeout,
     orElse: () => failed(`Task ${task.id} did not end within ${Duration.format(timeout)}`)
   })
-  const again = `Task ${task.id} has ended. To see it again: gateway tasks wait ${task.id}`
+  const again = `Task ${task.id} has ended. To see it again: ${waitFor(task, folder)}`
   const { document, files, value } = yield* Effect.gen(function* () {
     const ended = yield* readTask(task)
     const isSaved = Option.isSome(folder) && ended.value.task_info.status === "completed"
@@ -254,7 +264,14 @@ export const tasks = Command.make("tasks").pipe(
 
 /** The URIs of a result. */
 const resultsOf = (task: TaskResult): ReadonlyArray<string> =>
-  task.images ?? task.videos ?? task.audios ?? task.meshes ?? task.documents ?? []
+  task.images ??
+  task.videos ??
+  task.audios ??
+  task.meshes ??
+  task.documents ??
+  task.responses ??
+  task.batches ??
+  []
 
 const unusable = (folder: string, { message }: { readonly message: string }) =>
   failed(`${folder}: ${message}`, "Use --out to name a writable folder")
@@ -269,9 +286,19 @@ export const makeWritable = (folder: string) =>
     catch: (cause) => unusable(folder, cause instanceof Error ? cause : { message: String(cause) })
   })
 
+/** The route of a result that only its user may read: a file of a batch. */
+const fileRoute = /v1\/files\/[^/]+\/content$/u
+
+/** Reads such a file from the service with the user's key, which is sent nowhere else. */
+const readFile = Effect.fnUntraced(function* (route: string) {
+  const api = yield* Management
+  const text = yield* api.use("user", (client) => client.request(`GET /${route}`), "files")
+  return new TextEncoder().encode(String(text))
+})
+
 /**
- * Downloads the media of a task into a folder. Each file is named after the task, so an existing file is the same
- * medium and is overwritten.
+ * Downloads the results of a task into a folder. Each file is named after the task, so an existing file is the same
+ * result and is overwritten.
  */
 const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: string) {
   const files = yield* FileSystem.FileSystem
@@ -279,14 +306,18 @@ const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: strin
   const http = yield* HttpClient.HttpClient
   const usable = Effect.mapError((error: { readonly message: string }) => unusable(folder, error))
   yield* makeWritable(folder)
+  const download = Effect.fnUntraced(function* (url: string) {
+    const [route] = fileRoute.exec(url) ?? []
+    if (route !== undefined) return { bytes: yield* readFile(route), extension: "jsonl" }
+    const response = yield* http.get(url)
+    if (response.status !== 200) return yield* notThere(url, `HTTP ${response.status}`)
+    const type = response.headers["content-type"]?.split(";")[0]?.trim() ?? ""
+    return { bytes: new Uint8Array(yield* response.arrayBuffer), extension: extensionOf(type) }
+  })
   return yield* Effect.forEach(resultsOf(task), (url, at) =>
     Effect.gen(function* () {
-      const response = yield* http.get(url)
-      if (response.status !== 200) return yield* notThere(url, `HTTP ${response.status}`)
-      const type = response.headers["content-type"]?.split(";")[0]?.trim() ?? ""
-      const name = `${task.task_info.id}-${at + 1}.${extensionOf(type)}`
-      const bytes = new Uint8Array(yield* response.arrayBuffer)
-      const file = path.join(folder, name)
+      const { bytes, extension } = yield* download(url)
+      const file = path.join(folder, `${task.task_info.id}-${at + 1}.${extension}`)
       // Written under another name first, so that the file is complete or absent
       yield* usable(files.writeFile(`${file}.part`, bytes))
       yield* usable(files.rename(`${file}.part`, file))

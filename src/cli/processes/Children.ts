@@ -32,6 +32,13 @@ export interface Child {
   readonly process: ChildProcess
 }
 
+/** A question that a process has not answered yet. */
+interface Asked {
+  readonly child: Child
+  /** Ends the question, without an answer if the process has ended. */
+  readonly end: (text?: string) => void
+}
+
 /** A process that does not answer within this time counts as not ready, or as not alive. */
 const answerMillisMax = 2000
 /** The time limit of a handover. If a process hangs, its replacement opens new sockets. */
@@ -40,10 +47,10 @@ const handOverMillisMax = 10_000
 /** The processes of a group. Starts them, passes sockets between them, and combines their answers. */
 export class Children {
   readonly #all = new Set<Child>()
-  readonly #answers = new Map<number, (text: string) => void>()
+  readonly #asked = new Map<number, Asked>()
   readonly #processes: number
   readonly #ownMetrics: () => string
-  #asked = 0
+  #lastAsked = 0
   /** The sum of the counters of processes that have ended. */
   #ended = ""
   isStopping = false
@@ -78,6 +85,7 @@ export class Children {
         this.#all.delete(child)
         child.state = "ended"
         this.#ended = sumMetrics([this.#ended, lasting(child.metrics)])
+        for (const asked of this.#asked.values()) if (asked.child === child) asked.end()
         onStarted()
         resolve({ status, ranMillis: performance.now() - began })
       }
@@ -165,7 +173,7 @@ export class Children {
         child.metrics = message.text
         return
       case "Answer":
-        return this.#answers.get(message.id)?.(message.text)
+        return this.#asked.get(message.id)?.end(message.text)
       case "AskAll":
         return void this.#askAll(message.question).then((text) =>
           send(child, { _tag: "Told", id: message.id, text })
@@ -194,17 +202,17 @@ export class Children {
   }
 
   #ask(child: Child, question: Question): Promise<string | undefined> {
-    this.#asked += 1
-    const id = this.#asked
+    if (child.state === "ended") return Promise.resolve(undefined)
+    this.#lastAsked += 1
+    const id = this.#lastAsked
     return new Promise<string | undefined>((resolve) => {
       const end = (text?: string) => {
         clearTimeout(timer)
-        this.#answers.delete(id)
+        this.#asked.delete(id)
         resolve(text)
       }
       const timer = setTimeout(end, answerMillisMax)
-      void child.ended.then(() => end())
-      this.#answers.set(id, end)
+      this.#asked.set(id, { child, end })
       send(child, { _tag: "Ask", id, question })
     })
   }

@@ -2,6 +2,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readdirSync } from "node:fs"
 import { request as send } from "node:http"
+import { join } from "node:path"
 import { runCommand } from "../../support/commandLine.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { localServer } from "../../support/localServer.ts"
@@ -91,15 +92,21 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
+      const out = yield* folder
       const moves: Array<string> = []
       const running = yield* Effect.forkChild(
-        runCommand(["run", "text-to-image-max", "[[sim:hang]]"], env, undefined, (line) =>
-          moves.push(line)
+        runCommand(
+          ["run", "text-to-image-max", "[[sim:hang]]", "--out", join(out, "my results")],
+          env,
+          undefined,
+          (line) => moves.push(line)
         )
       )
       yield* Effect.promise(() => until(async () => moves[0]))
       yield* Fiber.interrupt(running)
-      const [, id = ""] = /gateway tasks wait (\S+)/u.exec(moves.join("\n")) ?? []
+      const [, id = "", named] =
+        /gateway tasks wait (\S+) --out '(.+)'$/mu.exec(moves.join("\n")) ?? []
+      assert.strictEqual(named, join(out, "my results"))
       const cancelled = yield* runCommand(["tasks", "cancel", id, "--json"], env)
       assert.strictEqual(JSON.parse(cancelled.out).task_info.error.code, 4004, cancelled.error)
     }).pipe(Effect.scoped)

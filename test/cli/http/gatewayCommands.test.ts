@@ -5,6 +5,7 @@ import { createServer } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import OpenAI, { toFile } from "openai"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
 import { runCommand } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
@@ -107,6 +108,29 @@ liveLayer(runningGateway())((it) => {
       assert.match(refused.error, /code 1003[\s\S]*Remedy: GATEWAY_API_KEY: /u)
       assert.isTrue((yield* json("users", "disable", user.id)).disabled)
       assert.isFalse((yield* json("users", "enable", user.id)).disabled)
+    })
+  )
+
+  it.effect("tasks wait saves the files of a vendor's batch, which only their user may read", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* Running
+      const openai = new OpenAI({ apiKey: key, baseURL: `${url}/v1` })
+      const endpoint = "/v1/chat/completions"
+      const body = { model: "gpt-4o", messages: [{ role: "user", content: "hello" }] }
+      const line = JSON.stringify({ custom_id: "first", method: "POST", url: endpoint, body })
+      yield* Effect.promise(async () => {
+        const file = await toFile(Buffer.from(line), "batch.jsonl")
+        const { id: input_file_id } = await openai.files.create({ purpose: "batch", file })
+        await openai.batches.create({ input_file_id, endpoint, completion_window: "24h" })
+      })
+      const listed = yield* gateway("tasks", "list", "--limit", "1", "--json")
+      const [{ id }] = JSON.parse(listed.out).data
+      const out = yield* folder
+      const ran = yield* gateway("tasks", "wait", id, "--out", out)
+      assert.strictEqual(ran.code, 0, ran.error)
+      const file = join(out, `${id}-1.jsonl`)
+      assert.include(ran.out, `Saved ${file}`)
+      assert.strictEqual(JSON.parse(readFileSync(file, "utf8")).custom_id, "first")
     })
   )
 

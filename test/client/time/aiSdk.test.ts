@@ -24,20 +24,28 @@ const status =
   () =>
     new Response("", { status: code })
 
+const refusal = { code: 3002, title: "Content Rejected", detail: "The vendor refused the prompt" }
 const ids = ["019a0c5e-7f3a-7a00-9e2b-000000000001", "019a0c5e-7f3a-7a00-9e2b-000000000002"]
 
-/** A gateway whose tasks are completed; downloads, speech and transcripts get these responses. */
-const scripted = (answers: ReadonlyArray<Answer>) => {
+/** A gateway whose other tasks are completed; downloads, speech and transcripts get these responses. */
+const scripted = (answers: ReadonlyArray<Answer>, failedIds: ReadonlyArray<string> = []) => {
   // Without jitter no retry has a delay
   vi.spyOn(Math, "random").mockReturnValue(0)
-  const sent: Array<{ readonly url: URL; readonly headers: Headers }> = []
+  const sent: Array<{
+    readonly url: URL
+    readonly headers: Headers
+    readonly body: RequestInit["body"]
+  }> = []
   let used = 0
   const fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const url = new URL(String(input))
-    sent.push({ url, headers: new Headers(init.headers) })
+    sent.push({ url, headers: new Headers(init.headers), body: init.body })
     const [, , , , , action, id] = url.pathname.split("/")
     if (id !== undefined) {
-      const task_info = { id, status: "completed", created_at: "x", updated_at: "x" }
+      const isFailed = failedIds.includes(id)
+      const status = isFailed ? "failed" : "completed"
+      const error = isFailed ? refusal : undefined
+      const task_info = { id, status, created_at: "x", updated_at: "x", error }
       const images = action === "generation" ? [`http://media.test/${id}`] : []
       return Response.json({ task_info, images })
     }
@@ -102,6 +110,43 @@ describe("a provider of the AI SDK", () => {
     const { images, sent } = scripted([bytes, bytes])
     assert.lengthOf((await images()).images, 2)
     assert.strictEqual(sent[0]!.headers.get("x-acme-max-cost"), "15.00")
+  })
+
+  it("returns the images of the tasks that completed, with a warning for each that failed", async () => {
+    const { images } = scripted([bytes], [ids[1]!])
+    const { images: got, warnings } = await images()
+    assert.deepStrictEqual(got, [new Uint8Array([1, 2, 3])])
+    assert.deepStrictEqual(warnings, [
+      {
+        type: "other",
+        message: `Task ${ids[1]} failed: Content Rejected: The vendor refused the prompt (code 3002)`
+      }
+    ])
+    await failureOf(scripted([], ids).images())
+  })
+
+  it("writes lists and objects of a transcription's options as OpenAI's clients do", async () => {
+    const { gateway, sent } = scripted([() => Response.json({ text: "Hello" })])
+    await gateway.transcriptionModel("gpt-4o-transcribe").doGenerate({
+      audio: new Uint8Array([7]),
+      mediaType: "audio/wav",
+      providerOptions: {
+        generationGateway: {
+          temperature: 0.2,
+          include: ["logprobs"],
+          chunking_strategy: { type: "server_vad", threshold: 0.5 }
+        }
+      }
+    })
+    const form = sent[0]!.body
+    assert.instanceOf(form, FormData)
+    assert.deepStrictEqual([...form].slice(0, -1), [
+      ["model", "gpt-4o-transcribe"],
+      ["temperature", "0.2"],
+      ["include[]", "logprobs"],
+      ["chunking_strategy[type]", "server_vad"],
+      ["chunking_strategy[threshold]", "0.5"]
+    ])
   })
 
   it("waits for speech and transcripts longer than any timeout of the client", async () => {

@@ -2,6 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer, Schedule } from "effect"
 import { TestClock } from "effect/testing"
+import { UserErasureStore } from "../../../src/tasks/privacy/UserErasureStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { stores } from "../../support/stores.ts"
 import { accept, callKeyOf, newCaller, walletStores } from "../../support/wallets.ts"
@@ -38,35 +39,38 @@ const waiting = (connections: number) =>
     TestClock.withLive
   )
 
-/** docs/reference/keys-and-limits.md#revocation */
-layer(walletStores.pipe(Layer.provideMerge(stores.postgres)), { timeout: "60 seconds" })(
-  "the end of a key",
-  (it) => {
-    it.effect.each(["revokeKey", "rotateKey"] as const)(
-      "waits for creates that have read the key (%s)",
-      (how) =>
-        Effect.gen(function* () {
-          const users = yield* UserStore
-          const userId = yield* newCaller(100)
-          const apiKeyId = callKeyOf(userId)
-          const now = yield* DateTime.now
-          const rotation = { keyHash: Buffer.from(now.toString()), preview: "", oldUntil: null }
-          const end = {
-            revokeKey: users.revokeKey(userId, apiKeyId, now),
-            rotateKey: users.rotateKey(userId, apiKeyId, rotation)
-          }[how]
-          const { release } = yield* holdCreates
-          const create = accept(userId, 1, { apiKeyId, rotation: 0 })
-          const creating = yield* Effect.forkChild(create)
-          yield* waiting(1)
-          const ending = yield* Effect.forkChild(end)
-          yield* Effect.race(waiting(2), Fiber.await(ending))
-          assert.isUndefined(ending.pollUnsafe())
-          yield* release
-          assert.strictEqual((yield* Fiber.join(creating)).outcome._tag, "Accepted")
-          yield* Fiber.join(ending)
-          assert.strictEqual((yield* create).outcome._tag, "KeyEnded")
-        }).pipe(Effect.scoped)
-    )
-  }
+const layers = Layer.merge(walletStores, UserErasureStore.layer).pipe(
+  Layer.provideMerge(stores.postgres)
 )
+
+/** docs/reference/keys-and-limits.md#revocation */
+layer(layers, { timeout: "60 seconds" })("the end of a key", (it) => {
+  it.effect.each(["revokeKey", "rotateKey", "deleteUser"] as const)(
+    "waits for creates that have read the key (%s)",
+    (how) =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const erasures = yield* UserErasureStore
+        const userId = yield* newCaller(100)
+        const apiKeyId = callKeyOf(userId)
+        const now = yield* DateTime.now
+        const rotation = { keyHash: Buffer.from(now.toString()), preview: "", oldUntil: null }
+        const end = {
+          revokeKey: users.revokeKey(userId, apiKeyId, now),
+          rotateKey: users.rotateKey(userId, apiKeyId, rotation),
+          deleteUser: erasures.delete(userId, now)
+        }[how]
+        const { release } = yield* holdCreates
+        const create = accept(userId, 1, { apiKeyId, rotation: 0 })
+        const creating = yield* Effect.forkChild(create)
+        yield* waiting(1)
+        const ending = yield* Effect.forkChild(end)
+        yield* Effect.race(waiting(2), Fiber.await(ending))
+        assert.isUndefined(ending.pollUnsafe())
+        yield* release
+        assert.strictEqual((yield* Fiber.join(creating)).outcome._tag, "Accepted")
+        yield* Fiber.join(ending)
+        assert.strictEqual((yield* create).outcome._tag, "KeyEnded")
+      }).pipe(Effect.scoped)
+  )
+})

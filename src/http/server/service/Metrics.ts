@@ -73,7 +73,7 @@ export const makeMetrics = Effect.gen(function* () {
     const families = [...accountGauges(yield* upstream.accounts), ...processMetrics()]
     return `${yield* PrometheusMetrics.format()}${families.map(metricText).join("")}`
   })
-  const ofProcesses = (yield* ProcessGroup).metrics(ofThisProcess)
+  const ofProcesses = yield* Effect.cachedWithTTL((yield* ProcessGroup).metrics(ofThisProcess), 0)
   return Effect.fnUntraced(function* (shown: "all" | "unnamed") {
     const stored = Option.flatten(
       yield* Effect.timeoutOption(Effect.option(readStore), storeSilenceMax)

@@ -29,10 +29,15 @@ export const layer = Layer.unwrap(
     const collect = yield* makeMetrics
     const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
-    const ready = (yield* ProcessGroup).ready(
-      Effect.suspend((): Effect.Effect<void, Problem> =>
-        drain.isDraining() ? Effect.fail(stopping) : process.ready
-      )
+    const { ready: readyWith } = yield* ProcessGroup
+    // Concurrent probes share one check, because anyone may send them
+    const ready = yield* Effect.cachedWithTTL(
+      readyWith(
+        Effect.suspend((): Effect.Effect<void, Problem> =>
+          drain.isDraining() ? Effect.fail(stopping) : process.ready
+        )
+      ),
+      0
     )
     const errors = hardened(errorsPage)
     const console = `${basePathOf(baseUrl)}/console`
