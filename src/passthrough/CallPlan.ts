@@ -256,9 +256,8 @@ export const planOf = (
 }
 
 const refusalOf = (call: PassthroughCall, plan: CallPlan): Problem | undefined => {
-  const { principal } = call
-  if (principal.limits !== undefined) {
-    const other = modelsOf(plan).find((names) => !allowsModel(principal, names))
+  if (call.principal.limits !== undefined) {
+    const other = modelsOf(call, plan).find((names) => !allowsModel(call.principal, names))
     if (other !== undefined) return modelNotAllowed(other[0] ?? "")
   }
   return overMaxCost(call, plan.hold)
@@ -274,10 +273,17 @@ const overMaxCost = (
     : undefined
 
 /** The names of each model that the call may use: as the client wrote it, and as it is priced. */
-const modelsOf = ({ metered, model }: CallPlan): ReadonlyArray<ReadonlyArray<string>> => {
+const modelsOf = (
+  { to: { catalog, route } }: PassthroughCall,
+  { metered, model }: CallPlan
+): ReadonlyArray<ReadonlyArray<string>> => {
   const named = model === null ? [] : [model]
-  if (metered._tag !== "Tokens") return named.length === 0 ? [] : [named]
-  return [[...named, metered.model.model], ...metered.fallbacks.map(({ model }) => [model.model])]
+  if (metered._tag === "Tokens") {
+    return [[...named, metered.model.model], ...metered.fallbacks.map((it) => [it.model.model])]
+  }
+  const alias = model === null ? undefined : catalog.aliasOf(route.vendor, model)
+  if (alias !== undefined) return alias.targets.map((it) => [it.model.model])
+  return named.map((name) => [name, catalog.priced(route.vendor, name)?.model ?? name])
 }
 
 /** How a call's hold is computed and its response metered. */

@@ -11,6 +11,7 @@ import { formatExact } from "../domain/Credits.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Dialect } from "../domain/Provider.ts"
+import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
 import { notOffered } from "./NotOffered.ts"
 import { unmetered } from "./PassthroughCall.ts"
 import type { OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
@@ -95,15 +96,21 @@ export const listedIn = (path: string): string | undefined => {
   return name?.replaceAll(/%(?:2f|3a|40)/giu, decodeURIComponent)
 }
 
-/** Another vendor's model as the list shows it. Fails with 2006 if the list does not have it. */
+/**
+ * Another vendor's model as the list shows it. Fails with 2006 if the list does not have it, and with 1004 if the key
+ * does not allow it.
+ */
 export const modelElsewhere = (
-  { catalog, route }: OpenPath,
+  { principal, to: { catalog, route } }: Pick<PassthroughCall, "principal" | "to">,
   listed: string,
   sandbox: boolean,
   nowMillis: number
 ): Effect.Effect<Relayed, Problem> => {
   const member = modelsElsewhere(catalog, route, nowMillis).find((it) => modelOf(it) === listed)
   const model = catalog.tokenModels.find((it) => nameOf(it) === listed)
+  if (model !== undefined && !allowsModel(principal, [model.model])) {
+    return Effect.fail(modelNotAllowed(listed))
+  }
   return member === undefined
     ? Effect.fail(notOffered(catalog, route.vendor, listed))
     : Effect.succeed({ ...shown(member, sandbox), ending: model && endingOf(model) })
@@ -120,12 +127,16 @@ const shown = (member: Member, sandbox: boolean): Relayed => ({
 const utf8 = new TextEncoder()
 
 /**
- * The models of a vendor's list that may be called here, each with its price. All others, including the operator's
+ * The models of a vendor's list that the key may call here, each with its price. All others, including the operator's
  * private models, are left out. Fails with 2006 if the single model requested is left out, and with 5002 if the
  * vendor's response is not a JSON object. docs/reference/passthrough.md#lists-of-models
  */
 export const soldModels = (
-  { isShared, to: { catalog, model, route } }: Pick<PassthroughCall, "isShared" | "to">,
+  {
+    isShared,
+    principal,
+    to: { catalog, model, route }
+  }: Pick<PassthroughCall, "isShared" | "principal" | "to">,
   relayed: Relayed,
   nowMillis: number
 ): Effect.Effect<Relayed, Problem> => {
@@ -137,9 +148,12 @@ export const soldModels = (
       : undefined
   if (answer === undefined) return unreadable
   const sold = (member: Member): ReadonlyArray<Member> => {
-    const found = catalog.priced(route.vendor, modelOf(member))
+    const name = modelOf(member)
+    const found = catalog.priced(route.vendor, name)
     const price = found && priceAt(found, nowMillis)
-    return found === undefined || price === undefined
+    return found === undefined ||
+      price === undefined ||
+      !allowsModel(principal, [name, found.model])
       ? []
       : [{ ...member, ...stateOf(found, price) }]
   }
@@ -153,9 +167,14 @@ export const soldModels = (
       : Effect.map(send(one), (one) => ({ ...one, ending: found && endingOf(found) }))
   }
   const aliases = catalog.aliases
-    .filter(({ vendor }) => vendor === route.vendor)
+    .filter(
+      ({ targets, vendor }) =>
+        vendor === route.vendor && targets.every((it) => allowsModel(principal, [it.model.model]))
+    )
     .map((alias) => aliasMember(dialectOfProvider(catalog, route.provider), alias))
-  const others = isShared ? modelsElsewhere(catalog, route, nowMillis) : []
+  const others = isShared
+    ? modelsElsewhere(catalog, route, nowMillis, (it) => allowsModel(principal, [it.model]))
+    : []
   const lists = ["data", "models"].flatMap((name) =>
     Option.match(decodeList(answer[name]), {
       onNone: () => [],
@@ -169,7 +188,8 @@ export const soldModels = (
 const modelsElsewhere = (
   catalog: UpstreamCatalog,
   { provider, vendor }: OpenRoute,
-  nowMillis: number
+  nowMillis: number,
+  isShown: (model: TokenModel) => boolean = () => true
 ): ReadonlyArray<Member> => {
   const dialect = dialectOfProvider(catalog, provider)
   const vendors = new Set(
@@ -181,7 +201,8 @@ const modelsElsewhere = (
   )
   vendors.delete(vendor)
   return catalog.tokenModels.flatMap((model) => {
-    const price = vendors.has(model.vendor) ? priceAt(model, nowMillis) : undefined
+    const isListed = vendors.has(model.vendor) && isShown(model)
+    const price = isListed ? priceAt(model, nowMillis) : undefined
     return price === undefined
       ? []
       : [memberOf(dialect, nameOf(model), model.vendor, stateOf(model, price))]

@@ -158,7 +158,7 @@ const relayFree = Effect.fnUntraced(function* (
   const now = clock.currentTimeMillisUnsafe()
   const { body } = yield* Effect.fromResult(planOf(call, now))
   const sandbox = upstream.isSandbox(route.provider)
-  if (listed !== undefined) return yield* modelElsewhere(call.to, listed, sandbox, now)
+  if (listed !== undefined) return yield* modelElsewhere(call, listed, sandbox, now)
   const alias = aliasAt(call.to, sandbox)
   if (alias !== undefined) return alias
   yield* refuseOtherModel(call.to)

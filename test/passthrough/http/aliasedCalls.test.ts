@@ -225,6 +225,14 @@ describe("a call that names an alias", () => {
       const response = await gateway.post("/v1/chat/completions", chat, { authorization })
       assert.equal(response.status, status, await response.text())
       assert.equal(openAi.seen.length, status === 200 ? 1 : 0)
+      const read = async (path: string) =>
+        fetch(`${gateway.origin}${path}`, { headers: { authorization } })
+      const list = (await (await read("/v1/models")).json()) as { data: Array<{ id: string }> }
+      assert.equal(
+        list.data.some(({ id }) => id === "chat"),
+        status === 200
+      )
+      assert.equal((await read("/v1/models/chat")).status, status)
     }
   })
 

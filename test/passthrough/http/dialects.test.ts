@@ -185,6 +185,48 @@ describe("a list of models", options, () => {
     assert.isString(open.price.output)
   })
 
+  it("has only the models that the key allows", async () => {
+    const keys = "/manage/v1/api-keys"
+    const fields = { name: "some", scopes: ["inference"] }
+    const allowed_models = ["gpt-4o", "deepseek-chat", "claude-haiku-4-5"]
+    const made = await gateway.post(keys, { ...fields, allowed_models })
+    const { key } = (await made.json()) as { readonly key: string }
+    const authorization = { authorization: `Bearer ${key}` }
+    const list = (path: string) => bodyOf(get(path, authorization))
+    openai.script = (_, response) =>
+      json(response, 200, {
+        data: ["gpt-4o", "gpt-4o-2024-08-06", "gpt-4o-mini"].map((id) => ({ id, object: "model" }))
+      })
+    const idsOf = ({ data }: Body) => data.map(({ id }) => id)
+    assert.deepEqual(idsOf(await list("/v1/models")), [
+      "gpt-4o",
+      "gpt-4o-2024-08-06",
+      "deepseek/deepseek-chat"
+    ])
+    anthropic.script = (_, response) =>
+      json(response, 200, {
+        data: ["claude-haiku-4-5-20251001", "claude-sonnet-5"].map((id) => ({ type: "model", id }))
+      })
+    assert.deepEqual(idsOf(await list("/vendors/anthropic/v1/models")), [
+      "claude-haiku-4-5-20251001"
+    ])
+    google.script = (_, response) =>
+      json(response, 200, { models: [{ name: "models/gemini-2.5-flash" }] })
+    assert.deepEqual((await list("/vendors/google/v1beta/models")).models, [])
+
+    openai.script = (request, response) =>
+      json(response, 200, { id: request.url.split("/").at(-1), object: "model" })
+    const one = (path: string) => get(`/v1/models/${path}`, authorization)
+    for (const id of ["gpt-4o-2024-08-06", "deepseek/deepseek-chat"]) {
+      assert.equal((await bodyOf(one(id))).id, id)
+    }
+    for (const id of ["gpt-4o-mini", "deepseek%2Fdeepseek-reasoner"]) {
+      const refused = await one(id)
+      assert.equal(refused.status, 403)
+      assert.equal((await bodyOf(refused)).code, 1004)
+    }
+  })
+
   it("an error of the vendor is relayed as it is", async () => {
     openai.script = (_, response) => json(response, 500, { error: { message: "broken" } })
     const answer = await get("/v1/models")
