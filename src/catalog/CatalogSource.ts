@@ -129,6 +129,7 @@ const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<Fie
         : []
     ),
     ...captureFaults(file),
+    ...secondFaults(file),
     ...tokenRows(file).flatMap(([at, row]) => unitFaults(at, likeBuiltIn(row))),
     ...aliasFaults(file.aliases ?? [], { ...upstream, models })
   ]
@@ -192,6 +193,40 @@ const captureFaults = ({ add = [], change = {} }: CatalogFile): ReadonlyArray<Fi
         ]
       : []
   )
+
+/** The entries of a file that are built on a built-in model, with their places in the file. */
+const entryRows = ({
+  add = [],
+  change = {}
+}: CatalogFile): ReadonlyArray<readonly [Place, Partial<CatalogEntry>, CatalogEntry]> =>
+  builtInEntries.flatMap((entry) => {
+    const { label } = entry
+    const row = change[label]
+    return [
+      ...(row === undefined ? [] : [[["change", label], row, entry] as const]),
+      ...add.flatMap((it, index) =>
+        it.label === label ? [[["add", index], it, entry] as const] : []
+      )
+    ]
+  })
+
+/** A price per second needs the duration that the body of a video model has, and a result that lasts as long. */
+const secondFaults = (file: CatalogFile): ReadonlyArray<FieldFault> =>
+  entryRows(file).flatMap(([at, row, entry]) => {
+    const { result } = changed(entry, row)
+    if (entry.result === "videos" && (result === "videos" || result === "audios")) return []
+    const prices: ReadonlyArray<readonly [Place, string | undefined]> = [
+      row.price === undefined ? [["result"], entry.price.per] : [["price", "per"], row.price.per],
+      ...(row.laterPrices ?? []).map(
+        (later, index) => [["laterPrices", index, "price", "per"], later.price.per] as const
+      )
+    ]
+    return prices.flatMap(([place, per]) =>
+      per === "second"
+        ? [{ pointer: pointerOf([...at, ...place]), detail: "Only videos have a price per second" }]
+        : []
+    )
+  })
 
 const missing = "Required, but missing"
 

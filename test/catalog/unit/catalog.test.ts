@@ -100,6 +100,28 @@ describe("Catalog.layerFile", () => {
       assert.notInclude(error.message, "\n")
     })
   )
+  it.effect("refuses a price per second for a model whose results have no duration", () =>
+    Effect.gen(function* () {
+      const price = { per: "second", amount: "5.00" }
+      const laterPrices = [{ from: "2027-01-01", price }]
+      const error = yield* failure({
+        change: {
+          "image-edit": { price },
+          "text-to-image-max": { laterPrices },
+          "text-to-video-spark": { result: "images" },
+          "image-to-video-spark": { price, laterPrices }
+        },
+        add: [{ label: "image-edit-max", model: "own", price }]
+      })
+      assert.instanceOf(error, CatalogError)
+      assert.sameMembers("errors" in error ? error.errors.map(({ pointer }) => pointer) : [], [
+        "#/change/image-edit/price/per",
+        "#/change/text-to-image-max/laterPrices/0/price/per",
+        "#/change/text-to-video-spark/result",
+        "#/add/0/price/per"
+      ])
+    })
+  )
   it.effect("refuses text that is not JSON, a missing file and two models on one path", () =>
     Effect.gen(function* () {
       assert.include((yield* failure("{")).message, "JSON")
