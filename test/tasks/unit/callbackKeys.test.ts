@@ -27,9 +27,22 @@ const account: VendorAccount = {
   }
 }
 
-/** The published keys, and the number of fetches. */
+/** The vendor's keys, published or of the account, and the number of fetches. */
 const world = () => {
   const state = { published: "one", asked: 0, isDown: false }
+  const ofAccount: VendorAccount = {
+    ...account,
+    callbacks: {
+      ...account.callbacks!,
+      keys: {
+        _tag: "OfAccount",
+        fetch: Effect.sync(() => {
+          state.asked += 1
+          return state.published.split(" ")
+        })
+      }
+    }
+  }
   const layer = Layer.succeed(MediaFetch, {
     mayWait: () => true,
     open: () => Effect.die("not asked"),
@@ -43,7 +56,7 @@ const world = () => {
           : Effect.succeed(new TextEncoder().encode(state.published))
       })
   })
-  return { state, layer: CallbackKeys.layer.pipe(Layer.provide(layer)) }
+  return { state, ofAccount, layer: CallbackKeys.layer.pipe(Layer.provide(layer)) }
 }
 
 describe("keys of callbacks", () => {
@@ -77,26 +90,29 @@ describe("keys of callbacks", () => {
     }).pipe(Effect.provide(setBack.layer))
   )
 
-  const rotated = world()
-  it.effect(
-    "are fetched once a minute at most, by any number of callbacks with an unknown key",
-    () =>
-      Effect.gen(function* () {
-        const keys = yield* CallbackKeys
-        const many = (key: string) =>
-          Effect.all(
-            Array.from({ length: 50 }, () => keys.isSigned(account, by(key))),
-            { concurrency: "unbounded" }
-          )
-        assert.notInclude(yield* many("two"), true)
-        rotated.state.published = "one two"
-        assert.notInclude(yield* many("two"), true)
-        assert.strictEqual(rotated.state.asked, 1)
-        yield* TestClock.adjust("60 seconds")
-        assert.notInclude(yield* many("two"), false)
-        assert.strictEqual(rotated.state.asked, 2)
-      }).pipe(Effect.provide(rotated.layer))
-  )
+  for (const of of ["everyone", "an account"] as const) {
+    const rotated = world()
+    it.effect(
+      `of ${of} are fetched once a minute at most, by any number of callbacks with an unknown key`,
+      () =>
+        Effect.gen(function* () {
+          const keys = yield* CallbackKeys
+          const vendor = of === "everyone" ? account : rotated.ofAccount
+          const many = (key: string) =>
+            Effect.all(
+              Array.from({ length: 50 }, () => keys.isSigned(vendor, by(key))),
+              { concurrency: "unbounded" }
+            )
+          assert.notInclude(yield* many("two"), true)
+          rotated.state.published = "one two"
+          assert.notInclude(yield* many("two"), true)
+          assert.strictEqual(rotated.state.asked, 1)
+          yield* TestClock.adjust("60 seconds")
+          assert.notInclude(yield* many("two"), false)
+          assert.strictEqual(rotated.state.asked, 2)
+        }).pipe(Effect.provide(rotated.layer))
+    )
+  }
 
   const down = world()
   it.effect("are kept when a fetch fails, and without any no callback is trusted", () =>
