@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Logger, Redacted, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { randomBytes } from "node:crypto"
@@ -48,16 +48,31 @@ export const upgraded = Effect.gen(function* () {
   )
   const warnings: Array<string> = []
   const logger = Logger.make(({ message }) => warnings.push(String(message)))
+  const clock = yield* Clock.Clock
+  let pauses = 0
+  const countingPauses: Clock.Clock = {
+    currentTimeMillis: clock.currentTimeMillis,
+    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+    currentTimeNanos: clock.currentTimeNanos,
+    currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+    monotonicTimeNanos: clock.monotonicTimeNanos,
+    monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+    sleep: (duration) =>
+      Effect.suspend(() => {
+        pauses += 1
+        return clock.sleep(duration)
+      })
+  }
   const migrateAs = (sql: SqlClient) =>
     Migrations.migrate(folder.options).pipe(
       Effect.provideService(SqlClient, sql),
+      Effect.provideService(Clock.Clock, countingPauses),
       Effect.provide(Logger.layer([logger]))
     )
-  /** Waits until this many tries have failed and the next one is waiting for the clock. */
-  const untilWarned = (tries: number) =>
-    Effect.suspend(() => (warnings.length === tries ? Effect.void : Effect.fail("not yet"))).pipe(
+  /** Waits until this many tries have failed and the next one waits for the clock. */
+  const untilPaused = (tries: number) =>
+    Effect.suspend(() => (pauses < tries ? Effect.fail("not yet") : Effect.void)).pipe(
       Effect.retry(Schedule.spaced("20 millis")),
-      Effect.andThen(Effect.sleep("20 millis")),
       TestClock.withLive
     )
   const migrate = migrateAs(yield* session)
@@ -78,7 +93,7 @@ export const upgraded = Effect.gen(function* () {
     other,
     session,
     sessionAs,
-    untilWarned,
+    untilPaused,
     waiting,
     warnings
   }

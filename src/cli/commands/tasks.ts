@@ -148,15 +148,23 @@ export const out = Flag.Directory("out").pipe(
   Flag.withDescription("Save the results in this folder")
 )
 
+/** Whether only completed tasks are charged. A response or a batch may have been paid for before it ended otherwise. */
+const isMedia = ({ action }: TaskRef): boolean => action === "generation" || action === "edit"
+
 /** The outcome of the command: it fails if the task failed. */
-const outcomeOf = (document: Schema.Json, task: TaskResult, files: ReadonlyArray<string>) =>
+const outcomeOf = (
+  ref: TaskRef,
+  document: Schema.Json,
+  task: TaskResult,
+  files: ReadonlyArray<string>
+) =>
   Effect.gen(function* () {
     const api = yield* Management
     const { error, id: taskId, status } = task.task_info
     if (status === "failed") {
       return yield* new CommandFault({
         message: `Task ${taskId} failed: ${error?.code ?? ""} ${error?.title ?? ""}: ${error?.detail ?? ""}`,
-        remedy: `Nothing was charged; the codes are at ${api.url}/docs/errors`,
+        remedy: `${isMedia(ref) ? "Nothing was charged; the" : "The"} codes are at ${api.url}/docs/errors`,
         problem: document
       })
     }
@@ -220,7 +228,7 @@ export const followTask = Effect.fnUntraced(function* (
     Effect.onInterrupt(() => note(again)),
     Effect.tapError(() => note(again))
   )
-  yield* outcomeOf(document, value, files)
+  yield* outcomeOf(task, document, value, files)
 })
 
 /** Longer than any task can take. */
@@ -251,7 +259,7 @@ const cancel = Command.make(
     const ref = yield* taskRef(task)
     yield* api.use("user", ({ tasks }) => tasks.cancel(ref), "tasks")
     const { document } = yield* readTask(ref)
-    yield* print(document, `Cancelled ${task}; nothing is charged`)
+    yield* print(document, `Cancelled ${task}${isMedia(ref) ? "; nothing is charged" : ""}`)
   })
 ).pipe(Command.withDescription("Cancel a task that has not ended"))
 
@@ -307,7 +315,7 @@ const saveResults = Effect.fnUntraced(function* (task: TaskResult, folder: strin
   const usable = Effect.mapError((error: { readonly message: string }) => unusable(folder, error))
   yield* makeWritable(folder)
   const download = Effect.fnUntraced(function* (url: string) {
-    const [route] = fileRoute.exec(url) ?? []
+    const [route] = task.batches === undefined ? [] : (fileRoute.exec(url) ?? [])
     if (route !== undefined) return { bytes: yield* readFile(route), extension: "jsonl" }
     const response = yield* http.get(url)
     if (response.status !== 200) return yield* notThere(url, `HTTP ${response.status}`)

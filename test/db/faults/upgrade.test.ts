@@ -128,7 +128,7 @@ describe("an upgrade beside processes of the release before", () => {
 
   it.effect("tries less and less often while a table stays locked: each try stops money", () =>
     Effect.gen(function* () {
-      const { folder, migrate, other, session, untilWarned } = yield* upgraded
+      const { folder, migrate, other, session, untilPaused } = yield* upgraded
       folder.write({ "0002_others.sql": "alter table others add column name text" })
       const third = yield* session
       const isTrying = tryingIn(third)
@@ -138,13 +138,13 @@ describe("an upgrade beside processes of the release before", () => {
         Effect.gen(function* () {
           const fiber = yield* Effect.forkChild(migrate)
           for (const [failed, seconds] of [2, 4].entries()) {
-            yield* untilWarned(failed + 1)
+            yield* untilPaused(failed + 1)
             yield* TestClock.adjust(Duration.seconds(seconds - 1))
             // Each round trip lets one more statement of an attempt finish
             for (let round = 0; round < 9; round++) assert.isFalse(yield* isTrying)
             yield* TestClock.adjust("1 second")
           }
-          yield* untilWarned(3)
+          yield* untilPaused(3)
           return fiber
         })
       )

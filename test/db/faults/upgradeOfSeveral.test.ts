@@ -62,7 +62,7 @@ describe("an upgrade beside other roles and other starters", () => {
 
   it.effect("one of several processes tries while a table stays locked; the others wait", () =>
     Effect.gen(function* () {
-      const { folder, migrateAs, other, session, untilWarned } = yield* upgraded
+      const { folder, migrateAs, other, session, untilPaused } = yield* upgraded
       folder.write({ "0002_others.sql": "alter table others add column name text" })
       const third = yield* session
       const starters = yield* Effect.all([session, session, session])
@@ -72,7 +72,7 @@ describe("an upgrade beside other roles and other starters", () => {
         lockOthers,
         Effect.gen(function* () {
           const fibers = yield* Effect.forEach(starters, (sql) => Effect.forkChild(migrateAs(sql)))
-          yield* untilWarned(1)
+          yield* untilPaused(1)
           for (let round = 0; round < 50; round++) assert.isFalse(yield* isTrying)
           return fibers
         })
