@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 
-const text = readFileSync(new URL("../../docs/webhooks.md", import.meta.url), "utf8")
+const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
+const text = read("webhooks.md")
 
 /** The fenced block of docs/webhooks.md with this info string, such as `python receiver`. */
 export const docsBlock = (info: string): string => {
@@ -28,11 +29,12 @@ export const testVectors = Schema.decodeSync(
   )
 )(docsBlock("json test-vectors"))
 
-/** The rows of the table under a heading, without the header row. */
-export const docsTable = (heading: string): ReadonlyArray<ReadonlyArray<string>> => {
-  const section = text.split(`\n## ${heading}\n`)[1]?.split("\n\n|")[1]?.split("\n\n")[0] ?? ""
+/** The rows of the table under a heading of docs/reference/webhooks.md, without the header row. */
+export const referenceTable = (heading: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const [, section = ""] = read("reference/webhooks.md").split(`\n## ${heading}\n`)
   return section
-    .split("\n")
+    .split("\n## ", 1)
+    .flatMap((part) => part.split("\n").filter((line) => line.startsWith("|")))
     .slice(2)
     .map((row) =>
       row

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
 import { attemptsMax, nextAttemptAt, retryDelaysMillis } from "../../../src/webhooks/RetryPolicy.ts"
-import { docsTable } from "../../support/webhookDocs.ts"
+import { referenceTable } from "../../support/webhookDocs.ts"
 
 /** docs/reference/webhooks.md#retries */
 describe("retries", () => {
   it("a delivery gets six attempts", () => {
     assert.strictEqual(attemptsMax, 6)
-    assert.strictEqual(docsTable("Retries").length, 6)
+    assert.strictEqual(referenceTable("Retries").length, 6)
   })
 
   it.each([
@@ -34,7 +34,7 @@ describe("retries", () => {
       minutes: 60_000,
       hour: 3_600_000
     }
-    const documented = docsTable("Retries")
+    const documented = referenceTable("Retries")
       .slice(1)
       .map((row) => {
         const [count, unit] = row[1]!.split(" ")
