@@ -158,19 +158,6 @@ describe("an account that left the configuration", () => {
     )
   )
 
-  it.effect("that another process has is waited for by one without any account", () =>
-    onOneStore(
-      Effect.fnUntraced(function* (run) {
-        const work = Effect.gen(function* () {
-          const tasks = yield* Effect.all(Array.from({ length: 6 }, () => startTask))
-          for (const { call, own } of tasks) yield* reaches(call, own, "completed")
-        })
-        yield* run({}, run({ DASHSCOPE_API_KEY: one }, work))
-        assert.strictEqual(submitsOf(first), 6)
-      })
-    )
-  )
-
   it.effect("is kept while a task needs it; with another MASTER_KEY its job waits", () =>
     onOneStore(
       Effect.fnUntraced(function* (run) {
