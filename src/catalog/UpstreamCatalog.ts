@@ -35,7 +35,7 @@ export interface UpstreamCatalog {
   readonly tokenModels: ReadonlyArray<TokenModel>
   /** `undefined` for an unknown name. */
   readonly provider: (name: Provider) => ProviderEntry | undefined
-  /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
+  /** `path` is the raw path after `/vendors/{vendor}`, without the query; it may begin like the path of the base. */
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
   readonly priced: (vendor: string, model: string) => TokenModel | undefined
   readonly aliases: ReadonlyArray<CallAlias>
@@ -136,6 +136,10 @@ const decoded = (raw: string): string | undefined => {
   }
 }
 
+/** The path of a base before its version, which some vendors' own clients send with every path: `/openai` at Groq. */
+const prefixOf = (base: string): string =>
+  new URL(base).pathname.replace(/\/+$/u, "").replace(/\/v\d[a-z0-9]*$/u, "")
+
 interface MatchedPath {
   readonly path: string
   readonly model: string | undefined
@@ -224,6 +228,13 @@ export const makeUpstreamCatalog = (
   const providersByName = new Map<Provider, ProviderEntry>(
     [...builtInProviders, ...providers].map((it) => [it.name, it])
   )
+  // A vendor of a catalog has the name of its provider
+  const prefixes = new Map(
+    providers.flatMap(({ base, name }) => {
+      const prefix = base === undefined ? "" : prefixOf(base)
+      return prefix === "" ? [] : [[name, prefix] as const]
+    })
+  )
   const priced = (vendor: string, model: string): TokenModel | undefined => {
     const own = modelsOf.get(vendor)
     const listed = own?.get(model)
@@ -239,7 +250,10 @@ export const makeUpstreamCatalog = (
     routes,
     tokenModels,
     provider: (name) => providersByName.get(name),
-    match: rememberOpen((vendor, method, path) => {
+    match: rememberOpen((vendor, method, given) => {
+      const prefix = prefixes.get(vendor)
+      const path =
+        prefix !== undefined && given.startsWith(`${prefix}/`) ? given.slice(prefix.length) : given
       const segments = segmentsOf(path)
       if (segments === undefined) return { _tag: "Closed" }
       const allow: Array<string> = []

@@ -20,14 +20,15 @@ import type { OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 const isModelRoute = ({ method, path }: OpenRoute): boolean =>
   method === "GET" && /\/models(?:\/\{model\})?$/u.test(path)
 
-const decodeObject = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
-)
-const decodeList = Schema.decodeUnknownOption(
-  Schema.Array(Schema.Record(Schema.String, Schema.Json))
-)
+const Member = Schema.Record(Schema.String, Schema.Json)
+type Member = typeof Member.Type
 
-type Member = Readonly<Record<string, Schema.Json>>
+const List = Schema.Array(Member)
+const isList = Schema.is(List)
+const decodeList = Schema.decodeUnknownOption(List)
+
+/** A list or a single model. Together's list is an array, without an object around it. */
+const decodeAnswer = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Union([List, Member])))
 
 const textOf = (value: Schema.Json | undefined): string | undefined =>
   typeof value === "string" ? value : undefined
@@ -129,7 +130,7 @@ const utf8 = new TextEncoder()
 /**
  * The models of a vendor's list that the key may call here, each with its price. All others, including the operator's
  * private models, are left out. Fails with 2006 if the single model requested is left out, and with 5002 if the
- * vendor's response is not a JSON object. docs/reference/passthrough.md#lists-of-models
+ * vendor's response is neither a JSON object nor an array. docs/reference/passthrough.md#lists-of-models
  */
 export const soldModels = (
   {
@@ -144,7 +145,7 @@ export const soldModels = (
   const { body } = relayed
   const answer =
     body instanceof Uint8Array
-      ? Option.getOrUndefined(decodeObject(Buffer.from(body).toString("utf8")))
+      ? Option.getOrUndefined(decodeAnswer(Buffer.from(body).toString("utf8")))
       : undefined
   if (answer === undefined) return unreadable
   const sold = (member: Member): ReadonlyArray<Member> => {
@@ -157,9 +158,10 @@ export const soldModels = (
       ? []
       : [{ ...member, ...stateOf(found, price) }]
   }
-  const send = (value: Member) =>
+  const send = (value: Member | ReadonlyArray<Member>) =>
     Effect.succeed({ ...relayed, body: utf8.encode(JSON.stringify(value)) })
   if (model !== undefined) {
+    if (isList(answer)) return unreadable
     const [one] = sold(modelOf(answer) === "" ? { ...answer, id: model } : answer)
     const found = catalog.priced(route.vendor, model)
     return one === undefined
@@ -175,10 +177,16 @@ export const soldModels = (
   const others = isShared
     ? modelsElsewhere(catalog, route, nowMillis, (it) => allowsModel(principal, [it.model]))
     : []
+  const listed = (members: ReadonlyArray<Member>) => [
+    ...members.flatMap(sold),
+    ...aliases,
+    ...others
+  ]
+  if (isList(answer)) return send(listed(answer))
   const lists = ["data", "models"].flatMap((name) =>
     Option.match(decodeList(answer[name]), {
       onNone: () => [],
-      onSome: (members) => [[name, [...members.flatMap(sold), ...aliases, ...others]] as const]
+      onSome: (members) => [[name, listed(members)] as const]
     })
   )
   return send({ ...answer, ...Object.fromEntries(lists) })

@@ -18,13 +18,18 @@ export const inputsMax = 2048
 export const hasTooManyInputs = (body: unknown): boolean =>
   inputsOf(at(body, "input")).length > inputsMax
 
-/** Unit vectors made from a hash of each input. docs/reference/vendors.md#openai-embeddings */
-export function* embeddingsBody({ body, completion }: ParsedRequest): Sliced<Buffer> {
+/**
+ * Unit vectors made from a hash of each input; `more` are further members. docs/reference/vendors.md#openai-embeddings
+ */
+export function* embeddingsBody(
+  { body, completion }: ParsedRequest,
+  more: Readonly<Record<string, string>> = {}
+): Sliced<Buffer> {
   const dimensions = dimensionsFrom(at(body, "dimensions"), dimensionsOf(completion.model))
   const encode = at(body, "encoding_format") === "base64" ? base64 : numbers
   const tokens = completion.inputTokens
   const usage = { prompt_tokens: tokens, total_tokens: tokens }
-  const last = { model: completion.model, usage }
+  const last = { model: completion.model, usage, ...more }
   return yield* listBody(
     '{"object":"list","data":[',
     inputsOf(at(body, "input")),

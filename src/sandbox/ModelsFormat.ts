@@ -24,28 +24,31 @@ export const modelsResponse = (
   if (requested !== undefined) {
     const name = decodeURIComponent(requested)
     return [...vendors].some((vendor) => catalog.priced(vendor, name) !== undefined)
-      ? { status: 200, value: modelOf(dialect, name) }
+      ? { status: 200, value: modelOf(dialect, provider, name) }
       : { status: 404, value: unknownModel(dialect, name) }
   }
   const names = catalog.tokenModels
     .filter(({ vendor }) => vendors.has(vendor))
     .map(({ model }) => model)
-  return { status: 200, value: listOf(dialect, names) }
+  return { status: 200, value: listOf(dialect, provider, names) }
 }
 
-const listOf = (dialect: Dialect, names: ReadonlyArray<string>): unknown => {
-  const data = names.map((name) => modelOf(dialect, name))
+const listOf = (dialect: Dialect, provider: Provider, names: ReadonlyArray<string>): unknown => {
+  const data = names.map((name) => modelOf(dialect, provider, name))
   switch (dialect) {
     case "anthropic":
       return { data, has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null }
     case "gemini":
       return { models: data }
     case "openai":
-      return { object: "list", data }
+      return provider === "together" ? data : { object: "list", data }
   }
 }
 
-const modelOf = (dialect: Dialect, name: string): unknown => {
+/** What Mistral's client requires of a model in addition. */
+const mistralModel = { type: "base", capabilities: { completion_chat: true } }
+
+const modelOf = (dialect: Dialect, provider: Provider, name: string): unknown => {
   switch (dialect) {
     case "anthropic":
       return { type: "model", id: name, display_name: name, created_at: createdAt }
@@ -56,7 +59,13 @@ const modelOf = (dialect: Dialect, name: string): unknown => {
         supportedGenerationMethods: ["generateContent", "countTokens"]
       }
     case "openai":
-      return { id: name, object: "model", created: createdSeconds, owned_by: "simulator" }
+      return {
+        id: name,
+        object: "model",
+        created: createdSeconds,
+        owned_by: "simulator",
+        ...(provider === "mistral" ? mistralModel : {})
+      }
   }
 }
 

@@ -60,10 +60,13 @@ export const chatCompletion = (completion: Completion) => ({
   system_fingerprint: "fp_simulated"
 })
 
+/** Where a stream has its usage: in an additional chunk without choices, or in the last chunk of the last choice. */
+export type UsagePlace = "added" | "last" | undefined
+
 /** The same completion as server-sent events, one per word. docs/reference/vendors.md#openai-streams */
 export const chatCompletionEvents = (
   completion: Completion,
-  withUsage: boolean
+  place: UsagePlace
 ): ReadonlyArray<string> => {
   const head = {
     id: idOf(completion),
@@ -72,20 +75,25 @@ export const chatCompletionEvents = (
     model: completion.model,
     system_fingerprint: "fp_simulated"
   }
-  const usage = withUsage ? { usage: null } : {}
-  const chunk = (index: number, delta: unknown, finish: string | null) =>
+  const unused = place === "added" ? { usage: null } : {}
+  const chunk = (index: number, delta: unknown, finish: string | null, usage: object = unused) =>
     event({
       ...head,
       choices: [{ index, delta, logprobs: null, finish_reason: finish }],
       ...usage
     })
+  const used = { usage: usageOf(completion) }
+  const ended = (choice: Choice, index: number) =>
+    place === "last" && index === completion.choices.length - 1
+      ? chunk(index, {}, finishOf(choice), used)
+      : chunk(index, {}, finishOf(choice))
   return [
     ...completion.choices.flatMap((choice, index) => [
       chunk(index, { role: "assistant", content: "", refusal: null }, null),
       ...deltasOf(completion, choice, index).map((delta) => chunk(index, delta, null)),
-      chunk(index, {}, finishOf(choice))
+      ended(choice, index)
     ]),
-    ...(withUsage ? [event({ ...head, choices: [], usage: usageOf(completion) })] : []),
+    ...(place === "added" ? [event({ ...head, choices: [], ...used })] : []),
     "data: [DONE]\n\n"
   ]
 }

@@ -4,7 +4,7 @@ import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/json/Json.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
-import type { Dialect, Provider } from "../domain/Provider.ts"
+import type { Dialect, Provider, UsageDifferences } from "../domain/Provider.ts"
 import { atOnce, inSlices } from "../domain/Slices.ts"
 import type { Sliced } from "../domain/Slices.ts"
 import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
@@ -34,6 +34,7 @@ import {
 } from "./GeminiFormat.ts"
 import { modelsResponse } from "./ModelsFormat.ts"
 import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
+import type { UsagePlace } from "./OpenAiFormat.ts"
 import { cohereRerank, documentsMax, documentsOf, jinaRerank } from "./RerankFormat.ts"
 import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
 import { UnsatisfiableSchema } from "./SchemaExample.ts"
@@ -54,12 +55,14 @@ export const makeSimulator =
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse, Problem> => {
     if (request.upload !== undefined) return transcribe(request, request.upload)
     return Effect.suspend(() => {
-      const dialect = dialectOfProvider(catalogNow(), provider)
+      const catalog = catalogNow()
+      const dialect = dialectOfProvider(catalog, provider)
       if (request.method === "GET") {
-        const { status, value } = modelsResponse(catalogNow(), provider, request.path)
+        const { status, value } = modelsResponse(catalog, provider, request.path)
         return Effect.succeed(json(value, status))
       }
-      return inSlices(() => responseOf(dialect, request, answerOf?.(request))).pipe(
+      const usage = catalog.provider(provider)?.usage
+      return inSlices(() => responseOf(dialect, request, answerOf?.(request), usage)).pipe(
         Effect.catchDefect((defect) => {
           if (defect instanceof UnsatisfiableSchema) {
             return Effect.succeed(badRequest(dialect, defect.message))
@@ -78,7 +81,8 @@ export const makeSimulator =
 function* responseOf(
   dialect: Dialect,
   request: UpstreamRequest,
-  answer: Answer | undefined
+  answer: Answer | undefined,
+  usage?: UsageDifferences
 ): Sliced<UpstreamResponse> {
   const parsed = parseRequest(request, answer)
   const odd = lists.find((name) => isOdd(at(parsed.body, name)))
@@ -89,7 +93,7 @@ function* responseOf(
     case "gemini":
       return yield* gemini(request, parsed, answer === undefined)
     case "openai":
-      return yield* openAi(request, parsed)
+      return yield* openAi(request, parsed, usage)
   }
 }
 
@@ -139,12 +143,20 @@ const unsent: Omit<UpstreamRequest, "path" | "body"> = {
 const badRequest = (dialect: Dialect, message: string): UpstreamResponse =>
   json(errorBody(dialect, message), 400)
 
-function* openAi(request: UpstreamRequest, parsed: ParsedRequest): Sliced<UpstreamResponse> {
+function* openAi(
+  request: UpstreamRequest,
+  parsed: ParsedRequest,
+  usage: UsageDifferences | undefined
+): Sliced<UpstreamResponse> {
   const { body, completion } = parsed
   if (/\/(?:embeddings|moderations)$/u.test(request.path) && hasTooManyInputs(body)) {
     return badRequest("openai", `'input' must have at most ${inputsMax} items`)
   }
-  if (request.path.endsWith("/embeddings")) return jsonOf(yield* embeddingsBody(parsed))
+  if (request.path.endsWith("/embeddings")) {
+    // Mistral's client requires an id
+    const more = request.route.provider === "mistral" ? { id: parsed.completion.seed } : {}
+    return jsonOf(yield* embeddingsBody(parsed, more))
+  }
   if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
   if (request.path.endsWith("/speech")) return speech(request, parsed)
   if (request.path.endsWith("/rerank")) return rerank(request, parsed)
@@ -154,11 +166,13 @@ function* openAi(request: UpstreamRequest, parsed: ParsedRequest): Sliced<Upstre
       : json(openAiResponse(completion))
   }
   return parsed.stream
-    ? stream(
-        request,
-        chatCompletionEvents(completion, at(body, "stream_options", "include_usage") === true)
-      )
+    ? stream(request, chatCompletionEvents(completion, usagePlaceOf(body, usage)))
     : json(chatCompletion(completion))
+}
+
+const usagePlaceOf = (body: unknown, usage: UsageDifferences | undefined): UsagePlace => {
+  if (usage?.inStreams === "unasked") return "last"
+  return at(body, "stream_options", "include_usage") === true ? "added" : undefined
 }
 
 /** A form that ends too early has a problem, which the client receives. */

@@ -287,3 +287,28 @@ describe("the usage figures of a vendor that differs", () => {
     assert.strictEqual(figures?.reasoningTokens, 30)
   })
 })
+
+describe("the path of a call", () => {
+  const { upstream } = makeVersion(builtIn, null)
+  const matched = (vendor: string, path: string) => {
+    const found = upstream.match(vendor, "POST", path)
+    return found._tag === "Open" ? found.path : found._tag
+  }
+
+  it("may begin with what the vendor's base has before its version", () => {
+    assert.strictEqual(matched("groq", "/openai/v1/chat/completions"), "/v1/chat/completions")
+    assert.strictEqual(matched("groq", "/v1/chat/completions"), "/v1/chat/completions")
+    assert.strictEqual(matched("zhipu", "/api/paas/v4/chat/completions"), "/v4/chat/completions")
+  })
+
+  it("may not begin with anything else", () => {
+    for (const path of [
+      "/openai/v1/openai/v1/x",
+      "/openai/openai/v1/chat/completions",
+      "/openaiv1"
+    ]) {
+      assert.strictEqual(matched("groq", path), "Closed")
+    }
+    assert.strictEqual(matched("deepseek", "/openai/v1/chat/completions"), "Closed")
+  })
+})

@@ -293,6 +293,18 @@ describe("lists of models", () => {
     assert.deepEqual(await listAt("/vendors/acme/v1/models"), ["org/chat-1"])
   })
 
+  it("at a vendor whose list is an array are an array", async () => {
+    vendor.script = (_, response) => json(response, 200, [{ id: "org/chat-1" }, { id: "unpriced" }])
+    const response = await fetch(`${gateway.origin}/vendors/acme/v1/models`, {
+      headers: { authorization: `Bearer ${gateway.key}` }
+    })
+    const list = (await response.json()) as ReadonlyArray<Row>
+    assert.deepEqual(
+      list.map(({ id, price }) => [id, typeof price]),
+      [["org/chat-1", "object"]]
+    )
+  })
+
   it("at /v1 have the models of other vendors of the dialect as vendor/model", async () => {
     const ids = await listAt("/v1/models")
     assert.includeMembers(ids, ["gpt-4o", "acme/org/chat-1", "deepseek/deepseek-chat", "anyone"])

@@ -200,6 +200,32 @@ describe("an account that left the configuration", () => {
     )
   )
 
+  it.effect("and that a process had just now is waited for by one without any", () =>
+    onOneStore(
+      Effect.fnUntraced(function* (run) {
+        first.submitFaults = ["429-wait"]
+        const { key, own } = yield* run(
+          { DASHSCOPE_API_KEY: one },
+          Effect.gen(function* () {
+            const task = yield* startTask
+            yield* eventually(advance("100 millis"), () => first.requests > 0)
+            return task
+          })
+        )
+        yield* run(
+          {},
+          Effect.gen(function* () {
+            yield* advance("20 seconds")
+            const task = yield* callWith(key)("GET", own)
+            assert.strictEqual(task.json.task_info.status, "processing", task.text)
+          })
+        )
+        yield* run({ DASHSCOPE_API_KEY: one }, reaches(callWith(key), own, "completed"))
+        assert.strictEqual(submitsOf(first), 1)
+      })
+    )
+  )
+
   it.effect("without another one, what it has not submitted fails, and is not simulated", () =>
     onOneStore(
       Effect.fnUntraced(function* (run) {
