@@ -25,7 +25,7 @@ const reservedPerUrl = 2
 /**
  * The minimum time in milliseconds between two new connections to one origin, except for the first two attempts of a
  * URL. A handshake costs as much CPU as ten deliveries, and an open connection may become free in the meantime.
- * ADR 0114.
+ * ADR 0003.
  */
 const connectIntervalMillis = 2
 

@@ -78,7 +78,7 @@ export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> 
     "sh OPENAI_API_KEY=… npm start": "a real vendor's key"
   },
   "docs/tutorials/05-go-to-production.md": {
-    "sh createdb --template=template0 --encoding=UTF8 gateway": "a Postgres with its tools",
+    "sh createuser --pwprompt gateway": "a Postgres with its tools",
     "sh export DATABASE_URL=postgres://gateway:…@db.internal:5432/gateway":
       "a Postgres and a bucket",
     "nginx upstream gateway {": "nginx is not installed",

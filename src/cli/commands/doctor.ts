@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { HttpClient } from "effect/http"
 import { health, readiness } from "../../contract/ServiceApi.ts"
@@ -16,6 +16,9 @@ const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
 /** The timeout of each response in milliseconds. Short, because the doctor is used when services hang. */
 const timeout = 10_000
 
+/** The problem of a key without the scope of a route. docs/reference/errors.md#problem-codes */
+const isForbidden = Schema.is(Schema.Struct({ code: Schema.Literal(1004) }))
+
 /** Checks that the service runs and accepts the given credentials. */
 const serviceFindings = Effect.gen(function* () {
   const api = yield* Management
@@ -32,11 +35,17 @@ const serviceFindings = Effect.gen(function* () {
   const accepts = (as: Caller, name: string, operation: "getWallet" | "getQueues") =>
     api.call(operation, { as, timeout }).pipe(
       Effect.as(finding("keys")("ok", `${name} is accepted`)),
-      Effect.catch(({ code, message, remedy }) =>
+      Effect.catch(({ code, message, problem, remedy }) =>
         Effect.succeed(
           code === 2
             ? finding("keys")("skipped", `${name} is not set`)
-            : finding("keys")("broken", `${name}: ${message}`, remedy ?? null)
+            : isForbidden(problem)
+              ? finding("keys")(
+                  "warning",
+                  `${name} is accepted, but lacks the scope manage`,
+                  "Use a key with this scope for the commands of a user"
+                )
+              : finding("keys")("broken", `${name}: ${message}`, remedy ?? null)
         )
       )
     )

@@ -11,7 +11,7 @@ const skewMaxMillis = 2000
 
 const storeSays = finding("store")
 
-/** Checks the store, its schema, and this machine's clock. */
+/** Checks the data folder, the store, its schema, and this machine's clock. */
 export const storeFindings = Effect.gen(function* () {
   const { dataDir, database } = yield* AppConfig
   const folder = folderFinding("data folder", dataDir, "DATA_DIR")
@@ -20,50 +20,54 @@ export const storeFindings = Effect.gen(function* () {
   if (isEmbedded && !existsSync(join(dataDir, "postgres"))) {
     return [folder, storeSays("ok", `no store yet: the first start creates one in ${dataDir}`)]
   }
-  const name = yield* nameOfStore
-  const { mayMigrate, mayWrite, pending, restored, skewMillis, trouble } = yield* inspectStore
-  const schema = finding("schema")
-  return [
-    folder,
-    Option.isSome(trouble)
-      ? storeSays(
-          "broken",
-          `${name} accepts no writes: ${trouble.value}`,
-          "Free or add what Postgres lacks"
-        )
-      : mayWrite
-        ? storeSays("ok", `${name} can be used`)
-        : storeSays(
+  return [folder, ...(yield* openedFindings(isEmbedded))]
+})
+
+const openedFindings = (isEmbedded: boolean) =>
+  Effect.gen(function* () {
+    const name = yield* nameOfStore
+    const { mayMigrate, mayWrite, pending, restored, skewMillis, trouble } = yield* inspectStore
+    const schema = finding("schema")
+    return [
+      Option.isSome(trouble)
+        ? storeSays(
             "broken",
-            `the role of DATABASE_URL may only read ${name}`,
-            "Connect as the role that owns its tables"
-          ),
-    pending.length === 0
-      ? schema("ok", "up to date")
-      : mayMigrate
-        ? schema(
-            "warning",
-            `not applied yet: ${pending.join(", ")}`,
-            "Run `gateway migrate`, or start the service"
+            `${name} accepts no writes: ${trouble.value}`,
+            "Free or add what Postgres lacks"
           )
-        : schema(
-            "broken",
-            "it must be changed, but the role of DATABASE_URL may not create tables",
-            "Connect as the role that owns the database, or grant the role CREATE on its schema"
-          ),
-    ...restoredFindings(restored),
-    ...(isEmbedded ? [] : [clockFinding(skewMillis)])
-  ]
-}).pipe(
-  Effect.scoped,
-  Effect.catch((error) =>
-    Effect.succeed([
-      / is in use by /u.test(error.message)
-        ? storeSays("ok", `${error.message.split(". ")[0]}: a service is running there`)
-        : ofFault("store", error.message)
-    ])
+        : mayWrite
+          ? storeSays("ok", `${name} can be used`)
+          : storeSays(
+              "broken",
+              `the role of DATABASE_URL may only read ${name}`,
+              "Connect as the role that owns its tables"
+            ),
+      pending.length === 0
+        ? schema("ok", "up to date")
+        : mayMigrate
+          ? schema(
+              "warning",
+              `not applied yet: ${pending.join(", ")}`,
+              "Run `gateway migrate`, or start the service"
+            )
+          : schema(
+              "broken",
+              "it must be changed, but the role of DATABASE_URL may not create tables",
+              "Connect as the role that owns the database, or grant the role CREATE on its schema"
+            ),
+      ...restoredFindings(restored),
+      ...(isEmbedded ? [] : [clockFinding(skewMillis)])
+    ]
+  }).pipe(
+    Effect.scoped,
+    Effect.catch((error) =>
+      Effect.succeed([
+        / is in use by /u.test(error.message)
+          ? storeSays("ok", `${error.message.split(". ")[0]}: a service is running there`)
+          : ofFault("store", error.message)
+      ])
+    )
   )
-)
 
 /** Reports a store that went back in time. docs/standbys.md */
 const restoredFindings = Option.match({

@@ -2,8 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import type { EndpointId, TaskId } from "../../domain/Ids.ts"
 
 /**
- * Notifies actors of work after a commit, including those of other processes that may take it. Messages can be lost:
- * the `TaskScheduler` and the `DeliveryScheduler` find work whose message was lost.
+ * Announces work after a commit, also to other processes that may take it. Messages can be lost: the `TaskScheduler`
+ * and the `DeliveryScheduler` find work whose message was lost.
  */
 export class WorkNotifier extends Context.Service<
   WorkNotifier,

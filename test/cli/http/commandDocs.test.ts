@@ -5,6 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { lockDataDir } from "../../../src/db/DataDirLock.ts"
 import { listenerBounds } from "../../../src/http/server/listener/Listener.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
@@ -38,7 +39,8 @@ const volatile = [
   /^[0-9a-f]{32,64}\)?$/u,
   /^\/?[\w./-]+\/[\w.-]+[:,]?$/u,
   /^https?:\/\/(?:127\.0\.0\.1|localhost)[:/]\S+$/u,
-  /^(?:127\.0\.0\.1|localhost):\d+$/u
+  /^(?:127\.0\.0\.1|localhost):\d+$/u,
+  /^\d+:$/u
 ]
 const counts = /^\d+(?:\.\d+)?$/u
 
@@ -115,7 +117,9 @@ liveLayer(
             : Effect.void
         )
         if (isMade) yield* Effect.promise(() => until(async () => heard[1]))
-        const ran = yield* runCommand(argsOf(sample), env)
+        // A running service has its store open
+        const open = command === "doctor" ? lockDataDir(dataDir) : Effect.void
+        const ran = yield* Effect.scoped(Effect.andThen(open, runCommand(argsOf(sample), env)))
         const isLate = command.startsWith("tasks cancel")
         assert.strictEqual(ran.code, isLate ? 1 : 0, `${command}: ${ran.error}`)
         compare(sample, isLate ? ran.error : ran.out)

@@ -4,20 +4,44 @@ import { SqlClient } from "effect/sql"
 import { join } from "node:path"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
+import { lockDataDir } from "../../../src/db/DataDirLock.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
-import { freshDatabase, migratedDatabaseUrl } from "../../support/stores.ts"
+import { freshDatabase, migratedDatabaseUrl, prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const folder = Effect.sync(() => temporaryFolder("doctor-store"))
 
-const storeFinding = Effect.gen(function* () {
+const findings = Effect.gen(function* () {
   const ran = yield* runCommand(["doctor", "--json"], { GATEWAY_URL: "http://127.0.0.1:9" })
-  const findings: ReadonlyArray<Finding> = JSON.parse(ran.out).findings
-  return findings.find(({ check }) => check === "store")
+  const found: ReadonlyArray<Finding> = JSON.parse(ran.out).findings
+  return found
 })
+
+const storeFinding = Effect.map(findings, (found) => found.find(({ check }) => check === "store"))
 
 /** docs/cli.md#doctor */
 describe("gateway doctor", () => {
+  it.live("checks the data folder also while a service has its store open", () =>
+    Effect.gen(function* () {
+      const dataDir = join(yield* folder, "data")
+      yield* Effect.promise(() => prepareDataDir(dataDir))
+      yield* withEnvironment({ DATA_DIR: dataDir, BASE_URL: "http://localhost:8080" })
+      yield* lockDataDir(dataDir)
+      const found = (yield* findings).filter(({ check }) => /^(?:data folder|store)$/u.test(check))
+      assert.deepEqual(
+        found.map(({ check, detail, status }) => [check, status, detail]),
+        [
+          ["data folder", "ok", `${dataDir} is writable`],
+          [
+            "store",
+            "ok",
+            `DATA_DIR: the folder ${dataDir} is in use by the process ${process.pid}: a service is running there`
+          ]
+        ]
+      )
+    }).pipe(Effect.scoped)
+  )
+
   it.live("says what Postgres lacks when it takes no writes, and leaves nothing behind", () =>
     Effect.gen(function* () {
       const url = yield* migratedDatabaseUrl

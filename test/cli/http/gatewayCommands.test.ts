@@ -6,8 +6,9 @@ import type { IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import OpenAI, { toFile } from "openai"
+import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
-import { runCommand } from "../../support/commandLine.ts"
+import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
@@ -60,6 +61,30 @@ const receiver = Effect.acquireRelease(
 )
 
 liveLayer(runningGateway())((it) => {
+  it.effect("doctor accepts a key that may only create, and says what it lacks", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Running
+      const { key } = yield* json("keys", "create", "--name", "shop", "--scope", "inference")
+      yield* withEnvironment({ DATA_DIR: join(yield* folder, "data"), BASE_URL: url })
+      const ran = yield* runCommand(["doctor", "--json"], {
+        GATEWAY_URL: url,
+        GATEWAY_API_KEY: key,
+        ADMIN_TOKEN: adminToken
+      })
+      const findings: ReadonlyArray<Finding> = JSON.parse(ran.out).findings
+      assert.deepEqual(
+        findings
+          .filter(({ check }) => check === "keys")
+          .map(({ detail, status }) => [status, detail]),
+        [
+          ["warning", "GATEWAY_API_KEY is accepted, but lacks the scope manage"],
+          ["ok", "ADMIN_TOKEN is accepted"]
+        ]
+      )
+      assert.strictEqual(ran.code, 0, ran.error)
+    })
+  )
+
   it.effect("users, keys and top-ups are the operator's, and keys the user's too", () =>
     Effect.gen(function* () {
       const user = yield* json("users", "create", "ada@example.com", "--name", "Ada")

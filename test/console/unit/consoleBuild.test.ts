@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { brotliDecompressSync, gunzipSync } from "node:zlib"
 import { assert, describe, it } from "vitest"
 import { buildConsole, distFolder, ensureConsole } from "../../../src/cli/console/buildConsole.ts"
+import { projectFolder } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 const remedy = "run npm run console"
@@ -36,6 +37,14 @@ describe("the built console", async () => {
     assert.isTrue(await ensureConsole(folder))
     isWhole()
     assert.deepStrictEqual(readdirSync(join(folder, "..")), ["dist"])
+  })
+
+  it("is built before `npm start` and `deno task start`", () => {
+    const read = (name: string) => JSON.parse(readFileSync(join(projectFolder, name), "utf8"))
+    assert.include(read("package.json").scripts.prestart, "src/cli/console/buildConsole.ts")
+    const { console, start } = read("deno.json").tasks
+    assert.include(console, "src/cli/console/buildConsole.ts")
+    assert.deepStrictEqual(start.dependencies, ["console"])
   })
 
   it("has each file compressed, with the same content", () => {
