@@ -1,9 +1,8 @@
 import { join } from "node:path"
 import { adminToken, masterKey } from "../../support/gateway.ts"
 import { Checker } from "./checker.ts"
-import { Clients, operatorToken } from "./clients.ts"
+import { Clients } from "./clients.ts"
 import { Load } from "./load.ts"
-import type { User } from "./load.ts"
 import { startBucket, startDisk } from "./media.ts"
 import { Proxy } from "./network.ts"
 import type { Options } from "./options.ts"
@@ -14,10 +13,10 @@ import { ServiceProcess } from "./processes.ts"
 import { processFaults } from "./processFaults.ts"
 import { makeRandom } from "./random.ts"
 import { Receivers } from "./receivers.ts"
+import { makeUser } from "./users.ts"
+import type { User } from "./users.ts"
 import { Vendors } from "./vendors.ts"
 import type { World } from "./world.ts"
-
-const events = ["task.created", "task.succeeded", "task.failed", "balance.low"]
 
 export type Parts = Awaited<ReturnType<typeof assemble>>
 
@@ -100,7 +99,7 @@ export const assemble = async (
   const clients = new Clients(processes, makeRandom(seed, "clients"))
   const users = await makeUsers(clients, receivers, options.oldRelease !== undefined)
   const hooks = users.flatMap(({ hooks }) => hooks)
-  const load = new Load(seed, clients, users, makeRandom(seed, "load"))
+  const load = new Load(seed, clients, receivers, users, makeRandom(seed, "load"))
   if (options.hasStandby) await postgres.addStandby()
   else missing.push("failover: no standby was asked for")
   const state = { isOver: false }
@@ -151,47 +150,16 @@ const makeUsers = async (
   clients: Clients,
   receivers: Receivers,
   isUpgrade: boolean
-): Promise<ReadonlyArray<User>> => {
-  const post = async (path: string, body: unknown, token = operatorToken) => {
-    const made = await clients.surely("manage", `/manage/v1${path}`, { token, body })
-    if (made === undefined || made.status > 201)
-      throw new Error(`${path}: ${made?.status} ${made?.text}`)
-    return made.json
-  }
+): Promise<Array<User>> => {
   const users: Array<User> = []
   for (const [name, paid] of [
     ["rich", 1_000_000],
     ["limited", 1_000_000],
     ["poor", 60]
   ] as const) {
-    const user = await post("/users", { email: `${name}@example.com` })
-    await post(`/users/${user.id}/top-ups`, { amount: String(paid) })
-    const scopes = ["inference", "manage"]
-    const { key } = await post(`/users/${user.id}/api-keys`, { name, scopes })
-    const hooks = [`/${name}/1`, `/${name}/2`]
-    for (const hook of hooks) {
-      await post("/webhook-endpoints", { url: receivers.url(hook), events }, key)
-    }
     // The older release may have no limits
-    if (name !== "limited" || isUpgrade) {
-      users.push({ id: user.id, name, key, hooks, paid })
-      continue
-    }
-    const made = await post("/api-keys", { name: "limited" }, key)
-    const limit = 100
-    await clients.surely("manage", `/manage/v1/api-keys/${made.id}`, {
-      token: key,
-      method: "PATCH",
-      body: { spend_limit: String(limit), reset: "never" }
-    })
-    users.push({
-      id: user.id,
-      name,
-      key,
-      hooks,
-      paid,
-      limited: { id: made.id, key: made.key, limit }
-    })
+    const hasLimited = name === "limited" && !isUpgrade
+    users.push(await makeUser(clients, receivers, name, paid, hasLimited, `first ${name}`))
   }
   return users
 }

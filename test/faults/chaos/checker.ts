@@ -31,7 +31,8 @@ export interface Checked {
 
 interface TaskRow {
   readonly id: string
-  readonly tag: string
+  /** Null: it was erased with its user, and no client knows it. */
+  readonly tag: string | null
   readonly status: string
   readonly code: string | null
 }
@@ -124,25 +125,29 @@ export class Checker {
 
   async #tasks(): Promise<void> {
     const { load, postgres, vendors } = this.#of
-    const rows = await postgres.query<TaskRow>(
+    const found = await postgres.query<TaskRow>(
       "SELECT id, body ->> 'prompt' AS tag, status, error ->> 'code' AS code FROM tasks"
     )
+    const accepted = [...load.tasks.values()]
+    const tags = new Map(accepted.map(({ id, tag }) => [id, tag]))
+    const byId = new Map(found.map((row) => [row.id, row]))
+    const rows = found.flatMap(({ tag: kept, ...row }) => {
+      const tag = kept ?? tags.get(row.id)
+      return tag === undefined ? [] : [{ ...row, tag }]
+    })
     const byTag = Map.groupBy(rows, ({ tag }) => tag)
     this.#note(
       "a create with one idempotency key makes one task",
       [...byTag].filter(([, all]) => all.length > 1).map(([tag]) => tag)
     )
-    const accepted = [...load.tasks.values()]
     this.#note(
       "an accepted task is there",
-      accepted
-        .filter(({ id, tag }) => !(byTag.get(tag) ?? []).some((row) => row.id === id))
-        .map(({ id, tag }) => `${tag} ${id}`)
+      accepted.filter(({ id }) => !byId.has(id)).map(({ id, tag }) => `${tag} ${id}`)
     )
     this.#note(
       "a terminal state that a client saw has not changed",
       accepted
-        .filter(({ ended, tag }) => ended !== undefined && byTag.get(tag)?.[0]?.status !== ended)
+        .filter(({ ended, id }) => ended !== undefined && byId.get(id)?.status !== ended)
         .map(({ ended, id }) => `${id} was ${ended}`)
     )
     this.#note(
@@ -163,10 +168,13 @@ export class Checker {
   }
 
   async #deliveries(): Promise<void> {
-    const { postgres, receivers } = this.#of
-    const rows = await postgres.query<{ id: string; status: string; attempts: number }>(
-      "SELECT id, status, attempts FROM deliveries"
-    )
+    const { load, postgres, receivers } = this.#of
+    const rows = await postgres.query<{
+      id: string
+      user_id: string
+      status: string
+      attempts: number
+    }>("SELECT id, user_id, status, attempts FROM deliveries")
     const byId = new Map(rows.map((row) => [row.id, row]))
     this.#note(
       "what is recorded as delivered was accepted by its receiver",
@@ -182,6 +190,18 @@ export class Checker {
       rows
         .filter(({ attempts, status }) => status === "failed" && attempts !== 6)
         .map(({ id }) => id)
+    )
+    const deletedAt = new Map(load.deleted.map((user) => [user.id, user.deletedAt]))
+    this.#note(
+      "after the deletion of its user only the running attempt of a delivery arrives",
+      rows
+        .map(({ id, user_id }) => {
+          const end = deletedAt.get(user_id) ?? Infinity
+          const late = (receivers.deliveries.get(id)?.times ?? []).filter((time) => time > end)
+          return { id, late: late.map((time) => time - end) }
+        })
+        .filter(({ late }) => late.length > 1)
+        .map(({ id, late }) => `${id}: ${late.join(", ")} ms after`)
     )
     this.#note(
       "every delivery that came is known",
@@ -234,7 +254,7 @@ export class Checker {
     const paid = new Map(rows.map((row) => [row.user_id, Number(row.paid)]))
     this.#note(
       "every top-up that was answered is in the ledger once",
-      load.users
+      [...load.users, ...load.deleted]
         .filter((user) => paid.get(user.id) !== user.paid)
         .map((user) => `${user.name}: paid ${user.paid}, ledger ${paid.get(user.id)}`)
     )

@@ -10,7 +10,8 @@ const allowed = {
   cancel: [200, 409, 503],
   // A vendor's own refusals are relayed
   call: [200, 402, 429, 502, 503, 504],
-  manage: [200, 201, 204, 409, 503]
+  manage: [200, 201, 202, 204, 409, 503],
+  gone: [404, 503]
 } as const
 
 export type Kind = keyof typeof allowed
@@ -24,15 +25,23 @@ export interface Answer {
   /** Those of a response that began, even if it broke off. */
   readonly headers: Headers | undefined
   readonly process: ServiceProcess
+  readonly token: string
 }
 
 export interface Request {
   readonly method?: string
-  readonly token: string
+  /** A function, if the secret may be replaced while the request is repeated. */
+  readonly token: string | (() => string)
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** Milliseconds after which the client leaves. */
   readonly timeout?: number
+}
+
+/** From when on a secret may be refused, and from when on it must be. */
+interface End {
+  readonly may: number
+  readonly must: number
 }
 
 /** Sends requests to any of the processes and counts the outcomes. */
@@ -45,6 +54,7 @@ export class Clients {
   /** Whether requests are repeated until they get a response. */
   isPatient = true
   readonly #random: Random
+  readonly #ends = new Map<string, End>()
 
   constructor(processes: ReadonlyArray<ServiceProcess>, random: Random) {
     this.processes = processes
@@ -60,13 +70,15 @@ export class Clients {
       method = body === undefined ? "GET" : "POST",
       timeout = 30_000
     } = request
-    const none = { status: 0, text: "", json: undefined, headers: undefined, process }
+    const token = typeof request.token === "string" ? request.token : request.token()
+    const none = { status: 0, text: "", json: undefined, headers: undefined, process, token }
+    const from = Date.now()
     let begun: Headers | undefined
     try {
       const response = await fetch(process.url + path, {
         method,
         headers: {
-          authorization: `Bearer ${request.token}`,
+          authorization: `Bearer ${token}`,
           ...(body === undefined ? {} : { "content-type": "application/json" }),
           ...headers
         },
@@ -78,8 +90,12 @@ export class Clients {
       const isJson = /\bjson\b/u.test(response.headers.get("content-type") ?? "")
       const json = isJson && text !== "" ? JSON.parse(text) : undefined
       this.#count(kind, response.status)
-      this.#judge(kind, `${method} ${path}`, response.status, text)
-      return { status: response.status, text, json, headers: begun, process }
+      if (!this.#isOfAccess(token, from, response.status)) {
+        this.#judge(kind, `${method} ${path}`, response.status, text)
+      } else if (response.status !== 401) {
+        this.wrong.push(`${method} ${path} with an ended secret: ${response.status}`)
+      }
+      return { status: response.status, text, json, headers: begun, process, token }
     } catch {
       this.#count(kind, 0)
       return { ...none, headers: begun }
@@ -93,11 +109,45 @@ export class Clients {
       const answer = await this.send(kind, path, request)
       const isPassing =
         // 409: the first request with the same idempotency key is still running, or died with its process
-        [0, 408, 429, 503].includes(answer.status) || (answer.status === 409 && kind !== "cancel")
+        [0, 408, 429, 503].includes(answer.status) ||
+        (answer.status === 409 && kind !== "cancel") ||
+        (answer.status === 401 && this.#isReplaced(request, answer.token))
       if (!isPassing) return answer
       await pause(this.#random.between(200, 1500))
     }
     return undefined
+  }
+
+  /** Ends secrets by a request: they may be refused from its start, and must be after its response. */
+  async ending(
+    secrets: ReadonlyArray<string>,
+    request: Promise<Answer | undefined>
+  ): Promise<Answer | undefined> {
+    for (const it of secrets) this.end(it, Date.now(), Infinity)
+    const answer = await request
+    const isDone = answer !== undefined && answer.status < 300
+    if (isDone) for (const it of secrets) this.end(it, Infinity, Date.now())
+    return answer
+  }
+
+  /** The secret may be refused from one time on, and must be from another. The earliest times apply. */
+  end(secret: string, may: number, must: number): void {
+    const before = this.#ends.get(secret) ?? { may: Infinity, must: Infinity }
+    this.#ends.set(secret, { may: Math.min(before.may, may), must: Math.min(before.must, must) })
+  }
+
+  /** Whether another secret has replaced this one, or is about to. */
+  #isReplaced({ token }: Request, used: string): boolean {
+    if (typeof token === "string") return false
+    return token() !== used || this.#ends.get(used)?.must === Infinity
+  }
+
+  /** Whether the response is decided by the end of the secret. */
+  #isOfAccess(secret: string, from: number, status: number): boolean {
+    const end = this.#ends.get(secret)
+    if (end === undefined) return false
+    if (from >= end.must) return ![408, 503].includes(status)
+    return status === 401 && Date.now() >= end.may
   }
 
   #count(kind: Kind, status: number): void {

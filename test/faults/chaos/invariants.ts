@@ -133,7 +133,8 @@ export const always: ReadonlyArray<Invariant> = [
       FROM events e JOIN webhook_endpoints w ON w.user_id = e.user_id AND e.type = ANY (w.events)
       LEFT JOIN (SELECT event_id, endpoint_id, count(*) AS n FROM deliveries GROUP BY 1, 2) d
         ON d.event_id = e.id AND d.endpoint_id = w.id
-      WHERE coalesce(d.n, 0) <> 1 AND e.created_at > w.created_at + interval '1 minute'`
+      WHERE d.n > 1 OR d.n IS NULL AND e.created_at > w.created_at + interval '1 minute'
+        AND (w.deleted_at IS NULL OR e.created_at < w.deleted_at - interval '1 minute')`
   },
   {
     name: "a delivery is pending exactly when it is in the queue",
@@ -169,5 +170,19 @@ export const atRest: ReadonlyArray<Invariant> = [
     name: "no account is left with a lease of permits that lies far ahead",
     sql: `SELECT format('%s until %s', key, next_at) AS what FROM rate_leases
       WHERE next_at > clock_timestamp() + interval '5 minutes'`
+  },
+  {
+    name: "a deleted user has no delivery that waits, no task that ended later, and none with its contents",
+    sql: `SELECT format('user %s, deleted at %s: %s %s', u.id, u.deleted_at, x.kind, x.id) AS what FROM users u
+      CROSS JOIN LATERAL (
+        SELECT 'delivery' AS kind, d.id FROM deliveries d WHERE d.user_id = u.id AND d.status NOT IN ('succeeded', 'failed', 'skipped')
+        UNION ALL
+        SELECT 'late task', t.id::text FROM tasks t WHERE t.user_id = u.id AND t.updated_at > u.deleted_at + interval '2 minutes'
+        UNION ALL
+        SELECT 'task', t.id::text FROM tasks t WHERE t.user_id = u.id AND (t.body <> 'null' OR t.result IS NOT NULL)
+        UNION ALL
+        SELECT 'erasure', u.erasure_due_at::text WHERE u.erasure_due_at < clock_timestamp() - interval '1 minute'
+      ) x
+      WHERE u.deleted_at IS NOT NULL`
   }
 ]

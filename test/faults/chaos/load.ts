@@ -5,20 +5,10 @@ import type { Answer, Clients } from "./clients.ts"
 import { pause } from "./processes.ts"
 import type { ServiceProcess } from "./processes.ts"
 import type { Random } from "./random.ts"
+import type { Receivers } from "./receivers.ts"
+import { makeUser, secretsOf } from "./users.ts"
+import type { Key, User } from "./users.ts"
 import { jobVendors } from "./vendors.ts"
-
-/** A user of the run with a key. */
-export interface User {
-  readonly id: string
-  readonly name: string
-  readonly key: string
-  /** Another key with a spend limit in credits, which is raised during the run. */
-  readonly limited?: { readonly id: string; readonly key: string; limit: number }
-  /** The paths of its endpoints at the receivers. */
-  readonly hooks: ReadonlyArray<string>
-  /** Whole credits paid in. */
-  paid: number
-}
 
 export interface TaskSeen {
   readonly tag: string
@@ -51,12 +41,17 @@ const usable = families.filter(({ upstream }) =>
   (jobVendors as ReadonlyArray<string>).includes(upstream)
 )
 
-/** Clients that create, await and cancel tasks, make calls, and pay in credits. */
+/** How much the clocks of a process and of the run may differ, both ways: they jump by up to 15 seconds. */
+const clocksMillis = 35_000
+
+/** Clients that create, await and cancel tasks, make calls, pay in credits, and change keys and users. */
 export class Load {
   readonly tasks = new Map<string, TaskSeen>()
   readonly calls: Array<CallSeen> = []
   readonly faults: Array<string> = []
-  readonly users: ReadonlyArray<User>
+  readonly users: Array<User>
+  readonly deleted: Array<User> = []
+  readonly changes = { "rotated at once": 0, "rotated with a grace": 0, "keys deleted": 0 }
   refusedForBalance = 0
   refusedForLimit = 0
   refusedCreates = 0
@@ -66,12 +61,21 @@ export class Load {
   #number = 0
   readonly #under = new Set<Promise<void>>()
   readonly #seed: number
+  #isChanging = false
   readonly #clients: Clients
+  readonly #receivers: Receivers
   readonly #random: Random
 
-  constructor(seed: number, clients: Clients, users: ReadonlyArray<User>, random: Random) {
+  constructor(
+    seed: number,
+    clients: Clients,
+    receivers: Receivers,
+    users: Array<User>,
+    random: Random
+  ) {
     this.#seed = seed
     this.#clients = clients
+    this.#receivers = receivers
     this.users = users
     this.#random = random
   }
@@ -82,7 +86,8 @@ export class Load {
     this.#every(callsPerSecond, () => this.#call(this.#random.pick(this.users)))
     // A key with frequent calls has a reservation
     this.#every(0.04, () => this.#burst())
-    this.#every(0.1, () => this.#payIn())
+    this.#every(0.1, () => this.#alone(() => this.#payIn()))
+    this.#every(0.15, () => this.#alone(() => this.#change()))
   }
 
   async stop(): Promise<void> {
@@ -119,7 +124,7 @@ export class Load {
     const family = random.pick(usable)
     const tag = this.#tag("t")
     const path = pathOf(family, random.chance(0.7) ? "copy" : "vendor-url")
-    const token = user.limited !== undefined && random.chance(0.5) ? user.limited.key : user.key
+    const token = this.#secretOf(user)
     const request = { token, body: bodyOf(family, tag), headers: { "idempotency-key": tag } }
     const made = await this.#clients.surely("create", path, request)
     if (made === undefined) return void (this.unanswered += 1)
@@ -143,6 +148,14 @@ export class Load {
     await this.#follow(task, family)
   }
 
+  /** Mostly the current secret of a key, sometimes one from before a rotation. */
+  #secretOf({ key, limited }: User): () => string {
+    const random = this.#random
+    const of = limited !== undefined && random.chance(0.5) ? limited : key
+    const old = random.chance(0.1) && of.old.length > 0 ? random.pick(of.old) : undefined
+    return () => old ?? of.secret
+  }
+
   #refused({ json, status }: Answer): void {
     this.refusedCreates += 1
     if (status === 402 && json.code === 1101) this.refusedForBalance += 1
@@ -151,7 +164,7 @@ export class Load {
 
   async #follow(task: TaskSeen, { adapter }: Family): Promise<void> {
     const random = this.#random
-    const token = task.user.key
+    const token = () => task.user.key.secret
     if (random.chance(0.08)) {
       await pause(random.between(0, 6000))
       const ended = await this.#clients.surely("cancel", task.path, { token, method: "DELETE" })
@@ -184,7 +197,7 @@ export class Load {
     const tag = this.#tag("c")
     const isStream = random.chance(0.4)
     const leaves = random.chance(0.05)
-    const token = user.limited !== undefined && random.chance(0.5) ? user.limited.key : user.key
+    const token = this.#secretOf(user)
     const from = Date.now()
     const answer = await this.#clients.send("call", "/v1/chat/completions", {
       token,
@@ -221,7 +234,7 @@ export class Load {
       const path = `/manage/v1/api-keys/${limited.id}`
       const body = { spend_limit: String(amount), reset: "never" }
       const raised = await this.#clients.surely("manage", path, {
-        token: user.key,
+        token: user.key.secret,
         method: "PATCH",
         body
       })
@@ -237,5 +250,92 @@ export class Load {
     })
     if (paid?.status === 201) user.paid += amount
     else this.faults.push(`a top-up has no answer: ${paid?.status}`)
+  }
+
+  /** One change of wallets, keys and users at a time, so that their clients know the state. */
+  async #alone(work: () => Promise<void>): Promise<void> {
+    if (this.#isChanging) return
+    this.#isChanging = true
+    await work().finally(() => {
+      this.#isChanging = false
+    })
+  }
+
+  async #change(): Promise<void> {
+    const random = this.#random
+    const user = random.pick(this.users)
+    if (random.chance(0.3)) return this.#deleteUser(user)
+    if (random.chance(0.2)) return this.#deleteKey(user)
+    const isLimited = user.limited !== undefined && random.chance(0.5)
+    await this.#rotate(isLimited ? user.limited : user.key, random.chance(0.5) ? 45 : 0)
+  }
+
+  /** The operator rotates: a repeat by the key itself would come with a secret that has ended. */
+  async #rotate(key: Key, grace: number): Promise<void> {
+    const { old, secret } = key
+    const began = Date.now()
+    const rotation = this.#clients.surely("manage", `/manage/v1/api-keys/${key.id}/rotate`, {
+      token: operatorToken,
+      body: { grace_seconds: grace },
+      headers: { "idempotency-key": this.#tag("r") }
+    })
+    // At most two secrets are valid
+    const ended = grace === 0 ? [...old, secret] : old
+    const rotated = await this.#clients.ending(ended, rotation)
+    if (rotated?.status !== 200) {
+      return void this.faults.push(`a rotation has no answer: ${rotated?.status}`)
+    }
+    old.push(secret)
+    key.secret = rotated.json.key
+    this.changes[grace === 0 ? "rotated at once" : "rotated with a grace"] += 1
+    if (grace === 0) return
+    const until = Date.parse(rotated.json.old_key_expires_at)
+    // The repeat may have rotated again: the first request of a dead process frees its idempotency key after a minute
+    const isTwice = Date.now() - began > 60_000 - clocksMillis
+    this.#clients.end(secret, isTwice ? began : until - clocksMillis, until + clocksMillis)
+  }
+
+  /** A new key takes the place of the old one, which then revokes it. */
+  async #deleteKey(user: User): Promise<void> {
+    const { id, old, secret } = user.key
+    const made = await this.#clients.surely("manage", `/manage/v1/users/${user.id}/api-keys`, {
+      token: operatorToken,
+      body: { name: user.name, scopes: ["inference", "manage"] },
+      headers: { "idempotency-key": this.#tag("k") }
+    })
+    if (made?.status !== 201) return void this.faults.push(`a key has no answer: ${made?.status}`)
+    user.key = { id: made.json.id, secret: made.json.key, old: [...old, secret] }
+    const path = `/manage/v1/api-keys/${id}`
+    const revocation = { token: user.key.secret, method: "DELETE" }
+    const revoked = await this.#clients.ending(
+      [...old, secret],
+      this.#clients.surely("manage", path, revocation)
+    )
+    if (revoked?.status === 204) this.changes["keys deleted"] += 1
+    else this.faults.push(`a revocation has no answer: ${revoked?.status}`)
+  }
+
+  /** The address of a deleted user is free, and is used by the next one. */
+  async #deleteUser(user: User): Promise<void> {
+    const path = `/manage/v1/users/${user.id}`
+    const deletion = { token: operatorToken, method: "DELETE" }
+    const done = await this.#clients.ending(
+      secretsOf(user),
+      this.#clients.surely("manage", path, deletion)
+    )
+    if (done?.status !== 202) {
+      return void this.faults.push(`a deletion has no answer: ${done?.status}`)
+    }
+    user.deletedAt = Date.now()
+    this.deleted.push(user)
+    const request = { token: operatorToken, body: { amount: "1" } }
+    const headers = { "idempotency-key": this.#tag("p") }
+    await this.#clients.surely("gone", `${path}/top-ups`, { ...request, headers })
+    const { limited, name } = user
+    const paid = name === "poor" ? 60 : 1_000_000
+    const hasLimited = limited !== undefined
+    const tag = this.#tag("u")
+    const next = await makeUser(this.#clients, this.#receivers, name, paid, hasLimited, tag)
+    this.users[this.users.indexOf(user)] = next
   }
 }

@@ -16,7 +16,8 @@ export interface Delivery {
   readonly eventId: string
   readonly type: string
   readonly taskId: string | undefined
-  requests: number
+  /** When its requests arrived. */
+  readonly times: Array<number>
   accepted: number
 }
 
@@ -94,12 +95,12 @@ export class Receivers {
       eventId: String(event.id),
       type: String(event.type),
       taskId,
-      requests: 0,
+      times: [],
       accepted: 0
     }
     this.deliveries.set(id, delivery)
     delivery.bodies.add(`${path} ${hash}`)
-    delivery.requests += 1
+    delivery.times.push(Date.now())
     if (taskId !== undefined && event.type !== "task.created") {
       this.outcomes.set(taskId, (this.outcomes.get(taskId) ?? new Set()).add(String(event.id)))
     }

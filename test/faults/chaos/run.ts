@@ -185,6 +185,10 @@ const figuresOf = async ({ checker, load, world }: Parts) => {
     "deliveries (arrived, still due)": `${row?.["deliveries"]} (${row?.["delivered"]}, ${row?.["due"]})`,
     "requests at receivers": receivers.requests,
     "callbacks sent (accepted)": `${vendors.counts.callbacks} (${vendors.counts.callbacksAccepted})`,
+    "changes of keys": Object.entries(load.changes)
+      .map(([what, n]) => `${n} ${what}`)
+      .join(", "),
+    "users deleted": load.deleted.length,
     "ledger entries": row?.["entries"] ?? 0,
     "starts of processes": processes.reduce((sum, { starts }) => sum + starts, 0),
     "processor seconds of the service": Math.round(

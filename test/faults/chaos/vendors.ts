@@ -101,6 +101,10 @@ export class Vendors {
   }
 
   #sell(name: JobVendor, job: Job, seen: Seen): void {
+    // DashScope refuses a failed generation that its client waits for: nothing is bought, and the submit is repeated
+    if (seen.path.includes("multimodal-generation") && this.upstreams[name].ending === "failed") {
+      return
+    }
     this.counts.jobs += 1
     const tag = tagPattern.exec(seen.bytes.toString("latin1"))?.[0] ?? "untagged"
     this.sold.set(tag, [...(this.sold.get(tag) ?? []), `${name} ${job.id}`])
