@@ -1,6 +1,6 @@
 import { Config, Effect, Option, Schema } from "effect"
 import { availableParallelism } from "node:os"
-import { fault, read } from "./Setting.ts"
+import { every, fault, read } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
 const processesMax = 64
@@ -17,12 +17,14 @@ const poolFromString = Schema.NumberFromString.check(
 
 /** Reads `PROCESSES` and `DB_POOL`. docs/reference/processes.md#all-cores-of-a-machine */
 export const processSettings = Effect.fnUntraced(function* (hasPostgres: boolean) {
-  const processes = yield* processCount(hasPostgres)
-  const given = yield* read(
-    "DB_POOL",
-    Config.option(Config.schema(poolFromString, "DB_POOL")),
-    `set a whole number from ${poolMin} to ${poolMax}, such as ${poolDefault}`
-  )
+  const { given, processes } = yield* every({
+    processes: processCount(hasPostgres),
+    given: read(
+      "DB_POOL",
+      Config.option(Config.schema(poolFromString, "DB_POOL")),
+      `set a whole number from ${poolMin} to ${poolMax}, such as ${poolDefault}`
+    )
+  })
   const least = poolMin * processes
   const pool = Option.getOrElse(given, () => Math.max(poolDefault, least))
   if (pool < least) {

@@ -201,9 +201,30 @@ const connectionError = (phase: "connect" | "tls", error: Error): Error => {
   if (error instanceof EgressRefused || error instanceof NameNotResolved) return error
   const timedOut = error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT"
   // When several addresses were tried, Node reports an AggregateError without a message
-  const detail = error instanceof AggregateError ? textOf(error.errors[0]) : textOf(error)
-  return new ConnectionFailed({ phase, timedOut, detail })
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error
+  return new ConnectionFailed({
+    phase,
+    timedOut,
+    detail: phase === "tls" ? handshakeText(cause) : textOf(cause)
+  })
 }
+
+/** What is wrong with the host, for its owner: OpenSSL names addresses in memory and files of its source. */
+const handshakeText = (cause: unknown): string =>
+  handshakeFaults.get(codeOf(cause)) ??
+  (cause instanceof Error && "reason" in cause && codeOf(cause).startsWith("ERR_SSL_")
+    ? `the TLS handshake failed: ${cause.reason}`
+    : // Advice for the operator of Node.js follows
+      textOf(cause).replace(/; if the root CA .*/su, ""))
+
+const outdated = "the host does not support TLS 1.2 or newer"
+
+const handshakeFaults: ReadonlyMap<string, string> = new Map([
+  ["ECONNRESET", "the host closed the connection during the TLS handshake"],
+  ["ERR_SSL_WRONG_VERSION_NUMBER", "the port does not respond with TLS"],
+  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", outdated],
+  ["ERR_SSL_UNSUPPORTED_PROTOCOL", outdated]
+])
 
 const codeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string"

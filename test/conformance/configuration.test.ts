@@ -243,6 +243,8 @@ describe("configuration", () => {
         yield* faultOf({ ...withPostgres, PROCESSES: "3", DB_POOL: "5" }),
         "DB_POOL: 5 is too few for 3 processes; set at least 6"
       )
+      const both = yield* faultOf({ ...withPostgres, PROCESSES: "65", DB_POOL: "1001" })
+      assert.match(both, /^PROCESSES: .+\nDB_POOL: .+$/u)
     })
   )
 

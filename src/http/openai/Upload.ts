@@ -42,7 +42,8 @@ export const makeUpload = Effect.gen(function* () {
     if (boundary === undefined) return yield* problem(2002, notAForm)
     const announced = Number(headers["content-length"] ?? 0)
     if (announced > fileBytesMax + uploadFieldsBytesMax) return yield* tooLarge
-    yield* files.admit(userId, announced)
+    // The least that the file can have: the quota does not count the form around it
+    yield* files.admit(userId, Math.max(1, announced - uploadFieldsBytesMax))
     const form = new UploadParser(boundary)
     let size = 0
     const file = arriving(request, fileBytesMax + uploadFieldsBytesMax, userId).pipe(

@@ -310,6 +310,22 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
   }
 )
 
+liveLayer(runningGateway({ FILE_BYTES_PER_USER: "200000" }))("the quota of files", (it) => {
+  it.effect("does not count the form around a file: one that fills the quota is stored", () =>
+    Effect.gen(function* () {
+      const openai = yield* client
+      const send = (bytes: number) =>
+        openai.files.create({ purpose: "batch", file: new File(["x".repeat(bytes)], "x.jsonl") })
+      const { id } = yield* promised(() => send(199_999))
+      assert.deepInclude(yield* refusal(() => send(2)), { status: 429, code: "1202" })
+      assert.strictEqual((yield* promised(() => send(1))).bytes, 1)
+      assert.deepInclude(yield* refusal(() => send(1)), { status: 429, code: "1202" })
+      yield* promised(() => openai.files.delete(id))
+      assert.strictEqual((yield* promised(() => send(199_999))).bytes, 199_999)
+    })
+  )
+})
+
 liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
   "a batch whose vendor is late or errs in its results",
   (it) => {

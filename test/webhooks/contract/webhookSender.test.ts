@@ -535,6 +535,45 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
         })
     )
 
+    it.effect("the detail of a failed handshake says what is wrong with the receiver", () =>
+      Effect.gen(function* () {
+        const { ca, issue } = yield* Authority
+        const fine = yield* receiver(status(200))
+        const plain = yield* listening(
+          createTcpServer((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"))
+        )
+        const closing = yield* listening(
+          createTcpServer((socket) => socket.once("data", () => socket.end()))
+        )
+        const issued = yield* Effect.promise(() => issue())
+        const old = createRawTlsServer({
+          ...issued,
+          minVersion: "TLSv1",
+          maxVersion: "TLSv1.1",
+          ciphers: "DEFAULT@SECLEVEL=0"
+        })
+        old.on("tlsClientError", () => {})
+        const outdated = yield* listening(old)
+        const send = yield* sender({ ca })
+        const detail = ({ port }: { readonly port: number }) =>
+          Effect.map(send(`https://localhost:${port}/`), (it) => it.detail)
+        assert.deepStrictEqual(
+          {
+            plain: yield* detail(plain),
+            closing: yield* detail(closing),
+            outdated: yield* detail(outdated)
+          },
+          {
+            plain: "the port does not respond with TLS",
+            closing: "the host closed the connection during the TLS handshake",
+            outdated: "the host does not support TLS 1.2 or newer"
+          }
+        )
+        const system = yield* sender({ ca: undefined })
+        assert.notInclude((yield* system(fine.url)).detail, "Node.js")
+      })
+    )
+
     it.effect("a refused connection is connect", () =>
       Effect.gen(function* () {
         const { port } = yield* Effect.scoped(listening(createTcpServer()))
