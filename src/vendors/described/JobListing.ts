@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { first, listAt, textAt } from "../../catalog/jobs/JsonPath.ts"
@@ -33,15 +33,12 @@ const millisOf = (text = "0"): number => {
 /** A list may have times in whole seconds. */
 const graceMillis = 1000
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Compares two objects as far as both have a member. They are the same if that is so of the prompt. */
 const isSame = (shown: unknown, sent: unknown, prompt: string | undefined): boolean | undefined => {
-  if (!isObject(shown) || !isObject(sent)) return isShown(shown, sent)
+  if (!Predicate.isObject(shown) || !Predicate.isObject(sent)) return isShown(shown, sent)
   const compared = Object.entries(sent).map(([name, value]) => {
     const same = Object.hasOwn(shown, name) ? isSame(shown[name], value, prompt) : undefined
-    return same === true && !isObject(value) && value !== prompt ? undefined : same
+    return same === true && !Predicate.isObject(value) && value !== prompt ? undefined : same
   })
   const found = new Set(compared)
   return found.has(false) ? false : found.has(true) || undefined
