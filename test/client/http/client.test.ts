@@ -22,6 +22,7 @@ import { whileTimePasses } from "../../support/clientGateway.ts"
 import { localServer } from "../../support/localServer.ts"
 import { dataUri, png } from "../../support/media.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause } from "../../support/until.ts"
 
 const prompt = "A lighthouse at dawn"
 const adminToken = "operator-token-of-the-tests"
@@ -432,7 +433,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       assert.isTrue(first._tag === "Some")
       for (const work of [tasks.wait(created), Stream.runDrain(tasks.watch(created))]) {
         const fiber = yield* Effect.forkChild(work)
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+        yield* Effect.promise(() => pause(20))
         yield* Fiber.interrupt(fiber)
       }
       assert.notStrictEqual((yield* tasks.get(created)).status, "failed")
