@@ -1,4 +1,4 @@
-import { Option, Result, Schema } from "effect"
+import { Option, Predicate, Result, Schema } from "effect"
 import { createHash } from "node:crypto"
 import type { TaskAction } from "../domain/task/Task.ts"
 import { Alias } from "./Alias.ts"
@@ -44,7 +44,7 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 
 /** Sorts members by name, so that equal contents have the same text. */
 const inOrder = (_name: string, value: unknown): unknown =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  Predicate.isObject(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     : value
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { errorCode } from "../db/MakeFolder.ts"
 
 /** What the builds of the console and of the service share. Both run before `npm start`. */
 
@@ -27,9 +28,7 @@ export const runBuild = async (
     const seconds = ((performance.now() - started) / 1000).toFixed(1)
     process.stderr.write(`Built the ${what} in ${seconds} s\n`)
   } catch (cause) {
-    const isMissing =
-      cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-    if (!isMissing) throw cause
+    if (errorCode(cause) !== "ERR_MODULE_NOT_FOUND") throw cause
     withoutBundler()
   }
 }

@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import { at } from "../domain/json/Json.ts"
 
 export const listOf = (value: unknown): ReadonlyArray<unknown> =>
@@ -39,7 +40,7 @@ export const isOf = (type: string, value: unknown): boolean => {
     case "integer":
       return Number.isInteger(value)
     case "object":
-      return typeof value === "object" && value !== null && !Array.isArray(value)
+      return Predicate.isObject(value)
     default:
       return typeof value === type
   }

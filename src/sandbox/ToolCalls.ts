@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import { at } from "../domain/json/Json.ts"
 import { exampleOf } from "./SchemaExample.ts"
 import { listOf, textsOf } from "./SchemaTypes.ts"
@@ -49,7 +50,7 @@ const offeredBy = (tool: unknown): ReadonlyArray<OfferedTool> => {
 
 const argumentsFor = (schema: unknown): object => {
   const made = exampleOf(schema)
-  return typeof made === "object" && made !== null && !Array.isArray(made) ? made : {}
+  return Predicate.isObject(made) ? made : {}
 }
 
 const named = (tool: unknown, example: OfferedTool["example"]): ReadonlyArray<OfferedTool> => {

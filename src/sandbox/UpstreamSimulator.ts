@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Effect, Predicate, Result } from "effect"
 import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/json/Json.ts"
@@ -101,11 +101,7 @@ function* responseOf(
 const lists = ["messages", "contents", "requests"]
 
 const isOdd = (list: unknown): boolean =>
-  list !== undefined &&
-  !(
-    Array.isArray(list) &&
-    list.every((it) => typeof it === "object" && it !== null && !Array.isArray(it))
-  )
+  list !== undefined && !(Array.isArray(list) && list.every(Predicate.isObject))
 
 /** Simulates a call that is not streamed, from its path and body. */
 export const simulateCall = (

@@ -109,7 +109,7 @@ export const makeTestWebhooks = (parts: WebhookParts): TestWebhooks => {
           )
         ].join("\n")
       )
-      return found[found.length - 1] ?? (yield* Effect.die(new Error(`No ${type}`)))
+      return found.at(-1) ?? (yield* Effect.die(new Error(`No ${type}`)))
     })
   }
 }

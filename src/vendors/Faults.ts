@@ -171,3 +171,9 @@ export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =
   return (response: VendorResponse): Option.Option<S["Type"]> =>
     Option.flatMap(parseJson(utf8.decode(response.body)), (json) => decode(json))
 }
+
+const readAnything = readAs(Schema.Unknown)
+
+/** The JSON of a response; `undefined` if it is not valid JSON. */
+export const jsonIn = (response: VendorResponse): unknown =>
+  Option.getOrUndefined(readAnything(response))

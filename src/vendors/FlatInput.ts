@@ -54,7 +54,7 @@ export const flatInput = Effect.fnUntraced(function* (
   return described === undefined ? upstreamInput(model, body, input) : body
 })
 
-/** The texts, numbers and booleans of that input, without its media. */
+/** The texts, numbers and booleans of that body, without its media. */
 export const plainInput = (request: SubmitRequest): Readonly<Record<string, unknown>> => {
   const { body, described, input, model } = request
   const fields = typeof body === "object" && body !== null ? { ...body } : {}

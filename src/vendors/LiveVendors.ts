@@ -130,7 +130,10 @@ const sandboxContext = (name: string, { accountId }: VendorAccount) => ({
   },
   accountId: `${name}${separator}${accountId}`,
   auth: {},
-  toNamed: () => Effect.fail(new VendorHttp.NoResponse({ sent: false, message: "it is played" })),
+  toNamed: () =>
+    Effect.fail(
+      new VendorHttp.NoResponse({ sent: false, message: "a simulated vendor has no other hosts" })
+    ),
   mayDisableInspection: false,
   observeResponse: () => Effect.void
 })

@@ -1,4 +1,6 @@
+import { Predicate } from "effect"
 import { mimeOfExtension } from "../catalog/media/Formats.ts"
+import { at } from "../domain/json/Json.ts"
 import type { ResultKind } from "../domain/task/Task.ts"
 import type { ResultItem, UrlItem } from "./VendorClient.ts"
 
@@ -17,20 +19,13 @@ export const usualFields: { readonly [kind in ResultKind]: ReadonlyArray<string>
   batches: []
 }
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** The value at a path of names, such as `result.video`. */
-const valueAt = (output: unknown, path: string): unknown =>
-  path
-    .split(".")
-    .reduce<unknown>(
-      (value, name) => (isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined),
-      output
-    )
+const valueAt = (output: unknown, path: string): unknown => at(output, ...path.split("."))
 
 const itemOf = (file: unknown, isShortLived: boolean): UrlItem | undefined => {
-  const { content_type: type, url } = isRecord(file) ? file : { content_type: null, url: file }
+  const { content_type: type, url } = Predicate.isObject(file)
+    ? file
+    : { content_type: null, url: file }
   if (typeof url !== "string" || !/^https?:\/\//u.test(url)) return undefined
   const mime = typeof type === "string" ? type : mimeOf(url)
   return { _tag: "Url", url, mime, needsAuth: false, isShortLived }

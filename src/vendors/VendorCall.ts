@@ -5,6 +5,7 @@ import { retryAfterMillis } from "./accounts/RateLimits.ts"
 import { noResponseError, readAs, responseError, unreadableError } from "./Faults.ts"
 import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
 import type { VendorError } from "./VendorError.ts"
+import { isOk } from "./VendorHttp.ts"
 import type { VendorHttp, VendorRequest, VendorResponse } from "./VendorHttp.ts"
 
 /** `model` is the name under which the vendor counts a submit. It is absent for a query. */
@@ -100,7 +101,7 @@ export const callVendor = <S extends Schema.ConstraintDecoder<unknown>>(
   call: VendorCall<S>
 ): Effect.Effect<S["Type"], VendorError> =>
   Effect.flatMap(send(api, call), (response) => {
-    if (response.status >= 300 || response.status < 200) {
+    if (!isOk(response)) {
       return failResponse(api, call.purpose, response)
     }
     return Effect.mapError(Effect.fromOption(readAs(call.schema)(response)), () =>

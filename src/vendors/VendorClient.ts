@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, Predicate, Schema } from "effect"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
 import type { Described } from "../catalog/jobs/JobModel.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
@@ -66,8 +66,7 @@ export interface SubmitRequest {
 /** Opaque JSON with which the adapter polls or cancels the job; stored with the task. */
 export type Handle = Readonly<Record<string, Schema.Json>>
 
-const isHandle = (value: unknown): value is Handle =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+const isHandle = (value: unknown): value is Handle => Predicate.isObject(value)
 
 /** Not validated member by member: it comes from a JSON column, every poll reads one, and the adapter decodes it. */
 export const Handle = Schema.declare(isHandle, { expected: "an object of JSON" })

@@ -33,6 +33,9 @@ export interface VendorResponse {
   readonly body: Uint8Array
 }
 
+export const isOk = ({ status }: Pick<VendorResponse, "status">): boolean =>
+  status >= 200 && status < 300
+
 /** One HTTP exchange. It retries nothing and follows no redirect. */
 export type VendorHttp = (call: VendorRequest) => Effect.Effect<VendorResponse, NoResponse>
 

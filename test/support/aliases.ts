@@ -1,6 +1,7 @@
 import { Duration, Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { pixel } from "../../src/vendors/mock/Pixel.ts"
 import type { SubmitRequest, VendorAccount } from "../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../src/vendors/VendorError.ts"
 import type { VendorErrorClass } from "../../src/vendors/VendorError.ts"
@@ -63,13 +64,6 @@ export const aliasPath = "/vendors/alibaba/v1/fast-image/generation"
 /** How a submit ends: with a job that succeeds or fails, or with a failure of the submit itself. */
 export type Outcome = "ok" | "fails" | "OPERATOR_OF_JOB" | VendorErrorClass
 
-const png = Uint8Array.from(
-  Buffer.from(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
-    "base64"
-  )
-)
-
 /** A refusal. One that concerns the account has a status; without a status it is the end of a job. */
 const refusal = (outcome: VendorErrorClass | "OPERATOR_OF_JOB", message: string) =>
   outcome === "OPERATOR_OF_JOB"
@@ -118,7 +112,7 @@ export const scriptedVendor = () => {
         return handle["outcome"] === "ok"
           ? Effect.succeed({
               _tag: "Done" as const,
-              result: { items: [{ _tag: "Bytes" as const, bytes: png, mime: "image/png" }] }
+              result: { items: [{ _tag: "Bytes" as const, bytes: pixel, mime: "image/png" }] }
             })
           : Effect.fail(new VendorError({ class: "FAILED", message: "the job failed" }))
       })

@@ -1,8 +1,9 @@
 import type { RequestListener } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
-import type { AddressInfo, Server, Socket } from "node:net"
+import type { Server, Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
 import type { makeAuthority } from "./certificates.ts"
+import { listen } from "./localServer.ts"
 
 type Authority = Awaited<ReturnType<typeof makeAuthority>>
 
@@ -22,7 +23,7 @@ export interface Counted {
   readonly close: () => Promise<void>
 }
 
-const listen = async (
+const counted = async (
   server: Server,
   requests: () => number,
   isAnswered: (socket: Socket) => boolean = () => false
@@ -40,9 +41,9 @@ const listen = async (
     })
   })
   server.on("tlsClientError", () => {})
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const port = await listen(server)
   return {
-    url: `https://localhost:${(server.address() as AddressInfo).port}/hook`,
+    url: `https://localhost:${port}/hook`,
     open: () => sockets.size,
     mostOpen: () => most,
     requests,
@@ -73,7 +74,7 @@ export const startHttps = async (
   })
   // A port may be used again
   server.on("connection", ({ remotePort }: Socket) => answered.delete(remotePort))
-  return listen(
+  return counted(
     server,
     () => requests,
     ({ remotePort }) => answered.has(remotePort)
@@ -93,7 +94,7 @@ const startRaw = async (authority: Authority, answer: (socket: Socket, tcp: Sock
     })
   })
   server.on("connection", (socket: Socket) => tcps.push(socket))
-  return listen(server, () => requests)
+  return counted(server, () => requests)
 }
 
 const chunk = Buffer.alloc(65_536, "x")

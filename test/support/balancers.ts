@@ -1,6 +1,6 @@
 import { Agent, createServer, request as httpRequest } from "node:http"
 import type { IncomingMessage, RequestOptions, ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen, stop } from "./localServer.ts"
 
 /**
  * Two load balancers in front of the same processes. `plain` sends requests only to processes whose `/readyz` was 200
@@ -62,16 +62,14 @@ export const startBalancer = async (
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => forward(request, response, Buffer.concat(chunks)))
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     url: `http://127.0.0.1:${port}`,
     retries,
     [Symbol.asyncDispose]: async () => {
       clearInterval(probes)
       agent.destroy()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await stop(server)
     }
   }
 }

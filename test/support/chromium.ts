@@ -7,6 +7,7 @@ import { chromium } from "playwright-core"
 import type { Browser } from "playwright-core"
 import { inject } from "vitest"
 import { browserPidFile } from "./stopBrowser.ts"
+import { pause } from "./until.ts"
 
 /**
  * One browser per run. The first test that needs it starts it in the run's folder, and the end of the run stops it
@@ -54,7 +55,7 @@ const endpoint = async (folder: string): Promise<string> => {
     const text = await readFile(join(profile(folder), "DevToolsActivePort"), "utf8").catch(() => "")
     const [port, path] = text.split("\n")
     if (port && path) return `ws://127.0.0.1:${port}${path}`
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pause(20)
   }
   throw new Error("the browser did not start")
 }

@@ -2,6 +2,7 @@ import { Clock, Effect, Fiber } from "effect"
 import { GatewayClient } from "../../src/client/index.ts"
 import type { ClientOptions } from "../../src/client/index.ts"
 import { TestGateway } from "../../src/testing/index.ts"
+import { pause } from "./until.ts"
 
 /**
  * Advances the clock until the work is done. Before each step, the gateway finishes everything that it can do without
@@ -15,7 +16,7 @@ export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     while (fiber.pollUnsafe() === undefined) {
       yield* advance("1 second")
       // A short real wait, in which sockets make progress
-      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 2)))
+      yield* Effect.promise(() => pause(2))
     }
     return yield* Fiber.join(fiber)
   })

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
+import { listen, stop } from "./localServer.ts"
 
 interface Upload {
   readonly key: string
@@ -99,18 +99,13 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
       }
     }
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", () => resolve())
-  })
+  const port = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     objects,
     uploads,
     failures,
     breaks,
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    }
+    close: () => void stop(server)
   }
 }

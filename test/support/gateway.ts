@@ -5,9 +5,6 @@ import { HttpEffect } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { inspect } from "node:util"
 import { AppConfig } from "../../src/config/Config.ts"
 import type { Database } from "../../src/db/Database.ts"
@@ -30,6 +27,8 @@ import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSende
 import { makeCaller } from "./callers.ts"
 import { exchangesSettled } from "./openExchanges.ts"
 import { startedDatabase, stores } from "./stores.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
+import { pause } from "./until.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
 export const adminToken = "operator-token-of-the-tests"
@@ -103,7 +102,7 @@ export class GatewayHttp extends Context.Service<
  */
 export const layerGateway = (options: GatewayOptions = {}) =>
   Layer.unwrap(
-    Effect.map(temporaryFolder, (folder) => {
+    Effect.sync(() => {
       const sender =
         options.sender === undefined
           ? WebhookSender.layerMock(options.webhook, options.fairShare)
@@ -137,7 +136,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
         Layer.provideMerge(options.database ?? startedDatabase),
         Layer.provideMerge(
           AppConfig.layerOf({
-            DATA_DIR: folder,
+            DATA_DIR: temporaryFolder("data"),
             BASE_URL: baseUrl,
             ADMIN_TOKEN: adminToken,
             MASTER_KEY: masterKey,
@@ -159,11 +158,6 @@ const usualHeartbeat = ({ database, env }: GatewayOptions) => {
   // With a `DATABASE_URL` more than one process uses the store
   return isAlone && env?.["DATABASE_URL"] === undefined ? longHeartbeat : heartbeatSeconds
 }
-
-const temporaryFolder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "gateway-test-"))),
-  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-)
 
 /** A vendor that the test scripts. A method without a script dies. */
 export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) => {
@@ -194,7 +188,7 @@ const sandboxVendors = Layer.unwrap(
 )
 
 /** A short real wait, in which the store and the renderers make progress. */
-const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))
+const breathe = Effect.promise(() => pause(5))
 
 /**
  * Advances the test's clock in steps. After each step, waits until the store has answered all requests and vendors and

@@ -1,15 +1,8 @@
 import { Effect } from "effect"
-import type { GatewayHttp, HttpResult } from "./gateway.ts"
+import type { User } from "./gateway.ts"
 
-/** A caller of the gateway in this process, as created by `makeUser`. */
-export interface Caller {
-  readonly call: (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers?: Readonly<Record<string, string>>
-  ) => Effect.Effect<HttpResult, never, GatewayHttp>
-}
+/** A caller of the gateway in this process. */
+export type Caller = Pick<User, "call">
 
 let requests = 0
 

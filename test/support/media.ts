@@ -16,12 +16,10 @@ const u32le = (value: number) => {
   return bytes
 }
 const u24le = (value: number) => u32le(value).subarray(0, 3)
-const join = (...parts: ReadonlyArray<Uint8Array | string>): Uint8Array =>
+export const concat = (...parts: ReadonlyArray<Uint8Array | string>): Uint8Array =>
   new Uint8Array(
     Buffer.concat(parts.map((it) => (typeof it === "string" ? Buffer.from(it, "latin1") : it)))
   )
-
-export const concat = join
 
 export const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")
 
@@ -30,7 +28,7 @@ export const dataUri = (mime: string, bytes: Uint8Array): string =>
 
 export const pngChunk = (type: string, data: Uint8Array = new Uint8Array()): Uint8Array => {
   const body = Buffer.concat([Buffer.from(type, "latin1"), data])
-  return join(u32be(data.length), body, u32be(crc32(body)))
+  return concat(u32be(data.length), body, u32be(crc32(body)))
 }
 
 export interface PngOptions {
@@ -51,8 +49,8 @@ export const png = (options: PngOptions = {}): Uint8Array => {
   const { colourType = 2, extra = [], height = 400, width = 400 } = options
   const { storedHeight = height } = options
   const raw = Buffer.alloc(storedHeight * (1 + width * samples[colourType]))
-  const header = join(u32be(width), u32be(height), Buffer.from([8, colourType, 0, 0, 0]))
-  return join(
+  const header = concat(u32be(width), u32be(height), Buffer.from([8, colourType, 0, 0, 0]))
+  return concat(
     "\x89PNG\r\n\x1a\n",
     pngChunk("IHDR", header),
     ...(colourType === 3 ? [pngChunk("PLTE", Buffer.from([1, 2, 3]))] : []),
@@ -69,13 +67,13 @@ export const pngOfBytes = (bytes: number, options: PngOptions = {}): Uint8Array 
 }
 
 const jpegSegment = (marker: number, data: Uint8Array): Uint8Array =>
-  join(Buffer.from([0xff, marker]), u16be(data.length + 2), data)
+  concat(Buffer.from([0xff, marker]), u16be(data.length + 2), data)
 
 /** A frame header, which contains the size of the picture. */
 export const jpegFrame = (marker: number, width: number, height: number): Uint8Array =>
   jpegSegment(
     marker,
-    join(Buffer.from([8]), u16be(height), u16be(width), Buffer.from([1, 1, 0x11, 0]))
+    concat(Buffer.from([8]), u16be(height), u16be(width), Buffer.from([1, 1, 0x11, 0]))
   )
 
 export interface JpegOptions {
@@ -92,17 +90,17 @@ export interface JpegOptions {
 /** A gray JPEG: tables, one frame, and one scan that contains a stuffed byte and a restart marker. */
 export const jpeg = (options: JpegOptions = {}): Uint8Array => {
   const { extra = [], frame = 0xc0, height = 400, scans = 1, width = 400 } = options
-  const scan = join(
+  const scan = concat(
     jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])),
     Buffer.from([0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56])
   )
-  return join(
+  return concat(
     Buffer.from([0xff, 0xd8]),
-    jpegSegment(0xe0, join("JFIF\0", Buffer.from([1, 1, 0, 0, 1, 0, 1, 0, 0]))),
+    jpegSegment(0xe0, concat("JFIF\0", Buffer.from([1, 1, 0, 0, 1, 0, 1, 0, 0]))),
     ...extra,
-    jpegSegment(0xdb, join(Buffer.from([0]), Buffer.alloc(64, 1))),
+    jpegSegment(0xdb, concat(Buffer.from([0]), Buffer.alloc(64, 1))),
     jpegFrame(frame, width, height),
-    jpegSegment(0xc4, join(Buffer.from([0, 1]), Buffer.alloc(15), Buffer.from([0]))),
+    jpegSegment(0xc4, concat(Buffer.from([0, 1]), Buffer.alloc(15), Buffer.from([0]))),
     ...Array.from({ length: scans }, () => scan),
     Buffer.from([0xff, 0xd9])
   )
@@ -110,7 +108,7 @@ export const jpeg = (options: JpegOptions = {}): Uint8Array => {
 
 /** A JPEG segment that contains another complete JPEG, as a thumbnail does. */
 export const jpegThumbnail = (): Uint8Array =>
-  jpegSegment(0xe1, join("Exif\0\0", jpeg({ width: 16, height: 16 })))
+  jpegSegment(0xe1, concat("Exif\0\0", jpeg({ width: 16, height: 16 })))
 
 export interface BmpOptions {
   readonly width?: number
@@ -123,7 +121,7 @@ export interface BmpOptions {
 export const bmp = (options: BmpOptions = {}): Uint8Array => {
   const { depth = 24, height = 400, topDown = false, width = 400 } = options
   const pixels = Math.ceil((width * depth) / 32) * 4 * height
-  return join(
+  return concat(
     "BM",
     u32le(54 + pixels),
     u32le(0),
@@ -141,23 +139,26 @@ export const bmp = (options: BmpOptions = {}): Uint8Array => {
 }
 
 const riff = (form: string, ...chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const body = join(form, ...chunks)
-  return join("RIFF", u32le(body.length), body)
+  const body = concat(form, ...chunks)
+  return concat("RIFF", u32le(body.length), body)
 }
 
 export const riffChunk = (type: string, data: Uint8Array): Uint8Array =>
-  join(type, u32le(data.length), data, new Uint8Array(data.length % 2))
+  concat(type, u32le(data.length), data, new Uint8Array(data.length % 2))
 
 const vp8 = (width: number, height: number) =>
-  riffChunk("VP8 ", join(Buffer.from([0x10, 0, 0, 0x9d, 0x01, 0x2a]), u16le(width), u16le(height)))
+  riffChunk(
+    "VP8 ",
+    concat(Buffer.from([0x10, 0, 0, 0x9d, 0x01, 0x2a]), u16le(width), u16le(height))
+  )
 
 const vp8l = (width: number, height: number, alpha: boolean) => {
   const bits = ((width - 1) | ((height - 1) << 14) | (alpha ? 1 << 28 : 0)) >>> 0
-  return riffChunk("VP8L", join(Buffer.from([0x2f]), u32le(bits), Buffer.from([0, 0, 0])))
+  return riffChunk("VP8L", concat(Buffer.from([0x2f]), u32le(bits), Buffer.from([0, 0, 0])))
 }
 
 const vp8x = (flags: number, width: number, height: number) =>
-  riffChunk("VP8X", join(Buffer.from([flags, 0, 0, 0]), u24le(width - 1), u24le(height - 1)))
+  riffChunk("VP8X", concat(Buffer.from([flags, 0, 0, 0]), u24le(width - 1), u24le(height - 1)))
 
 export interface WebpOptions {
   readonly width?: number
@@ -214,7 +215,7 @@ export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
     "WAVE",
     riffChunk(
       "fmt ",
-      join(
+      concat(
         u16le(coding),
         u16le(channels),
         u32le(hertz),
@@ -223,7 +224,7 @@ export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
         u16le(16)
       )
     ),
-    join("data", u32le(announcedBytes), data),
+    concat("data", u32le(announcedBytes), data),
     ...tags
   )
 }
@@ -232,7 +233,7 @@ export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
 export const mp3FrameSeconds = 1152 / 48_000
 
 const mp3Frame = (data: Uint8Array = new Uint8Array()): Uint8Array =>
-  join(Buffer.from([0xff, 0xfb, 0x14, 0xc0]), data, new Uint8Array(92 - data.length))
+  concat(Buffer.from([0xff, 0xfb, 0x14, 0xc0]), data, new Uint8Array(92 - data.length))
 
 export interface Mp3Options {
   /** The number of frames in the Info tag. `undefined`: no tag. */
@@ -244,19 +245,19 @@ export interface Mp3Options {
 export const mp3 = (frames: number, options: Mp3Options = {}): Uint8Array => {
   const { announcedFrames, id3v1 = false, id3v2 = false } = options
   const frame = mp3Frame()
-  return join(
-    ...(id3v2 ? [join("ID3", Buffer.from([4, 0, 0, 0, 0, 1, 0]), new Uint8Array(128))] : []),
+  return concat(
+    ...(id3v2 ? [concat("ID3", Buffer.from([4, 0, 0, 0, 0, 1, 0]), new Uint8Array(128))] : []),
     ...(announcedFrames === undefined
       ? []
-      : [mp3Frame(join(new Uint8Array(17), "Info", u32be(1), u32be(announcedFrames)))]),
+      : [mp3Frame(concat(new Uint8Array(17), "Info", u32be(1), u32be(announcedFrames)))]),
     ...Array.from({ length: frames }, () => frame),
-    ...(id3v1 ? [join("TAG", new Uint8Array(125))] : [])
+    ...(id3v1 ? [concat("TAG", new Uint8Array(125))] : [])
   )
 }
 
 /** An empty video, such as phones append to a photo. */
 export const mp4 = (): Uint8Array =>
-  join(
+  concat(
     u32be(24),
     "ftypmp42",
     u32be(0),
@@ -266,4 +267,4 @@ export const mp4 = (): Uint8Array =>
     Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0xff, 0xd9, 0, 0])
   )
 
-export const gif = (): Uint8Array => join("GIF89a", u16le(400), u16le(400), new Uint8Array(20))
+export const gif = (): Uint8Array => concat("GIF89a", u16le(400), u16le(400), new Uint8Array(20))

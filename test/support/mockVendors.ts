@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
 import { afterAll, beforeEach } from "vitest"
+import { listen, stop } from "./localServer.ts"
 
 /** A request as the upstream received it. */
 export interface Seen {
@@ -38,7 +38,6 @@ export const upstreamOfTests = async <
 }
 
 export const mockVendor = async (script: Script): Promise<MockVendor> => {
-  const sockets = new Set<Socket>()
   const seen: Array<Seen> = []
   const server = createServer((request, response) => {
     const chunks: Array<Buffer> = []
@@ -58,24 +57,16 @@ export const mockVendor = async (script: Script): Promise<MockVendor> => {
       Promise.try(mock.script, record, response).catch(() => response.destroy())
     })
   })
-  server.on("connection", (socket) => {
-    sockets.add(socket)
-    socket.on("close", () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const port = await listen(server)
   const mock: MockVendor = {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://127.0.0.1:${port}`,
     seen,
     script,
     reset: () => {
       seen.length = 0
       mock.script = script
     },
-    close: () =>
-      new Promise((resolve) => {
-        for (const socket of sockets) socket.destroy()
-        server.close(() => resolve())
-      })
+    close: () => stop(server)
   }
   return mock
 }

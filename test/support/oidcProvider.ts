@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import OidcProvider from "oidc-provider"
+import { listen, stop } from "./localServer.ts"
 
 export interface Person {
   readonly sub: string
@@ -49,10 +49,7 @@ export const startOidcProvider = async (options: {
 }) => {
   const state: { person: Person } = { person: { sub: "nobody" } }
   const server = createServer()
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve)
-  })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listen(server)}`
   const provider: OidcProvider = new OidcProvider(issuer, {
     clients: [
       {
@@ -143,9 +140,6 @@ export const startOidcProvider = async (options: {
       }
       return new URL(at)
     },
-    stop: () => {
-      server.closeAllConnections()
-      server.close()
-    }
+    stop: () => stop(server)
   }
 }

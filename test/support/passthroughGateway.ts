@@ -1,6 +1,5 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
-import { rm } from "node:fs/promises"
 import { afterAll, assert } from "vitest"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -18,6 +17,7 @@ import { makeCaller } from "./callers.ts"
 import { adminToken } from "./gateway.ts"
 import { startedDatabase } from "./stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
+import { pause } from "./until.ts"
 
 /** The parts of a JSON response that the tests read. */
 interface JsonBody {
@@ -45,7 +45,6 @@ export const startGateway = async (
   const http = Routes.serve.pipe(
     Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port: 0 }))
   )
-  const dataDir = temporaryFolder("passthrough")
   const layer = http.pipe(
     Layer.provideMerge(Gateway.core),
     Layer.provide(Secrets.layerTest),
@@ -54,7 +53,7 @@ export const startGateway = async (
     Layer.provideMerge(startedDatabase),
     Layer.provide(
       AppConfig.layerOf({
-        DATA_DIR: dataDir,
+        DATA_DIR: temporaryFolder("passthrough"),
         ADMIN_TOKEN: adminToken,
         MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
         ...env
@@ -92,7 +91,7 @@ export const startGateway = async (
     for (let tries = 0; tries < 1000; tries += 1) {
       const row = await run(Effect.flatMap(Wallet, (wallet) => wallet.get(made.userId)))
       if (row.held === 0n) return row
-      await new Promise((resolve) => setTimeout(resolve, 10))
+      await pause(10)
     }
     throw new Error("a call is still open")
   }
@@ -150,10 +149,7 @@ export const startGateway = async (
       const headers = token === null ? {} : { authorization: `Bearer ${token}` }
       return (await fetch(`${origin}/metrics`, { headers })).text()
     },
-    stop: async () => {
-      await runtime.dispose()
-      await rm(dataDir, { recursive: true, force: true })
-    }
+    stop: () => runtime.dispose()
   }
 }
 

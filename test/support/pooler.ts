@@ -1,5 +1,6 @@
 import { connect, createServer } from "node:net"
-import type { AddressInfo, Socket } from "node:net"
+import type { Socket } from "node:net"
+import { listen } from "./localServer.ts"
 
 export interface PoolerOptions {
   /**
@@ -196,9 +197,8 @@ export const startPooler = async (targetPort: number, options: PoolerOptions) =>
       }
     })
   })
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve))
   return {
-    port: (listener.address() as AddressInfo).port,
+    port: await listen(listener),
     state,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy()

@@ -17,6 +17,7 @@ import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { freePort, isAlive } from "./spawnService.ts"
+import { pause } from "./until.ts"
 
 /** The names of run folders: prefix, pid of the vitest process, random part. */
 export const runFolderPrefix = "gateway-postgres-"
@@ -26,7 +27,6 @@ const howToHelp =
   "or set TEST_DATABASE_URL to a server where databases may be created"
 
 const exec = promisify(execFile)
-const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /** The URL of the run's server. The first caller among all worker processes starts it. */
 export const serverUrl = async (folder: string): Promise<string> => {

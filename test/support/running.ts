@@ -13,7 +13,7 @@ import { makeCaller } from "./callers.ts"
 import { adminToken, readResult } from "./gateway.ts"
 import { freePort } from "./spawnService.ts"
 import { startedDatabase } from "./stores.ts"
-import { until } from "./until.ts"
+import { pause, until } from "./until.ts"
 
 /** A whole gateway on a port of 127.0.0.1 with a user who has credits and a key. */
 export class Running extends Context.Service<
@@ -107,21 +107,9 @@ export const polled = <A>(ask: () => Promise<A>, isOver: (answer: A) => boolean)
   })
 
 /** The key of a second user, with credits. */
-export const strangersKey = Effect.flatMap(Running, ({ url }) =>
-  promised(async () => {
-    const manage = async (path: string, body: object) => {
-      const answer = await fetch(`${url}/manage/v1${path}`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
-        body: JSON.stringify(body)
-      })
-      return (await answer.json()) as { id: string; key: string }
-    }
-    const { id } = await manage("/users", { email: "stranger@example.com" })
-    await manage(`/users/${id}/top-ups`, { amount: "1000.00" })
-    const { key } = await manage(`/users/${id}/api-keys`, { name: "key", scopes: ["inference"] })
-    return key
-  })
+export const strangersKey = Effect.map(
+  makeCaller(1000, "stranger@example.com", ["inference"]),
+  ({ key }) => key
 )
 
 /** `/metrics` as shown to the operator. */
@@ -159,7 +147,7 @@ export const endedTask = (path: string, id: string) =>
   Effect.flatMap(call(`${path}/${id}`), (got) =>
     Effect.promise(() => got.json() as Promise<Task>)
   ).pipe(
-    Effect.tap(Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))),
+    Effect.tap(Effect.promise(() => pause(20))),
     Effect.repeat({
       until: ({ task_info }) => task_info.status === "completed" || task_info.status === "failed",
       times: 1000

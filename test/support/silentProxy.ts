@@ -1,5 +1,6 @@
 import { connect, createServer } from "node:net"
-import type { AddressInfo, Socket } from "node:net"
+import type { Socket } from "node:net"
+import { listen } from "./localServer.ts"
 
 /** Which direction is dropped: to the server, from it, or both. */
 export type Swallows = "nothing" | "requests" | "responses" | "all"
@@ -32,9 +33,8 @@ export const startSilentProxy = async (targetPort: number) => {
       })
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     swallow: (what: Swallows) => {
       swallows = what
     },

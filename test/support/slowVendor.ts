@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen, stop } from "./localServer.ts"
 import { chatCompletion, chatEvents } from "./mockOpenAi.ts"
 import { pause } from "./until.ts"
 import { pixel } from "./upstreams/Upstream.ts"
@@ -12,8 +12,7 @@ import { pixel } from "./upstreams/Upstream.ts"
 export const startSlowVendor = async () => {
   const vendor = { submits: 0, jobs: 0, calls: 0, polls: 0 }
   const server = createServer((request, response) => void respond(request, response, vendor))
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     seen: vendor,
     dashScope: {
@@ -28,10 +27,7 @@ export const startSlowVendor = async () => {
       OPENAI_API_KEY: "sk-vendor",
       OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`
     },
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    }
+    [Symbol.asyncDispose]: () => stop(server)
   }
 }
 

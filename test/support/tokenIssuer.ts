@@ -2,8 +2,8 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
 import type { JsonWebKey, KeyObject } from "node:crypto"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { baseUrl } from "./gateway.ts"
+import { listen, stop } from "./localServer.ts"
 
 /** An issuer of JWT access tokens on loopback that also issues tokens that no honest issuer would. */
 
@@ -67,15 +67,8 @@ export const startTokenIssuer = async () => {
     state.reads += 1
     response.end(state.answer ?? JSON.stringify({ keys: state.keys.map(publicOf) }))
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve)
-  })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const stop = () => {
-    server.closeAllConnections()
-    server.close()
-  }
-  return { issuer, state, stop }
+  const issuer = `http://127.0.0.1:${await listen(server)}`
+  return { issuer, state, stop: () => stop(server) }
 }
 
 export class TokenIssuer extends Context.Service<
@@ -84,7 +77,7 @@ export class TokenIssuer extends Context.Service<
 >()("test/TokenIssuer") {
   static readonly layer = Layer.effect(
     TokenIssuer,
-    Effect.acquireRelease(Effect.promise(startTokenIssuer), ({ stop }) => Effect.sync(stop))
+    Effect.acquireRelease(Effect.promise(startTokenIssuer), ({ stop }) => Effect.promise(stop))
   )
 }
 

@@ -345,7 +345,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
             sum(credits) AS credits, sum(tasks) AS tasks, sum(errors) AS errors, durations_sum(durations) AS durations
           FROM usage_hours WHERE ${mine} GROUP BY 1, 2, 3, 4, 5, 6
         ) h FULL JOIN usage_days u USING (user_id, day, api_key_id, vendor, model, sandbox)
-        WHERE ${userId === undefined ? sql`true` : sql`user_id = ${userId}`}
+        WHERE ${mine}
           AND (h.requests, h.tokens, h.results, h.credits, h.tasks, h.errors, h.durations) IS DISTINCT FROM
             (u.requests, u.input_tokens + u.input_cached_tokens + u.output_tokens, u.images + u.videos + u.audios + u.seconds,
               u.credits, u.tasks, u.errors, u.durations))

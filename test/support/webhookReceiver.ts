@@ -1,8 +1,8 @@
-import { rm, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { createServer } from "node:https"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { makeAuthority } from "./certificates.ts"
+import { listen, stop } from "./localServer.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
 /** One received delivery. */
@@ -25,8 +25,7 @@ export const startReceiver = async (
     200
 ) => {
   const authority = await makeAuthority()
-  const folder = temporaryFolder("receiver")
-  const caFile = join(folder, "ca.pem")
+  const caFile = join(temporaryFolder("receiver"), "ca.pem")
   await writeFile(caFile, authority.ca)
   const received: Array<Received> = []
   const server = createServer(await authority.issue(), (request, response) => {
@@ -51,18 +50,13 @@ export const startReceiver = async (
       })
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     url: `https://localhost:${port}/hook`,
     received,
     ca: authority.ca,
     /** The environment variables that make a gateway process trust it. */
     env: { NODE_EXTRA_CA_CERTS: caFile },
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-      await rm(folder, { recursive: true, force: true })
-    }
+    [Symbol.asyncDispose]: () => stop(server)
   }
 }

@@ -6,7 +6,7 @@ import { webhookJsonSchema } from "../../domain/task/TaskWebhook.ts"
 import { storableFault } from "../bodies/Fields.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "../FieldFaults.ts"
 import { extentOf } from "./Expression.ts"
-import { countSchemas, schemaFaults } from "./SchemaFaults.ts"
+import { countSchemas, isObject, schemaFaults } from "./SchemaFaults.ts"
 import type { SchemaIssue } from "./SchemaFaults.ts"
 
 /** A decoded body of a described model, with the defaults of its schema. */
@@ -16,9 +16,6 @@ const charactersMax = 64 * 1024
 
 /** A body is checked in at most as many steps as its schema has schemas, times the values of the body. */
 const checksMax = 400_000
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Fields that the gateway adds to every body. */
 const reserved: ReadonlySet<string> = new Set(["metadata", "webhook"])

@@ -1,17 +1,12 @@
 import { Result } from "effect"
 import type { Schema } from "effect"
+import { at } from "../../domain/json/Json.ts"
 import { bodyFieldsMax } from "../../domain/limits/Limits.ts"
 import type { MediaKind } from "../../domain/task/Task.ts"
 import { mimeOfExtension } from "../media/Formats.ts"
-import {
-  isFieldName,
-  isObject,
-  listOf,
-  PublishedSchemas,
-  Unreadable,
-  valueIn
-} from "./PublishedSchema.ts"
+import { isFieldName, listOf, PublishedSchemas, Unreadable } from "./PublishedSchema.ts"
 import type { JsonObject, Resolved, Written } from "./PublishedSchema.ts"
+import { isObject } from "./SchemaFaults.ts"
 
 /** The content of a vendor's published schema for a model: a row of `mediaModels` without its price. */
 export interface PublishedModel {
@@ -49,19 +44,18 @@ const read = (make: () => PublishedModel): Result.Result<PublishedModel, string>
 
 const requestSuffix = "/requests/{request_id}"
 
-const contentIn = (value: unknown): unknown =>
-  valueIn(value, "content", "application/json", "schema")
+const contentIn = (value: unknown): unknown => at(value, "content", "application/json", "schema")
 
 const falModelIn = ({ document, id, result: asked }: PublishedRequest): PublishedModel => {
-  const paths = valueIn(document, "paths")
+  const paths = at(document, "paths")
   const path = Object.keys(isObject(paths) ? paths : {}).find(
-    (it) => !it.includes("/requests/") && contentIn(valueIn(paths, it, "post", "requestBody"))
+    (it) => !it.includes("/requests/") && contentIn(at(paths, it, "post", "requestBody"))
   )
   if (path === undefined) throw new Unreadable("it has no request that submits a job")
   const schemas = new PublishedSchemas(document)
-  const input = contentIn(valueIn(paths, path, "post", "requestBody"))
-  const output = contentIn(valueIn(paths, `${path}${requestSuffix}`, "get", "responses", "200"))
-  const category = String(valueIn(document, "info", "x-fal-metadata", "category"))
+  const input = contentIn(at(paths, path, "post", "requestBody"))
+  const output = contentIn(at(paths, `${path}${requestSuffix}`, "get", "responses", "200"))
+  const category = String(at(document, "info", "x-fal-metadata", "category"))
   const files = output === undefined ? [] : filesIn(schemas, output)
   const result = asked ?? resultOf(files, kindIn(category.split("-to-").at(-1) ?? ""))
   const names = namesOf(files, result)
@@ -79,20 +73,20 @@ const falOnly: ReadonlyMap<string, string> = new Map([
 ])
 
 const replicateModelIn = ({ document, id, result: asked }: PublishedRequest): PublishedModel => {
-  const version = valueIn(document, "latest_version", "id")
-  const published = valueIn(document, "latest_version", "openapi_schema")
-  const definitions = valueIn(published, "components", "schemas")
-  const input = valueIn(definitions, "Input")
+  const version = at(document, "latest_version", "id")
+  const published = at(document, "latest_version", "openapi_schema")
+  const definitions = at(published, "components", "schemas")
+  const input = at(definitions, "Input")
   if (typeof version !== "string" || input === undefined) {
     throw new Unreadable("the model has no version with a schema")
   }
   const schemas = new PublishedSchemas(published)
-  const output = valueIn(definitions, "Output")
+  const output = at(definitions, "Output")
   const files = output === undefined ? [] : filesIn(schemas, output)
-  const result = asked ?? resultOf(files, kindOfExample(valueIn(document, "default_example")))
+  const result = asked ?? resultOf(files, kindOfExample(at(document, "default_example")))
   const names = namesOf(files, result)
   return {
-    upstreamModel: valueIn(document, "is_official") === true ? id : `${id}:${version}`,
+    upstreamModel: at(document, "is_official") === true ? id : `${id}:${version}`,
     result,
     ...bodyIn(schemas, input, new Map()),
     ...(names.length === 0 ? {} : { output: names })
@@ -101,7 +95,7 @@ const replicateModelIn = ({ document, id, result: asked }: PublishedRequest): Pu
 
 /** The kind of result, from the extension of the first file in the model's example. */
 const kindOfExample = (example: unknown): MediaKind | undefined => {
-  const output = valueIn(example, "output")
+  const output = at(example, "output")
   const values = [output, ...Object.values(Object(output))].flat()
   const url = values.find((it) => typeof it === "string" && it.startsWith("https://"))
   const ending = /\.([a-z0-9]+)$/iu.exec(URL.parse(String(url))?.pathname ?? "")?.[1] ?? ""
@@ -143,7 +137,7 @@ interface PublishedFile {
 const outputDepthMax = 3
 
 const isFile = ({ format, properties, type }: JsonObject): boolean =>
-  (type === "string" && format === "uri") || valueIn(properties, "url") !== undefined
+  (type === "string" && format === "uri") || at(properties, "url") !== undefined
 
 const filesIn = (
   schemas: PublishedSchemas,
@@ -203,7 +197,7 @@ const choicesOf = ({ anyOf }: Written): ReadonlyArray<unknown> =>
 
 /** Removes `null` from the choices, because clients omit an absent medium. */
 const withoutNull = (schema: Written): JsonObject => {
-  const rest = choicesOf(schema).filter((it) => valueIn(it, "type") !== "null")
+  const rest = choicesOf(schema).filter((it) => at(it, "type") !== "null")
   const [only] = rest
   return rest.length === 1 && isObject(only) ? only : schema
 }
@@ -265,7 +259,7 @@ const bodyIn = (
       continue
     }
     const medium = mediumOf(name, made.success)
-    const about = valueIn(property, "description")
+    const about = at(property, "description")
     const kind = medium && inputKinds[kindIn(name) ?? kindIn(String(about)) ?? "documents"]
     if (medium !== undefined && kind === undefined) {
       notes.push(`${name} takes a URL: add it to media if it is an image, a sound or a video`)
@@ -314,10 +308,10 @@ const inOrder = (
 ): ReadonlyArray<readonly [string, unknown]> => {
   const listed = schema["x-fal-order-properties"]
   const place = (name: string, property: unknown): number => {
-    const numbered = valueIn(property, "x-order")
+    const numbered = at(property, "x-order")
     if (typeof numbered === "number") return numbered
-    const at = Array.isArray(listed) ? listed.indexOf(name) : -1
-    return at < 0 ? Number.MAX_SAFE_INTEGER : at
+    const index = Array.isArray(listed) ? listed.indexOf(name) : -1
+    return index < 0 ? Number.MAX_SAFE_INTEGER : index
   }
   return Object.entries(properties)
     .map(([name, property]) => ({ name, property, at: place(name, property) }))

@@ -1,18 +1,9 @@
 import type { Schema } from "effect"
-import { isInherited } from "./SchemaFaults.ts"
+import { at } from "../../domain/json/Json.ts"
+import { isInherited, isObject } from "./SchemaFaults.ts"
 
 /** A JSON object of a published document. */
 export type JsonObject = Readonly<Record<string, unknown>>
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** The value at a path of own members; `undefined` if there is none. */
-export const valueIn = (value: unknown, ...names: ReadonlyArray<string>): unknown =>
-  names.reduce<unknown>(
-    (node, name) => (isObject(node) && Object.hasOwn(node, name) ? node[name] : undefined),
-    value
-  )
 
 /** Why a published schema cannot be imported. */
 export class Unreadable extends Error {}
@@ -58,7 +49,7 @@ export class PublishedSchemas {
 
   constructor(document: unknown) {
     checkDepth(document)
-    this.#definitions = valueIn(document, "components", "schemas")
+    this.#definitions = at(document, "components", "schemas")
   }
 
   /** Resolves the reference of a schema and merges its `allOf`. */
@@ -79,7 +70,7 @@ export class PublishedSchemas {
     const name = String($ref).slice(0, 200)
     if (trail.includes(name)) throw new Unreadable(`it refers to itself by ${name}`)
     const target = name.startsWith(referencePrefix)
-      ? valueIn(this.#definitions, name.slice(referencePrefix.length))
+      ? at(this.#definitions, name.slice(referencePrefix.length))
       : undefined
     if (target === undefined) throw new Unreadable(`it refers to ${name}, which does not exist`)
     return this.resolve(target, [...trail, name])

@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import type { Schema } from "effect"
 
 /** A fault of a JSON Schema and its place. */
@@ -8,8 +9,8 @@ export interface SchemaIssue {
 
 type Keywords = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Keywords =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+/** Whether a value is a JSON object. */
+export const isObject = (value: unknown): value is Keywords => Predicate.isObject(value)
 
 const levelsMax = 24
 const schemasMax = 2000

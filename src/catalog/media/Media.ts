@@ -1,4 +1,4 @@
-import { Array as Arr, Effect, Option } from "effect"
+import { Array as Arr, Effect, Option, Predicate } from "effect"
 import { LongText } from "../../domain/json/LongText.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Body, BodySource } from "../bodies/Bodies.ts"
@@ -149,7 +149,7 @@ const valuesOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArr
 
 /** The entries of a body, which may not even be an object. */
 const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
-  typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : []
+  Predicate.isObject(input) ? Object.entries(input) : []
 
 /** All values in the media fields of a body, in order. */
 const mediaValuesIn = (source: BodySource, input: unknown): ReadonlyArray<MediaValue> => {

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createGunzip, createGzip } from "node:zlib"
+import { errorCode } from "../../db/MakeFolder.ts"
 import { syncPath } from "../../db/NewStore.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 
@@ -152,7 +153,7 @@ const inside = /^(?!.*(?:^|\/)\.\.?(?:\/|$))[^/\0][^\0]*$/u
 /** Why the archive cannot be unpacked. */
 const unreadable = (file: string, cause: unknown): CommandFault => {
   if (cause instanceof CommandFault) return cause
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  const code = errorCode(cause) ?? ""
   if (code === "Z_BUF_ERROR" || (Tar.isTarError(cause) && cause.kind === "Truncated")) {
     return failed(
       `${file} is truncated: it ends before the end of the backup`,

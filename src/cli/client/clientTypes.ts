@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 type Json = Readonly<Record<string, unknown>>
 
 const methods = ["get", "post", "patch", "delete"] as const
@@ -160,10 +161,7 @@ const operationLines = (route: string, operation: Json, answer: string): string 
   return `${commentOf(operation["summary"], "  ")}  readonly "${route}": {\n${lines.join("\n")}\n  }`
 }
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const asObject = (value: unknown): Json => (isObject(value) ? value : {})
+const asObject = (value: unknown): Json => (Predicate.isObject(value) ? value : {})
 const asList = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 const union = (types: ReadonlyArray<string>): string => [...new Set(types)].join(" | ") || "never"
@@ -201,7 +199,7 @@ const objectOf = (schema: Json): string => {
   const properties = Object.entries(asObject(schema["properties"]))
   if (properties.length === 0) {
     const others = schema["additionalProperties"]
-    return `Readonly<Record<string, ${isObject(others) ? typeOf(others) : "unknown"}>>`
+    return `Readonly<Record<string, ${Predicate.isObject(others) ? typeOf(others) : "unknown"}>>`
   }
   const required = new Set(asList(schema["required"]))
   return membersOf(

@@ -10,8 +10,7 @@ import { CommandFault } from "../terminal/Fault.ts"
 import { print } from "../terminal/Output.ts"
 import { plain } from "../terminal/Table.ts"
 
-const says = (status: Finding["status"]) => (detail: string, remedy?: string) =>
-  finding("service")(status, detail, remedy ?? null)
+const say = finding("service")
 
 /** The timeout of each response in milliseconds. Short, because the doctor is used when services hang. */
 const timeout = 10_000
@@ -30,7 +29,7 @@ const serviceFindings = Effect.gen(function* () {
       Effect.orElseSucceed(() => false)
     )
   if (!(yield* isThere(health.path))) {
-    return [says("skipped")(`nothing responds at ${api.url}: the service is not running there`)]
+    return [say("skipped", `nothing responds at ${api.url}: the service is not running there`)]
   }
   const accepts = (as: Caller, name: string, operation: "getWallet" | "getQueues") =>
     api.call(operation, { as, timeout }).pipe(
@@ -52,8 +51,9 @@ const serviceFindings = Effect.gen(function* () {
   const isReady = yield* isThere(readiness.path)
   return [
     isReady
-      ? says("ok")(`${api.url} is running and ready`)
-      : says("broken")(
+      ? say("ok", `${api.url} is running and ready`)
+      : say(
+          "broken",
           `${api.url} is running but not ready`,
           "See its log; it is not ready while the store is unavailable and while it stops"
         ),

@@ -2,7 +2,7 @@ import { Effect, Layer, Option, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AppConfig } from "../../config/Config.ts"
 import { MediaKind } from "../../domain/task/Task.ts"
-import { parseEgressAllow } from "../../egress/EgressAllow.ts"
+import { egressAllowNone, parseEgressAllow } from "../../egress/EgressAllow.ts"
 import { EgressGuard } from "../../egress/EgressGuard.ts"
 import { guardedConnector } from "../../Gateway.ts"
 import { addRow, importedRow } from "../ModelImport.ts"
@@ -13,9 +13,7 @@ import { details } from "../terminal/Table.ts"
 /** The egress guard with the entries of `EGRESS_ALLOW`. Invalid entries are reported by `doctor`. */
 const guard = Layer.unwrap(
   Effect.map(AppConfig, ({ egressAllow }) => {
-    const allow = Result.getOrThrow(
-      Result.orElse(parseEgressAllow(egressAllow), () => parseEgressAllow(""))
-    )
+    const allow = Result.getOrElse(parseEgressAllow(egressAllow), () => egressAllowNone)
     return guardedConnector.pipe(Layer.provide(EgressGuard.layer({ allow })))
   })
 )

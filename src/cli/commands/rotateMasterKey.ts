@@ -1,19 +1,10 @@
-import { Console, Data, Effect, Layer } from "effect"
+import { Console, Effect, Layer } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import * as Gateway from "../../Gateway.ts"
 import { MasterKeyRotation } from "../../process/secrets/MasterKeyRotation.ts"
 import { Secrets } from "../../process/secrets/Secrets.ts"
-
-/** Some values cannot be decrypted with any of the keys; each has been printed. */
-export class ValuesUnreadable extends Data.TaggedError("ValuesUnreadable")<{
-  readonly message: string
-}> {}
-
-/** Some running processes still encrypt under another key. */
-export class ProcessesBehind extends Data.TaggedError("ProcessesBehind")<{
-  readonly message: string
-}> {}
+import { failed } from "../terminal/Fault.ts"
 
 /**
  * Refuses to rotate while such processes run: they could not read rewritten values, or would write values under the old
@@ -22,9 +13,9 @@ export class ProcessesBehind extends Data.TaggedError("ProcessesBehind")<{
 const refuseStragglers = Effect.gen(function* () {
   const behind = yield* (yield* MasterKeyRotation).stragglers
   if (behind.length === 0) return
-  return yield* new ProcessesBehind({
-    message: `MASTER_KEY: ${behind.length} running processes do not encrypt under its first key: ${behind.join(", ")}; restart them with the value of this command, and run it again (a killed process counts for ${ownerDeadSeconds} seconds)`
-  })
+  return yield* failed(
+    `MASTER_KEY: ${behind.length} running processes do not encrypt under its first key: ${behind.join(", ")}; restart them with the value of this command, and run it again (a killed process counts for ${ownerDeadSeconds} seconds)`
+  )
 })
 
 /** Rotates the key in this scope's store and prints progress to stderr. */
@@ -36,9 +27,9 @@ export const rotateStore = Effect.gen(function* () {
   )
   for (const value of unreadable) yield* Console.error(`None of the keys can read ${value}`)
   if (unreadable.length > 0) {
-    return yield* new ValuesUnreadable({
-      message: `MASTER_KEY: ${unreadable.length} values cannot be read with any of its keys; add the key that encrypted them, and run the command again`
-    })
+    return yield* failed(
+      `MASTER_KEY: ${unreadable.length} values cannot be read with any of its keys; add the key that encrypted them, and run the command again`
+    )
   }
   // A process may have started in the meantime
   yield* refuseStragglers

@@ -9,6 +9,7 @@ import {
 } from "node:fs"
 import { basename, join } from "node:path"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
+import { errorCode } from "../../db/MakeFolder.ts"
 import { hashOf, root, runBuild } from "../builds.ts"
 
 /** The folder from which the console is served. */
@@ -147,7 +148,7 @@ const rename = (from: string, to: string): void => {
   try {
     renameSync(from, to)
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+    const code = errorCode(cause)
     if (code !== "ENOENT" && code !== "ENOTEMPTY" && code !== "EEXIST") throw cause
   }
 }

@@ -1,4 +1,5 @@
 import { Console, Context, Effect, Layer, Ref } from "effect"
+import { styleText } from "node:util"
 
 /** One check of the demo. */
 export interface Check {
@@ -51,10 +52,6 @@ export const printOutcome = Effect.gen(function* () {
 const line = ({ detail, passed, what }: Check): string =>
   passed ? `${green("✓")} ${what}` : `${red("✗")} ${what}${detail === "" ? "" : `: ${detail}`}`
 
-const isTerminal =
-  globalThis.process.stdout.isTTY && globalThis.process.env["NO_COLOR"] === undefined
-const paint = (code: number) => (text: string) =>
-  isTerminal ? `\u001b[${code}m${text}\u001b[0m` : text
-const bold = paint(1)
-const green = paint(32)
-const red = paint(31)
+const bold = (text: string) => styleText("bold", text)
+const green = (text: string) => styleText("green", text)
+const red = (text: string) => styleText("red", text)

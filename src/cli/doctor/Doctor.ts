@@ -2,7 +2,7 @@ import { Effect, Layer, Option, Result } from "effect"
 import { join, resolve } from "node:path"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
-import { parseEgressAllow } from "../../egress/EgressAllow.ts"
+import { egressAllowNone, parseEgressAllow } from "../../egress/EgressAllow.ts"
 import { EgressGuard } from "../../egress/EgressGuard.ts"
 import { guardedConnector } from "../../Gateway.ts"
 import { makeFreeCall } from "../../process/accounts/AccountControl.ts"
@@ -108,8 +108,7 @@ export const vendorTools = Layer.unwrap(
       onSome: Catalog.layerFile
     })
     // An invalid list is reported by another finding
-    const given = parseEgressAllow(config.egressAllow)
-    const allow = Result.getOrThrow(Result.isSuccess(given) ? given : parseEgressAllow(""))
+    const allow = Result.getOrElse(parseEgressAllow(config.egressAllow), () => egressAllowNone)
     return Layer.mergeAll(
       Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
       guardedConnector,

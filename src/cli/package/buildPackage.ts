@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process"
 import { chmodSync, cpSync, globSync, readFileSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { root } from "../builds.ts"
 import { ensureConsole } from "../console/buildConsole.ts"
 import { buildSmallPackages } from "./smallPackages.ts"
 
-const root = fileURLToPath(new URL("../../../", import.meta.url))
 const dist = join(root, "dist")
 
 /**

@@ -56,3 +56,6 @@ export const buildSmallPackages = (): void => {
     cpSync(join(root, source, "README.md"), join(root, folder, "README.md"))
   }
 }
+
+/** Runs for `npm run build:packages`. */
+if (import.meta.main) buildSmallPackages()

@@ -2,6 +2,7 @@ import { Duration } from "effect"
 import type { Effect } from "effect"
 import type { AccountSetting, Provider } from "../../domain/Provider.ts"
 import { withVersion } from "../BaseUrl.ts"
+import { isOk } from "../VendorHttp.ts"
 import type { NoResponse, VendorHttp, VendorResponse } from "../VendorHttp.ts"
 
 interface FreeCall {
@@ -38,7 +39,7 @@ const freeCalls: ReadonlyMap<Provider, FreeCall> = new Map<Provider, FreeCall>([
 export const freeCallOf = (provider: Provider): FreeCall | undefined => freeCalls.get(provider)
 
 export const isGood = ({ alsoOk = [] }: FreeCall, status: number): boolean =>
-  (status >= 200 && status < 300) || alsoOk.includes(status)
+  isOk({ status }) || alsoOk.includes(status)
 
 const timeout = Duration.seconds(30)
 const bytesMax = 1024 * 1024

@@ -32,11 +32,15 @@ const waitOf = (text: string | undefined, nowMillis: number): number | undefined
 
 const bounded = (millis: number): number => Math.min(Math.max(millis, 0), waitMillisMax)
 
-/** Pairs of headers of OpenAI and Anthropic: what remains of a limit, and when it resets. */
-const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) => [
-  [`x-ratelimit-remaining-${what}`, `x-ratelimit-reset-${what}`] as const,
-  [`anthropic-ratelimit-${what}-remaining`, `anthropic-ratelimit-${what}-reset`] as const
-])
+/** Headers of OpenAI and Anthropic: the limit, what remains of it, and when it resets. */
+const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) =>
+  [`x-ratelimit-%-${what}`, `anthropic-ratelimit-${what}-%`].map((name) => ({
+    name: what.replace("-", "_"),
+    limit: name.replace("%", "limit"),
+    remaining: name.replace("%", "remaining"),
+    reset: name.replace("%", "reset")
+  }))
+)
 
 /** A pause that a response asks for. */
 export interface RatePause {
@@ -54,9 +58,9 @@ export const ratePauseOf = (
   nowMillis: number
 ): RatePause | undefined => {
   let reset: number | undefined
-  for (const [remainingName, resetName] of windows) {
-    if (headers[remainingName] === undefined || one(headers, remainingName) !== "0") continue
-    reset = Math.max(reset ?? 0, waitOf(one(headers, resetName), nowMillis) ?? 0)
+  for (const names of limits) {
+    if (headers[names.remaining] === undefined || one(headers, names.remaining) !== "0") continue
+    reset = Math.max(reset ?? 0, waitOf(one(headers, names.reset), nowMillis) ?? 0)
   }
   if (status !== 429) return reset ? { millis: reset, isUsedUp: false } : undefined
   const named = retryAfterMillis(headers, nowMillis) ?? reset
@@ -73,16 +77,6 @@ export const retryAfterMillis = (
     ? bounded(Number(millis))
     : waitOf(one(headers, "retry-after"), nowMillis)
 }
-
-/** Headers of OpenAI and Anthropic: the limit, what remains of it, and when it resets. */
-const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) =>
-  [`x-ratelimit-%-${what}`, `anthropic-ratelimit-${what}-%`].map((name) => ({
-    name: what.replace("-", "_"),
-    limit: name.replace("%", "limit"),
-    remaining: name.replace("%", "remaining"),
-    reset: name.replace("%", "reset")
-  }))
-)
 
 /** A rate of the account, as reported by a response. */
 export interface ToldRate {

@@ -9,7 +9,7 @@ import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields, unsupportedModel } from "../BodyFields.ts"
 import { longList } from "../JobList.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge, pollIntervalMax } from "../Polling.ts"
+import { batchPollIntervalAtAge, handleReader, pollIntervalAtAge } from "../Polling.ts"
 import { callVendor, send } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {
@@ -23,7 +23,7 @@ import type {
   Submitted,
   VendorAccount
 } from "../VendorClient.ts"
-import { VendorError } from "../VendorError.ts"
+import type { VendorError } from "../VendorError.ts"
 import { apiOf, baseOf } from "./AnthropicCalls.ts"
 
 const readBody = bodyFields(BatchBody)
@@ -64,7 +64,7 @@ const Job = Schema.Struct({
   /** Absent if a `custom_id` was too long to be prefixed. */
   mark: Schema.optionalKey(Schema.String)
 })
-const decodeJob = Schema.decodeUnknownOption(Job)
+const jobOf = handleReader(Job, "Anthropic")
 
 /**
  * A batch of messages at Anthropic. The submit contains the requests themselves, and each `custom_id` is prefixed with
@@ -113,12 +113,6 @@ export const make = (context: AdapterContext): VendorAccount => {
     list: makeList(api, url)
   }
 }
-
-const jobOf = (handle: Handle) =>
-  Effect.mapError(
-    Effect.fromOption(decodeJob(handle)),
-    () => new VendorError({ class: "LOST", message: "The job's handle is not Anthropic's" })
-  )
 
 /** The mark of a request, if every `custom_id` had room for it. */
 const markIn = ({ body, taskId }: SubmitRequest): { readonly mark?: string } =>
@@ -196,8 +190,6 @@ const requestsOf = (
     ).pipe(Stream.filter(({ length }) => length > 0))
   })
 
-const hourMillis = 3_600_000
-
 const progressOf = (
   { processing_status: state, request_counts: counts, results_url: results }: Batch,
   url: string,
@@ -208,7 +200,7 @@ const progressOf = (
     const status = state === "canceling" ? "cancelling" : "in_progress"
     return {
       _tag: "Running",
-      pollAfter: age > hourMillis ? pollIntervalMax : pollIntervalAtAge(age),
+      pollAfter: batchPollIntervalAtAge(age),
       batch: { status, completed, failed }
     }
   }

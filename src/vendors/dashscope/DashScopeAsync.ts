@@ -4,7 +4,7 @@ import { emptyResult, jobFailed } from "../Faults.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
+import { handleReader, pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -44,7 +44,7 @@ const Task = Schema.Struct({
 type Task = typeof Task.Type
 
 const Job = Schema.Struct({ taskId: Schema.String, submittedAtMillis: Schema.Finite })
-const decodeJob = Schema.decodeUnknownOption(Job)
+const jobOf = handleReader(Job, "DashScope")
 
 /** Some of the vendor's servers may not know a new task for this long (unverified). */
 const unknownToleratedMillis = 30_000
@@ -125,12 +125,6 @@ export const make = (context: AdapterContext): VendorAccount => {
     slotsOf: slotsOf(account)
   }
 }
-
-const jobOf = (handle: Handle) =>
-  Effect.mapError(
-    Effect.fromOption(decodeJob(handle)),
-    () => new VendorError({ class: "LOST", message: "The job's handle is not DashScope's" })
-  )
 
 const progressOf = (
   { output, request_id: requestId }: Task,

@@ -65,7 +65,7 @@ const anyPicture: ImageRules = {
   pngTransparency: "allowed"
 }
 
-/** The files of a form, by part, and the pixels of pictures, by field. What is no picture has none. */
+/** The files of a form, by part, and the pixels of those that are pictures, by field. */
 const filesOf = Effect.fnUntraced(function* (form: Form, request: SubmitRequest) {
   const files = new Map<string, FormFile>()
   const pictures: Record<string, ImageInfo> = {}

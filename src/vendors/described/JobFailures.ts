@@ -3,11 +3,10 @@ import { holds } from "../../catalog/jobs/Expression.ts"
 import type { FailureRule, JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { textAt } from "../../catalog/jobs/JsonPath.ts"
 import { retryAfterMillis } from "../accounts/RateLimits.ts"
-import { classOf, jobFailed, responseError, unreadableError } from "../Faults.ts"
+import { classOf, jobFailed, jsonIn, responseError, unreadableError } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
 import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
-import { jsonIn } from "./JobRequests.ts"
 
 type Report = JobProtocol["error"]
 

@@ -88,7 +88,7 @@ export const figuresIn = (job: Job) =>
     )
   )
 
-/** Members that are no figures. */
+/** Members that are not figures. */
 const own: ReadonlySet<string> = new Set(["id", "model"])
 
 const isFigure = (text: string): boolean => decimal.test(text) && !text.startsWith("-")

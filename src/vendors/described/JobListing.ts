@@ -1,17 +1,17 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { polledOf } from "../../catalog/jobs/JobProtocol.ts"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import { first, listAt, textAt } from "../../catalog/jobs/JsonPath.ts"
 import { isSameOrigin } from "../BaseUrl.ts"
-import { unreadableError } from "../Faults.ts"
+import { jsonIn, unreadableError } from "../Faults.ts"
 import { plainInput } from "../FlatInput.ts"
 import { longList, promptIn } from "../JobList.ts"
 import type { Likeness, ListedJob, ListQuery, SubmitRequest } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
+import { isOk } from "../VendorHttp.ts"
 import { isShown, plainScope, sentIn } from "./JobBody.ts"
 import { queryFailure } from "./JobFailures.ts"
 import { membersOf, valuesIn } from "./JobHandle.ts"
-import { isOk, jsonIn } from "./JobRequests.ts"
 import type { JobSend } from "./JobRequests.ts"
 import { urlOf, withParameter } from "./JobUrl.ts"
 
@@ -33,15 +33,12 @@ const millisOf = (text = "0"): number => {
 /** A list may have times in whole seconds. */
 const graceMillis = 1000
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** Compares two objects as far as both have a member. They are the same if that is so of the prompt. */
+/** Compares the members that both objects have. The objects are the same if their prompts are equal. */
 const isSame = (shown: unknown, sent: unknown, prompt: string | undefined): boolean | undefined => {
-  if (!isObject(shown) || !isObject(sent)) return isShown(shown, sent)
+  if (!Predicate.isObject(shown) || !Predicate.isObject(sent)) return isShown(shown, sent)
   const compared = Object.entries(sent).map(([name, value]) => {
     const same = Object.hasOwn(shown, name) ? isSame(shown[name], value, prompt) : undefined
-    return same === true && !isObject(value) && value !== prompt ? undefined : same
+    return same === true && !Predicate.isObject(value) && value !== prompt ? undefined : same
   })
   const found = new Set(compared)
   return found.has(false) ? false : found.has(true) || undefined

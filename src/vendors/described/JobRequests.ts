@@ -1,9 +1,8 @@
-import { Clock, Option, Redacted, Schema } from "effect"
+import { Clock, Redacted, Schema } from "effect"
 import type { Effect } from "effect"
 import type { JobProtocol } from "../../catalog/jobs/JobProtocol.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { isSameOrigin } from "../BaseUrl.ts"
-import { readAs } from "../Faults.ts"
 import { send } from "../VendorCall.ts"
 import type { VendorCall } from "../VendorCall.ts"
 import type { VendorError } from "../VendorError.ts"
@@ -43,11 +42,3 @@ export const makeSend = (
     })
   }
 }
-
-const readAnything = readAs(Schema.Unknown)
-
-/** The JSON of a response; `undefined` if it is not valid JSON. */
-export const jsonIn = (response: VendorResponse): unknown =>
-  Option.getOrUndefined(readAnything(response))
-
-export const isOk = ({ status }: VendorResponse): boolean => status >= 200 && status < 300

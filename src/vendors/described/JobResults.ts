@@ -53,7 +53,7 @@ export const itemsIn = (
   { output, result }: Made = {}
 ): ReadonlyArray<ResultItem> => {
   const ownDocuments = () => nodesAt(documents ?? [], json).map(documentOf)
-  // Of a model that makes documents, an address in them is no file
+  // A URL inside a document is not a file
   if (result === "documents") {
     const made = output === undefined ? ownDocuments() : documentsAt(json, output)
     if (made.length > 0 || output !== undefined) return made

@@ -169,7 +169,7 @@ const withItems = (progress: Progress, items: ReadonlyArray<ResultItem>): Progre
       }
     : progress
 
-/** Those of a call that returns its results at once, and which the simulator renders later. */
+/** Adds the figures that the simulator measured. */
 const withFigures = ({ usage = {} }: JobProtocol, progress: Progress): Progress =>
   progress._tag === "Done"
     ? {

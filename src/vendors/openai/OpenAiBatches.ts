@@ -7,7 +7,12 @@ import { jobFailed } from "../Faults.ts"
 import { longList } from "../JobList.ts"
 import { streamedForm } from "../Multipart.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge, pollIntervalMax, submitTimeout } from "../Polling.ts"
+import {
+  batchPollIntervalAtAge,
+  handleReader,
+  pollIntervalAtAge,
+  submitTimeout
+} from "../Polling.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {
@@ -21,7 +26,7 @@ import type {
   UrlItem,
   VendorAccount
 } from "../VendorClient.ts"
-import { VendorError } from "../VendorError.ts"
+import type { VendorError } from "../VendorError.ts"
 import { apiOf, baseOf, rules } from "./OpenAiCalls.ts"
 
 const readBody = bodyFields(BatchBody)
@@ -69,7 +74,7 @@ const Page = Schema.Struct({ data: Schema.Array(Batch), has_more: optionalField(
 const pagesMax = 20
 
 const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
-const decodeJob = Schema.decodeUnknownOption(Job)
+const jobOf = handleReader(Job, "OpenAI")
 
 /**
  * A batch at OpenAI. Its file is uploaded first, at no cost. The batch names the task in its metadata.
@@ -165,14 +170,6 @@ const makeUpload = (api: VendorApi, url: string) =>
     return id
   })
 
-const jobOf = (handle: Handle) =>
-  Effect.mapError(
-    Effect.fromOption(decodeJob(handle)),
-    () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
-  )
-
-const hourMillis = 3_600_000
-
 const fileAt = (files: string, id: string | undefined): UrlItem | undefined =>
   id === undefined
     ? undefined
@@ -218,7 +215,7 @@ const progressOf = (
       const isKnown = status === "in_progress" || status === "finalizing" || status === "cancelling"
       return Effect.succeed({
         _tag: "Running",
-        pollAfter: ageMillis > hourMillis ? pollIntervalMax : pollIntervalAtAge(ageMillis),
+        pollAfter: batchPollIntervalAtAge(ageMillis),
         batch: { status: isKnown ? status : "validating", completed, failed }
       })
     }

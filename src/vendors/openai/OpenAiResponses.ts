@@ -7,9 +7,9 @@ import { withMember } from "../../domain/json/JsonBytes.ts"
 import { responseBytesMax } from "../../domain/limits/Limits.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields, unsupportedModel } from "../BodyFields.ts"
-import { jobFailed, unreadableError } from "../Faults.ts"
+import { jobFailed, jsonIn, readAs, unreadableError } from "../Faults.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
+import { handleReader, pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { callVendor, failResponse, send } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {
@@ -22,13 +22,18 @@ import type {
   VendorTokens
 } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
+import { isOk } from "../VendorHttp.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { apiOf, baseOf, rules } from "./OpenAiCalls.ts"
 
 const readBody = bodyFields(ResponseBody)
 
 const Started = Schema.Struct({ id: Schema.NonEmptyString })
-const decodeStarted = Schema.decodeUnknownOption(Started)
+const readStarted = readAs(Started)
+
+/** The first event of a stream. */
+const FirstEvent = Schema.fromJsonString(Schema.Struct({ response: Started }))
+const decodeFirstEvent = Schema.decodeUnknownOption(FirstEvent)
 
 /**
  * The handle of a response at the vendor, with the gateway's ids, which replace the vendor's ids in the stored result.
@@ -43,7 +48,7 @@ const Job = Schema.Struct({
   submittedAtMillis: Schema.Finite
 })
 type Job = typeof Job.Type
-const decodeJob = Schema.decodeUnknownOption(Job)
+const jobOf = handleReader(Job, "OpenAI")
 
 const Polled = Schema.Struct({
   status: Schema.String,
@@ -109,12 +114,6 @@ export const make = (context: AdapterContext): VendorAccount => {
   }
 }
 
-const jobOf = (handle: Handle) =>
-  Effect.mapError(
-    Effect.fromOption(decodeJob(handle)),
-    () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
-  )
-
 /**
  * The vendor's id of a new response. In a stream, the first event has it, and the response continues without a reader.
  */
@@ -134,22 +133,17 @@ const started = Effect.fnUntraced(function* (
     ...(stream ? { until: firstEvent } : {}),
     schema: Started
   })
-  if (response.status < 200 || response.status >= 300) {
-    return yield* failResponse(api, "submit", response)
-  }
-  const text = utf8.decode(response.body)
-  const found = stream
-    ? Option.flatMap(parse(/^data:(.*)$/mu.exec(text)?.[1] ?? ""), (event) =>
-        decodeStarted(at(event, "response"))
-      )
-    : Option.flatMap(parse(text), (value) => decodeStarted(value))
+  if (!isOk(response)) return yield* failResponse(api, "submit", response)
+  const found = stream ? startedIn(response) : readStarted(response)
   return (yield* Effect.mapError(Effect.fromOption(found), () =>
     unreadableError("submit", response)
   )).id
 })
 
-const utf8 = new TextDecoder()
-const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+const startedIn = ({ body }: VendorResponse) => {
+  const [, event] = /^data:(.*)$/mu.exec(Buffer.from(body).toString("utf8")) ?? []
+  return Option.map(decodeFirstEvent(event), ({ response }) => response)
+}
 
 /** The end of the first event of a stream. */
 const firstEvent = /\r?\n\r?\n/u
@@ -159,10 +153,8 @@ const progressOf = Effect.fnUntraced(function* (
   job: Job,
   response: VendorResponse
 ): Effect.fn.Return<Progress, VendorError> {
-  if (response.status < 200 || response.status >= 300) {
-    return yield* failResponse(api, "query", response)
-  }
-  const value = Option.getOrUndefined(parse(utf8.decode(response.body)))
+  if (!isOk(response)) return yield* failResponse(api, "query", response)
+  const value = jsonIn(response)
   const polled = decodePolled(value)
   if (Option.isNone(polled)) return yield* unreadableError("query", response)
   if (response.body.length > responseBytesMax) return yield* tooLarge

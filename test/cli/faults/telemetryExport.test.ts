@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
+import { listen, stop } from "../../support/localServer.ts"
 
 /** docs/reference/configuration.md#telemetry; the response names its trace: docs/reference/http.md#trace. */
 
@@ -23,9 +23,9 @@ const startCollector = async () => {
       response.writeHead(200, { "content-type": "application/json" }).end("{}")
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const port = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     bodies,
     spans: (): ReadonlyArray<Span> =>
       bodies
@@ -33,10 +33,7 @@ const startCollector = async () => {
         .flatMap(({ text }) => JSON.parse(text).resourceSpans)
         .flatMap(({ scopeSpans }) => scopeSpans)
         .flatMap(({ spans }) => spans),
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    }
+    close: () => stop(server)
   }
 }
 

@@ -1,8 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { lockDataDir } from "../../../src/db/DataDirLock.ts"
@@ -11,6 +9,7 @@ import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { localServer } from "../../support/localServer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -50,17 +49,9 @@ const wordsOf = (command: string) =>
 
 const folder = Effect.sync(() => temporaryFolder("docs"))
 
-const receiver = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const server = createServer((request, response) => {
-      request.resume().on("end", () => response.end("ok"))
-    })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    const { port } = server.address() as AddressInfo
-    return { server, url: `http://127.0.0.1:${port}/hook` }
-  }),
-  ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
-)
+const receiver = localServer((request, response) => {
+  request.resume().on("end", () => response.end("ok"))
+})
 
 liveLayer(
   runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))),
@@ -82,7 +73,7 @@ liveLayer(
       const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
       writeFileSync(join(place, "bill.csv"), "job,model,date,amount\nx,m,2026-11-20,0.05\n")
       writeFileSync(join(place, "catalog.json"), '{"remove":["image-edit-max"]}')
-      const { url: hook } = yield* receiver
+      const hook = `${yield* receiver}/hook`
       const values = new Map([
         ["http://localhost:3000/hook", hook],
         ["pictures", join(place, "pictures")],

@@ -1,9 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import OpenAI, { toFile } from "openai"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
@@ -11,6 +9,7 @@ import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { localServer } from "../../support/localServer.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
@@ -38,27 +37,22 @@ interface Received {
   readonly body: string
 }
 
-const receiver = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const received: Array<Received> = []
-    const server = createServer((request, response) => {
-      const chunks: Array<Buffer> = []
-      request.on("data", (chunk: Buffer) => chunks.push(chunk))
-      request.on("end", () => {
-        received.push({ headers: request.headers, body: Buffer.concat(chunks).toString() })
-        const isFirst = received.length === 1
-        response.writeHead(isFirst ? 500 : 200)
-        // As in a delivery, the status decides, even if the body is cut off
-        if (isFirst) response.end("answer 1")
-        else response.write("answer 2", () => request.socket.destroy())
-      })
+const receiver = Effect.gen(function* () {
+  const received: Array<Received> = []
+  const url = yield* localServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => {
+      received.push({ headers: request.headers, body: Buffer.concat(chunks).toString() })
+      const isFirst = received.length === 1
+      response.writeHead(isFirst ? 500 : 200)
+      // As in a delivery, the status decides, even if the body is cut off
+      if (isFirst) response.end("answer 1")
+      else response.write("answer 2", () => request.socket.destroy())
     })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-    const { port } = server.address() as AddressInfo
-    return { server, received, url: `http://127.0.0.1:${port}/hook` }
-  }),
-  ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
-)
+  })
+  return { received, url: `${url}/hook` }
+})
 
 liveLayer(runningGateway())((it) => {
   it.effect("doctor accepts a key that may only create, and says what it lacks", () =>

@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
 import type { IncomingMessage } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
+import { localServer } from "../../support/localServer.ts"
 import { falImages, replicateCaption, replicateImages } from "../../support/publishedModels.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
@@ -23,31 +22,22 @@ const of = (document: unknown): Reply => ({ text: JSON.stringify(document) })
 
 /** A local server of schemas, by path, that records the requests. */
 const serving = (replies: Readonly<Record<string, Reply>>) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const asked: Array<IncomingMessage> = []
-      const server = createServer((request, response) => {
-        asked.push(request)
-        const {
-          headers = {},
-          status = 200,
-          text
-        } = replies[request.url ?? ""] ?? {
-          status: 404,
-          text: '{"detail":"Not found"}'
-        }
-        response.writeHead(status, headers).end(text)
-      })
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-      const { port } = server.address() as AddressInfo
-      return { asked, server, url: `http://127.0.0.1:${port}` }
-    }),
-    ({ server }) =>
-      Effect.promise(async () => {
-        server.closeAllConnections()
-        await new Promise((resolve) => server.close(resolve))
-      })
-  )
+  Effect.gen(function* () {
+    const asked: Array<IncomingMessage> = []
+    const url = yield* localServer((request, response) => {
+      asked.push(request)
+      const {
+        headers = {},
+        status = 200,
+        text
+      } = replies[request.url ?? ""] ?? {
+        status: 404,
+        text: '{"detail":"Not found"}'
+      }
+      response.writeHead(status, headers).end(text)
+    })
+    return { asked, url }
+  })
 
 const local = { BASE_URL: "http://localhost:8080", EGRESS_ALLOW: "127.0.0.1" }
 

@@ -1,32 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { runCommand } from "../../support/commandLine.ts"
+import { localServer } from "../../support/localServer.ts"
 
 /** What a command prints when the gateway refuses. docs/cli.md#exit-codes */
 
 type Answer = (path: string) => readonly [status: number, body: object]
 
 const answering = (answer: Answer) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const server = createServer(({ url = "" }, response) => {
-        const [status, body] = answer(url)
-        response.writeHead(status, { "content-type": "application/json" })
-        response.end(JSON.stringify(body))
-      })
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-      const { port } = server.address() as AddressInfo
-      const env = {
-        GATEWAY_URL: `http://127.0.0.1:${port}`,
-        GATEWAY_API_KEY: "sk-x",
-        ADMIN_TOKEN: "a-token"
-      }
-      return { server, env }
+  Effect.map(
+    localServer(({ url = "" }, response) => {
+      const [status, body] = answer(url)
+      response.writeHead(status, { "content-type": "application/json" })
+      response.end(JSON.stringify(body))
     }),
-    ({ server }) => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
+    (url) => ({ env: { GATEWAY_URL: url, GATEWAY_API_KEY: "sk-x", ADMIN_TOKEN: "a-token" } })
   )
 
 const refusing = (status: number, problem: object) => answering(() => [status, problem])

@@ -1,12 +1,12 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { build } from "esbuild"
-import { createServer, request as send } from "node:http"
-import type { AddressInfo } from "node:net"
+import { request as send } from "node:http"
 import { fileURLToPath } from "node:url"
 import type * as Client from "../../../src/client/index.ts"
 import { browser } from "../../support/chromium.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { localServer } from "../../support/localServer.ts"
 import { png } from "../../support/media.ts"
 import { Running, runningGateway } from "../../support/running.ts"
 import { until } from "../../support/until.ts"
@@ -39,31 +39,20 @@ const html = `<!doctype html><script type="module">
 
 /** A page with the gateway behind the same origin. */
 const site = (module: string, gatewayUrl: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const server = createServer((request, response) => {
-        const { headers, method, url = "/" } = request
-        if (url === "/") return response.writeHead(200, { "content-type": "text/html" }).end(html)
-        if (url === "/client.js") {
-          return response.writeHead(200, { "content-type": "text/javascript" }).end(module)
-        }
-        const forwarded = send(`${gatewayUrl}${url}`, { method, headers }, (answer) => {
-          response.writeHead(answer.statusCode ?? 502, answer.headers)
-          answer.pipe(response)
-        })
-        forwarded.on("error", () => response.destroy())
-        response.on("close", () => forwarded.destroy())
-        return request.pipe(forwarded)
-      })
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-      return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-    }),
-    ({ server }) =>
-      Effect.promise(() => {
-        server.closeAllConnections()
-        return new Promise((resolve) => server.close(resolve))
-      })
-  )
+  localServer((request, response) => {
+    const { headers, method, url = "/" } = request
+    if (url === "/") return response.writeHead(200, { "content-type": "text/html" }).end(html)
+    if (url === "/client.js") {
+      return response.writeHead(200, { "content-type": "text/javascript" }).end(module)
+    }
+    const forwarded = send(`${gatewayUrl}${url}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(response)
+    })
+    forwarded.on("error", () => response.destroy())
+    response.on("close", () => forwarded.destroy())
+    return request.pipe(forwarded)
+  })
 
 const page = (url: string) =>
   Effect.map(
@@ -139,7 +128,7 @@ liveLayer(runningGateway())((it) => {
   it.effect("creates, waits, runs, uploads, cancels and listens in a page of the same origin", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
-      const { url: own } = yield* site(yield* bundle, url)
+      const own = yield* site(yield* bundle, url)
       const opened = yield* page(own)
       const picture = Buffer.from(png({ width: 512, height: 512 })).toString("base64")
       const seen = yield* Effect.promise(() =>

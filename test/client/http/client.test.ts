@@ -3,8 +3,6 @@ import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { transform } from "esbuild"
 import { readFileSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { GatewayClient as EffectClient } from "../../../src/client/effect.ts"
 import * as Client from "../../../src/client/index.ts"
@@ -21,8 +19,10 @@ import {
 import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.ts"
 import { clientOptions, gatewayFetch, settled, testClient } from "../../support/clientGateway.ts"
 import { whileTimePasses } from "../../support/clientGateway.ts"
+import { localServer } from "../../support/localServer.ts"
 import { dataUri, png } from "../../support/media.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { pause } from "../../support/until.ts"
 
 const prompt = "A lighthouse at dawn"
 const adminToken = "operator-token-of-the-tests"
@@ -79,7 +79,7 @@ const withEffectClient = Layer.provideMerge(effectClient, gateway)
 const cuttingServer = (cuts: () => "headers" | "body" | undefined) =>
   Effect.gen(function* () {
     const fetch = yield* gatewayFetch
-    const server = createServer(async (request, response) => {
+    return yield* localServer(async (request, response) => {
       const chunks: Array<Buffer> = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
       const { method = "GET" } = request
@@ -96,11 +96,6 @@ const cuttingServer = (cuts: () => "headers" | "body" | undefined) =>
       if (cut === undefined) return void response.end(text)
       response.write(text.slice(0, 10), () => request.socket.destroy())
     })
-    yield* Effect.acquireRelease(
-      Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
-      () => Effect.promise(() => new Promise((resolve) => server.close(resolve)))
-    )
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })
 
 layer(withEffectClient, { timeout: "1 minute" })("the client against the whole gateway", (it) => {
@@ -438,7 +433,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       assert.isTrue(first._tag === "Some")
       for (const work of [tasks.wait(created), Stream.runDrain(tasks.watch(created))]) {
         const fiber = yield* Effect.forkChild(work)
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+        yield* Effect.promise(() => pause(20))
         yield* Fiber.interrupt(fiber)
       }
       assert.notStrictEqual((yield* tasks.get(created)).status, "failed")

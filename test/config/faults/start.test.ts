@@ -1,11 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Console, Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { once } from "node:events"
 import { writeFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
@@ -15,6 +13,7 @@ import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { withEnvironment } from "../../support/commandLine.ts"
 import { compiled, shortLived } from "../../support/compiled.ts"
+import { listen } from "../../support/localServer.ts"
 import { newServer, runFolderPrefix, stopServer } from "../../support/postgresProcess.ts"
 import { freePort, run, until, untilReady } from "../../support/spawnService.ts"
 import { freshDatabase, processDatabaseUrl } from "../../support/stores.ts"
@@ -178,9 +177,8 @@ describe("a wrong value stops the start with one line that names the variable, t
   it.live("PORT is in use", () =>
     Effect.gen(function* () {
       const server = createServer()
-      yield* Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening"))
+      const port = yield* Effect.promise(() => listen(server))
       yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
-      const { port } = server.address() as AddressInfo
       const { href } = yield* processDatabaseUrl
       const { code, output } = yield* startHere({
         ...secrets,

@@ -127,29 +127,3 @@ describe("several accounts of a vendor", options, async () => {
     }
   })
 })
-
-describe("without vendor keys", options, () => {
-  it("the simulator responds in the vendors' formats, repeatably, with the sandbox header", async () => {
-    const gateway = await start({ OPENAI_API_KEY: "" })
-    const calls: ReadonlyArray<readonly [string, object]> = [
-      [path, chat],
-      [path, { ...chat, stream: true }],
-      ["/vendors/openai/v1/embeddings", { model: "text-embedding-3-small", input: ["a", "b"] }],
-      ["/vendors/anthropic/v1/messages", { ...chat, model: "claude-haiku-4-5" }],
-      ["/vendors/anthropic/v1/messages", { ...chat, model: "claude-haiku-4-5", stream: true }],
-      ["/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", { contents: [] }]
-    ]
-    for (const [route, body] of calls) {
-      const answers = [await gateway.post(route, body), await gateway.post(route, body)]
-      for (const answer of answers) {
-        assert.equal(answer.status, 200, route)
-        assert.equal(answer.headers.get("x-service-sandbox"), "true", route)
-      }
-      const [one, other] = await Promise.all(answers.map((it) => it.text()))
-      assert.equal(one, other, route)
-    }
-    await gateway.settled()
-    assert.isTrue((await gateway.calls()).every((call) => call.sandbox && call.captured > 0n))
-    assert.equal(await gateway.drift(), 0)
-  })
-})

@@ -332,7 +332,10 @@ describe("every route in the sandbox", () => {
       ["/v1/chat/completions", { ...chat, stream: true, tools, tool_choice: "required" }],
       ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi", stream: true }],
       ["/vendors/openai/v1/moderations", { input: "Hi" }],
+      ["/vendors/openai/v1/embeddings", { model: "text-embedding-3-small", input: ["a", "b"] }],
+      ["/vendors/anthropic/v1/messages", message],
       ["/vendors/anthropic/v1/messages", { ...message, stream: true }],
+      ["/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", { contents: [] }],
       ["/vendors/google/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", {}],
       ["/vendors/google/v1beta/models/gemini-2.5-flash:countTokens", {}]
     ]
@@ -346,6 +349,7 @@ describe("every route in the sandbox", () => {
       assert.equal(one, other, route)
     }
     await gateway.settled()
+    assert.isTrue((await gateway.calls()).every(({ sandbox }) => sandbox))
     assert.equal(await gateway.drift(), 0)
   })
 

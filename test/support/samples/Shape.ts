@@ -1,3 +1,4 @@
+import { Predicate } from "effect"
 import { isDeepStrictEqual } from "node:util"
 
 /**
@@ -99,13 +100,11 @@ export const jsonFaults = (
     if (isShort) return [`${at}: ${items.length} shown, ${real.length} came`]
     return items.flatMap((item, index) => jsonFaults(item, real[index], bindings, `${at}/${index}`))
   }
-  if (isObject(shown) && isObject(real)) return objectFaults(shown, real, bindings, at)
+  if (Predicate.isObject(shown) && Predicate.isObject(real))
+    return objectFaults(shown, real, bindings, at)
   const isSame = isDeepStrictEqual(shown, real) || (isUnixTime(shown) && isUnixTime(real))
   return isSame ? [] : [`${at}: shown ${JSON.stringify(shown)}, came ${JSON.stringify(real)}`]
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const objectFaults = (
   shown: Record<string, unknown>,

@@ -7,6 +7,8 @@ import { readRequest } from "../../../src/testing/vendors/VendorRequest.ts"
 import type { VendorRequest } from "../../../src/testing/vendors/VendorRequest.ts"
 import { pixel } from "../../../src/vendors/mock/Pixel.ts"
 import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
+import { listen, stop } from "../localServer.ts"
+import { pause } from "../until.ts"
 
 export { pixel }
 export type Protocol = Protocols.Protocol
@@ -150,9 +152,7 @@ export class Upstream implements Protocols.Vendor {
 
   static async start(protocol: Protocol): Promise<Upstream> {
     const upstream = new Upstream(protocol)
-    await new Promise<void>((resolve) => {
-      upstream.#server.listen(0, "127.0.0.1", () => resolve())
-    })
+    await listen(upstream.#server)
     return upstream
   }
 
@@ -192,10 +192,7 @@ export class Upstream implements Protocols.Vendor {
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections()
-    await new Promise((resolve) => {
-      this.#server.close(resolve)
-    })
+    await stop(this.#server)
   }
 
   reset(): void {
@@ -375,8 +372,6 @@ export class Upstream implements Protocols.Vendor {
 
 const includes = ({ bytes }: Seen, text: string | undefined): boolean =>
   text !== undefined && bytes.includes(text)
-
-const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
 const write = (response: ServerResponse, reply: Reply): void => {
   const body = reply.bytes ?? Buffer.from(JSON.stringify(reply.json ?? {}))

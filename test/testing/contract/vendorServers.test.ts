@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { spawnSync } from "node:child_process"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { MockVendor, startVendorServer } from "../../../src/testing/index.ts"
 import type { VendorName, VendorServer } from "../../../src/testing/index.ts"
 import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
+import { listen } from "../../support/localServer.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
 
 /** docs/developing.md#vendor-servers, ADR 0216 */
@@ -299,8 +299,7 @@ it("of a job that the vendor has lost nobody is called", async () => {
     called.push(request.url ?? "")
     response.end()
   })
-  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
-  const { port } = receiver.address() as AddressInfo
+  const port = await listen(receiver)
   await using server = await startVendorServer("fal", {
     script: [MockVendor.jobFails("LOST", "gone", 0), MockVendor.result("20 millis")]
   })

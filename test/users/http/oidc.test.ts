@@ -1,11 +1,10 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { browserWith, cookieOf } from "../../support/browser.ts"
 import { baseUrl, callWith, layerGateway, makeUser, operator } from "../../support/gateway.ts"
+import { localServer } from "../../support/localServer.ts"
 import { startOidcProvider } from "../../support/oidcProvider.ts"
 import type { Person } from "../../support/oidcProvider.ts"
 
@@ -29,7 +28,7 @@ const gateway = (
         Effect.promise(() =>
           startOidcProvider({ redirectUri: `${baseUrl}${callback}`, inIdToken, hasForeignKeys })
         ),
-        ({ stop }) => Effect.sync(stop)
+        ({ stop }) => Effect.promise(stop)
       )
       return layerGateway({
         env: {
@@ -244,16 +243,11 @@ describe("OIDC settings", () => {
   it.effect("a provider that does not respond is 502, and is asked by one request at a time", () =>
     Effect.gen(function* () {
       let asked = 0
-      const server = createServer((_request, response) => {
+      const issuer = yield* localServer((_request, response) => {
         asked += 1
         setTimeout(() => response.writeHead(503).end(), 200)
       })
-      yield* Effect.acquireRelease(
-        Effect.promise(() => new Promise<void>((done) => server.listen(0, "127.0.0.1", done))),
-        () => Effect.sync(() => server.close())
-      )
-      const { port } = server.address() as AddressInfo
-      const env = { OIDC_ISSUER: `http://127.0.0.1:${port}`, OIDC_CLIENT_ID: "x" }
+      const env = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: "x" }
       yield* Effect.gen(function* () {
         const begins = Array.from({ length: 20 }, () => nobody("GET", begin))
         for (const away of yield* Effect.all(begins, { concurrency: "unbounded" })) {

@@ -14,6 +14,7 @@ import type { Adapter } from "../../../src/vendors/Adapter.ts"
 import { Handle } from "../../../src/vendors/VendorClient.ts"
 import type { Progress, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import type { VendorError, VendorErrorClass } from "../../../src/vendors/VendorError.ts"
+import { pause } from "../../support/until.ts"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
 import { falAdapter, falDescribed } from "../../support/upstreams/describedFal.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
@@ -459,7 +460,7 @@ for (const subject of subjects) {
 }
 
 /** Real time in which a socket delivers what was sent. */
-const moment = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 2)))
+const moment = Effect.promise(() => pause(2))
 
 describe("the simulator", () => {
   /** The directives of a prompt that produce each fault (`docs` of Script.ts). */

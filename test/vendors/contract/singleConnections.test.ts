@@ -4,24 +4,20 @@ import { createServer as createPlain } from "node:http"
 import type { RequestListener } from "node:http"
 import { createServer } from "node:https"
 import type { ServerOptions } from "node:https"
-import type { AddressInfo, Server, Socket } from "node:net"
+import type { Server, Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
 import { NameCache } from "../../../src/vendors/upstream/NameCache.ts"
 import { SingleConnections } from "../../../src/vendors/upstream/SingleConnections.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import { kept } from "../../support/heap.ts"
+import { listen } from "../../support/localServer.ts"
 
 /** ADR 0080. */
 
 const listening = (server: Server) =>
   Effect.acquireRelease(
-    Effect.promise(
-      () =>
-        new Promise<number>((resolve) =>
-          server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port))
-        )
-    ),
+    Effect.promise(() => listen(server)),
     () => Effect.sync(() => server.close())
   )
 
