@@ -23,10 +23,9 @@ import { TaskStore } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { PricedRequest } from "./Offer.ts"
 import { noModel, Offers } from "./Offers.ts"
+import type { CreateRequest, ModelPath } from "./TaskAcceptance.ts"
 import { createdId, replaysWith, TaskCreation } from "./TaskCreation.ts"
-import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
-
-export type { ModelPath } from "./TaskCreation.ts"
+import type { Created } from "./TaskCreation.ts"
 
 /** The task at a path, and when its model will be removed, if that is announced. */
 export interface FoundTask {
