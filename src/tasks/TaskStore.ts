@@ -17,7 +17,6 @@ import type { Handle } from "../vendors/VendorClient.ts"
 import type { Owned, StoredInputs, VendorJob } from "./running/OwnedTask.ts"
 import type { TaskQueue } from "./running/TaskQueue.ts"
 
-/** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 /** The webhook of a task, and the secret that signs it if its user has none. */
 export interface AcceptedWebhook extends TaskWebhook {
   /** Encrypted. */
@@ -25,6 +24,7 @@ export interface AcceptedWebhook extends TaskWebhook {
   readonly secretPreview: string
 }
 
+/** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 export interface Acceptance {
   readonly taskId: TaskId
   readonly userId: UserId
@@ -78,7 +78,6 @@ export interface Acceptance {
 export interface Replayed {
   readonly _tag: "Replayed"
   readonly requestHash: Uint8Array
-  readonly status: number
   readonly body: string
   readonly cost: Credits.Credits
   readonly balance: Credits.Credits

@@ -135,11 +135,8 @@ function schedule(sql: PgClient.PgClient) {
           ) AS endpoints,
           (SELECT min(due_at) FROM delivery_queue WHERE owner IS NULL AND due_at > ${toDate(now)}) AS next
         `.pipe(
-        rowsOf(Due),
-        Effect.map((rows) => ({
-          endpoints: rows[0]?.endpoints ?? [],
-          next: Option.fromNullOr(rows[0]?.next ?? null)
-        })),
+        rowOf(Due),
+        Effect.map(({ endpoints, next }) => ({ endpoints, next: Option.fromNullOr(next) })),
         storeFailures
       )
     },

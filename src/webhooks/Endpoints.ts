@@ -91,9 +91,7 @@ export class Endpoints extends Context.Service<
       const acceptUrl = yield* makeAcceptUrl
 
       const known = (id: EndpointId, row: Option.Option<EndpointRow>) =>
-        Effect.mapError(Effect.fromOption(row), () =>
-          problem(2005, `There is no webhook endpoint ${id}`)
-        )
+        Effect.mapError(Effect.fromOption(row), () => noEndpoint(id))
 
       const get = Effect.fn("Endpoints.get")(function* (userId: UserId, id: EndpointId) {
         return yield* known(id, yield* store.find(userId, id))
@@ -148,7 +146,7 @@ export class Endpoints extends Context.Service<
         }),
         remove: Effect.fn("Endpoints.remove")(function* (userId, id) {
           const removed = yield* store.remove(userId, id, yield* DateTime.now)
-          if (!removed) return yield* problem(2005, `There is no webhook endpoint ${id}`)
+          if (!removed) return yield* noEndpoint(id)
         }),
         rotate: Effect.fn("Endpoints.rotate")(function* (userId, id) {
           const now = yield* DateTime.now
@@ -161,6 +159,9 @@ export class Endpoints extends Context.Service<
     })
   )
 }
+
+export const noEndpoint = (id: EndpointId): Problem =>
+  problem(2005, `There is no webhook endpoint ${id}`)
 
 /** Expects the attempts newest first. */
 const healthOfAttempts = (attempts: ReadonlyArray<EndpointAttempt>): EndpointHealth => {

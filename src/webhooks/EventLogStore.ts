@@ -121,8 +121,9 @@ const Row = Schema.Union([
  * process's clock may be behind that of the last alert. A withheld alert has no separate entry: `withheld_alerts`
  * contains the number of the entry that it follows. The time of the wallet's last alert is also searched. ADR 0232.
  */
-const after = (sql: PgClient.PgClient) => {
-  return (userId: UserId, { entries, position, since, types }: EventFilter) =>
+const after =
+  (sql: PgClient.PgClient) =>
+  (userId: UserId, { entries, position, since, types }: EventFilter) =>
     sql`
       WITH page AS MATERIALIZED (
         SELECT e.seq, e.kind, e.subject_id, e.created_at FROM wallet_entries e
@@ -177,4 +178,3 @@ const after = (sql: PgClient.PgClient) => {
       }),
       storeFailures
     )
-}

@@ -3,7 +3,7 @@ import * as Credits from "../domain/Credits.ts"
 import { EventEnvelope } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { makeEventId, makeOutcomeEventId, makeTestEventId } from "../domain/Ids.ts"
-import type { ApiKeyId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
+import type { ApiKeyId, EndpointId, UserId } from "../domain/Ids.ts"
 import type { TaskResult } from "../domain/task/Task.ts"
 import type { TaskBatch } from "../domain/task/TaskBatch.ts"
 
@@ -14,8 +14,8 @@ const utf8 = new TextEncoder()
  * Serializes an event. The bytes are built once, and stored, signed and sent unchanged.
  * docs/reference/webhooks.md#delivery-request
  */
-const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
-  id,
+const toBody = (envelope: EventEnvelope): EventBody => ({
+  id: envelope.id,
   body: utf8.encode(JSON.stringify(encode(envelope)))
 })
 
@@ -38,12 +38,12 @@ export const taskEvent = (
   const outcomeId = makeOutcomeEventId(payload.task_info.id, DateTime.toEpochMillis(now))
   switch (payload.task_info.status) {
     case "completed":
-      return toBody(outcomeId, { id: outcomeId, type: "task.succeeded", created_at: now, data })
+      return toBody({ id: outcomeId, type: "task.succeeded", created_at: now, data })
     case "failed":
-      return toBody(outcomeId, { id: outcomeId, type: "task.failed", created_at: now, data })
+      return toBody({ id: outcomeId, type: "task.failed", created_at: now, data })
     default: {
       const id = makeEventId(DateTime.toEpochMillis(now))
-      return toBody(id, { id, type: "task.created", created_at: now, data })
+      return toBody({ id, type: "task.created", created_at: now, data })
     }
   }
 }
@@ -58,7 +58,7 @@ export const balanceLow = (
   now: DateTime.Utc
 ): EventBody => {
   const id = makeEventId(DateTime.toEpochMillis(now))
-  return toBody(id, {
+  return toBody({
     id,
     type: "balance.low",
     created_at: now,
@@ -81,7 +81,7 @@ export const taskBatchCompleted = (
 ): EventBody => {
   const id = makeEventId(DateTime.toEpochMillis(now))
   const data = { user_id: userId, payload }
-  return toBody(id, { id, type: "task_batch.completed", created_at: now, data })
+  return toBody({ id, type: "task_batch.completed", created_at: now, data })
 }
 
 /** The `webhook.failing` event. docs/reference/webhooks.md#failing-endpoints */
@@ -95,7 +95,7 @@ export const webhookFailing = (
   now: DateTime.Utc
 ): EventBody => {
   const id = makeEventId(DateTime.toEpochMillis(now))
-  return toBody(id, {
+  return toBody({
     id,
     type: "webhook.failing",
     created_at: now,
@@ -123,7 +123,7 @@ export const keyExpiring = (
 ): EventBody => {
   const id = makeEventId(DateTime.toEpochMillis(now))
   const { expiresAt: expires_at, id: api_key_id, name, preview, userId: user_id } = key
-  return toBody(id, {
+  return toBody({
     id,
     type: "key.expiring",
     created_at: now,
@@ -139,5 +139,5 @@ export const testEvent = (
 ): EventBody => {
   const id = makeTestEventId(DateTime.toEpochMillis(now))
   const data = { vendor: subject.vendor, model_name: subject.model, payload }
-  return toBody(id, { id, type: "task.succeeded", created_at: now, data })
+  return toBody({ id, type: "task.succeeded", created_at: now, data })
 }

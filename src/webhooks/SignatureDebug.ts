@@ -4,12 +4,12 @@ import { isSameBytes } from "../domain/ConstantTime.ts"
 import { DeliveryId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../domain/limits/Limits.ts"
-import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { FindingCode } from "../domain/Webhook.ts"
 import { Process } from "../process/heartbeat/Process.ts"
 import { Secrets } from "../process/secrets/Secrets.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
+import { noEndpoint } from "./Endpoints.ts"
 import { sign } from "./Signature.ts"
 import { WebhookSecretStore } from "./WebhookSecretStore.ts"
 
@@ -60,9 +60,7 @@ export class SignatureDebug extends Context.Service<
       return SignatureDebug.of({
         explain: Effect.fn("SignatureDebug.explain")(function* (userId, endpointId, received) {
           const signing = yield* store.signingAt(userId, endpointId)
-          if (Option.isNone(signing)) {
-            return yield* problem(2005, `There is no webhook endpoint ${endpointId}`)
-          }
+          if (Option.isNone(signing)) return yield* noEndpoint(endpointId)
           const parts = readHeaders(serviceName, received.headers)
           // Signatures use the database's clock
           const now = DateTime.makeUnsafe(process.databaseMillis())

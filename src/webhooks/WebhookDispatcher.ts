@@ -286,12 +286,7 @@ const makeClaim = Effect.gen(function* () {
           onBusy: (id) => requests.find(({ endpointId }) => endpointId === id)?.onBusy()
         })
         .pipe(Effect.tapError(() => abandonClaims(wanted, claimedAt)))
-      const found = new Map<EndpointId, Array<ClaimedDelivery>>()
-      for (const one of claimed) {
-        const list = found.get(one.endpointId)
-        if (list === undefined) found.set(one.endpointId, [one])
-        else list.push(one)
-      }
+      const found = Map.groupBy(claimed, ({ endpointId }) => endpointId)
       return wanted.map(({ endpointId }) => {
         const own = found.get(endpointId) ?? []
         // If an endpoint was requested twice, the first request gets all of its deliveries

@@ -2,6 +2,7 @@ import { Effect, Option } from "effect"
 import { webhookUrlCharactersMax } from "../domain/limits/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { FieldFault } from "../domain/Problem.ts"
+import type { TaskWebhook } from "../domain/task/TaskWebhook.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"
 import type { EgressRefused } from "../egress/EgressRules.ts"
 
@@ -39,6 +40,15 @@ export const makeUrlCheck = Effect.map(EgressGuard, (guard) =>
 export const makeUrlTextCheck = Effect.map(EgressGuard, (guard) =>
   checkBy((url) => guard.checkUrl(url, { schemes }))
 )
+
+/** The fault of a task's webhook whose URL may not be used. */
+export const urlFault = (checkUrl: CheckUrl, webhook: TaskWebhook | null) =>
+  webhook === null
+    ? Effect.succeedNone
+    : Effect.map(
+        checkUrl(webhook.url),
+        Option.map((detail): FieldFault => ({ pointer: "#/webhook/url", detail }))
+      )
 
 /** A 2011 with a pointer to the field. */
 export const urlRefused = (fault: FieldFault): Problem =>

@@ -18,8 +18,9 @@ import type {
   ResponseCalls
 } from "../../passthrough/PassthroughCall.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
+import type { AcceptRequest } from "../../tasks/creation/TaskAcceptance.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
-import type { AcceptRequest, Created, PricedOrder } from "../../tasks/creation/TaskCreation.ts"
+import type { Created, PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
 import { allowsModel } from "../../users/ApiKeys.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"

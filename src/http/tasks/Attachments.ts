@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { splitAttachments } from "../../catalog/bodies/Attachments.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
-import { urlRefused } from "../../webhooks/WebhookUrl.ts"
+import { urlFault, urlRefused } from "../../webhooks/WebhookUrl.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 
 /**
@@ -15,11 +15,10 @@ export const readAttachments = Effect.fnUntraced(function* (
   others: ReadonlyArray<FieldFault> = []
 ) {
   const { faults, metadata, webhook } = splitAttachments(attachedIn(given))
-  const refused = webhook === null ? Option.none<string>() : yield* checkUrl(webhook.url)
-  const urlFaults = Option.toArray(refused).map((detail) => ({ pointer: "#/webhook/url", detail }))
+  const refusal = yield* urlFault(checkUrl, webhook)
   const all = [...faults, ...others]
-  if (all.length > 0) return yield* invalid([...all, ...urlFaults])
-  for (const fault of urlFaults) return yield* urlRefused(fault)
+  if (all.length > 0) return yield* invalid([...all, ...Option.toArray(refusal)])
+  if (Option.isSome(refusal)) return yield* urlRefused(refusal.value)
   return { metadata, webhook }
 })
 

@@ -4,7 +4,7 @@ import { responseIdOf } from "../../domain/Ids.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { Problem } from "../../domain/Problem.ts"
 import type { TaskError } from "../../domain/task/Task.ts"
-import type { ModelPath } from "../../tasks/creation/Router.ts"
+import type { ModelPath } from "../../tasks/creation/TaskAcceptance.ts"
 import type { TaskView } from "./CreatedTask.ts"
 
 /** The URL at which a task can be read. */

@@ -1,7 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import { rowOf, rowsOf, toDate } from "../../db/Rows.ts"
+import type { Statement } from "effect/sql/Statement"
+import { rowOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
@@ -57,38 +58,36 @@ export class PartitionStore extends Context.Service<
           ),
         maintain: Effect.fnUntraced(function* (now, daysAhead, keepSince) {
           const counts = yield* Effect.forEach(partitioned, ([table, column]) =>
-            sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
-              Effect.andThen(
-                sql`
-                  SELECT made, dropped FROM partitions_maintain(
-                    ${table}, ${column}, ${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
-                  rowsOf(Counts)
-                )
-              ),
-              sql.withTransaction,
-              storeFailures
+            maintainAlone(
+              sql,
+              sql`
+                SELECT made, dropped FROM partitions_maintain(
+                  ${table}, ${column}, ${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`
             )
           )
           yield* storeFailures(sql`SELECT * FROM delivery_queue_prune(${toDate(keepSince)})`)
           yield* storeFailures(
             sql`DELETE FROM withheld_alerts WHERE created_at < ${toDate(keepSince)}`
           )
-          const sum = (key: keyof Counts) => counts.flat().reduce((all, one) => all + one[key], 0)
+          const sum = (key: keyof Counts) => counts.reduce((all, one) => all + one[key], 0)
           return { made: sum("made"), dropped: sum("dropped") }
         }),
         maintainAudit: (now, keepSince) =>
-          sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
-            Effect.andThen(
-              sql`
-                SELECT made, dropped FROM month_partitions_maintain(
-                  'audit_entries', 'created_at', ${toDate(now)}, ${toDate(keepSince)})`.pipe(
-                rowOf(Counts)
-              )
-            ),
-            sql.withTransaction,
-            storeFailures
+          maintainAlone(
+            sql,
+            sql`
+              SELECT made, dropped FROM month_partitions_maintain(
+                'audit_entries', 'created_at', ${toDate(now)}, ${toDate(keepSince)})`
           )
       })
     )
   )
 }
+
+/** Runs the statement in a transaction that holds the lock. */
+const maintainAlone = (sql: PgClient.PgClient, statement: Statement<unknown>) =>
+  sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
+    Effect.andThen(rowOf(Counts)(statement)),
+    sql.withTransaction,
+    storeFailures
+  )

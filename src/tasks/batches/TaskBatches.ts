@@ -14,7 +14,7 @@ import { capFaults } from "../../catalog/FieldFaults.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { FairShares } from "../../domain/FairShares.ts"
 import { makeTaskBatchId, makeTaskId } from "../../domain/Ids.ts"
-import type { TaskBatchId, TaskId, UserId } from "../../domain/Ids.ts"
+import type { TaskBatchId, UserId } from "../../domain/Ids.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
 import { CreatedTaskBatch } from "../../domain/task/TaskBatch.ts"
@@ -22,7 +22,7 @@ import type { TaskBatch } from "../../domain/task/TaskBatch.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import { makeUrlTextCheck } from "../../webhooks/WebhookUrl.ts"
-import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
+import { makeCancelNow } from "../completion/TaskCompletion.ts"
 import { priceRequest } from "../creation/Offer.ts"
 import type { Offer, PricedRequest } from "../creation/Offer.ts"
 import { Offers } from "../creation/Offers.ts"
@@ -37,7 +37,7 @@ import {
   replaysWith,
   runningRetryAfterSeconds
 } from "../creation/TaskCreation.ts"
-import type { TaskSummary } from "../history/TaskHistory.ts"
+import type { Created } from "../creation/TaskCreation.ts"
 import { acceptWithInputs } from "../InputMedia.ts"
 import { TaskInbox } from "../running/TaskInbox.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -57,18 +57,7 @@ export interface BatchRequest extends Pick<
 }
 
 /** An accepted batch, or the first response to a repeated request. */
-export interface CreatedBatch {
-  /** JSON text of the 202. */
-  readonly body: string
-  readonly cost: Credits.Credits
-  readonly balance: Credits.Credits
-  /**
-   * Credits left of the API key's spend limit. `null`: the key has no limit, or this is the response to a repeated
-   * request.
-   */
-  readonly left: Credits.Credits | null
-  readonly replayed: boolean
-}
+export type CreatedBatch = Omit<Created, "sandbox" | "ending">
 
 type Failure = Problem | StoreUnavailable
 
@@ -82,10 +71,7 @@ export class TaskBatches extends Context.Service<
     readonly get: (userId: UserId, id: TaskBatchId) => Effect.Effect<TaskBatch, Failure>
     readonly list: TaskBatchStore["Service"]["list"]
     /** A page of the tasks, in the order of the request. */
-    readonly tasks: (
-      id: TaskBatchId,
-      page: { readonly after: TaskId | undefined; readonly limit: number }
-    ) => Effect.Effect<ReadonlyArray<TaskSummary>, StoreUnavailable>
+    readonly tasks: TaskBatchStore["Service"]["tasks"]
     /** Cancels every task that has not ended. Fails with 2005, or with 2010 if all tasks have ended. */
     readonly cancel: (userId: UserId, id: TaskBatchId) => Effect.Effect<TaskBatch, Failure>
   }
@@ -95,8 +81,7 @@ export class TaskBatches extends Context.Service<
     Effect.gen(function* () {
       const store = yield* TaskBatchStore
       const accept = yield* makeAccept
-      const completion = yield* TaskCompletion
-      const notifier = yield* WorkNotifier
+      const cancelNow = yield* makeCancelNow
       const price = yield* makePrice
       const { replayOr } = replaysWith(yield* TaskStore)
       const places = new FairShares(acceptsAtOnce)
@@ -126,14 +111,9 @@ export class TaskBatches extends Context.Service<
         cancel: Effect.fn("TaskBatches.cancel")(function* (userId, id) {
           yield* get(userId, id)
           const tasks = yield* store.unfinished(id)
-          const ended = yield* Effect.forEach(
-            tasks,
-            (task) =>
-              Effect.tap(completion.fail(task, Option.none(), cancelledByOwner), (isEnded) =>
-                isEnded ? notifier.stopTask(task.id) : Effect.void
-              ),
-            { concurrency: cancelsAtOnce }
-          )
+          const ended = yield* Effect.forEach(tasks, (task) => cancelNow(task), {
+            concurrency: cancelsAtOnce
+          })
           if (!ended.includes(true)) return yield* problem(2010, `Batch ${id} has already ended`)
           return yield* get(userId, id)
         })

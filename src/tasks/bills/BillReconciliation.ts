@@ -53,25 +53,20 @@ export interface Reconciled {
 /** Compares a bill with jobs and calls; the caller adds them day by day. docs/reference/reconciliation.md */
 export class BillReconciliation {
   readonly #lines: ReadonlyArray<BillLine>
-  readonly #byId = new Map<string, Array<BillLine>>()
+  readonly #ids: ReadonlySet<string | null>
   readonly #purchases = new Map<string, Purchase>()
   readonly #unbought = new Map<string, ChargedNotBought>()
   readonly #bought = new Set<string>()
 
   constructor(lines: ReadonlyArray<BillLine>) {
     this.#lines = lines
-    for (const line of lines) {
-      if (line.id === null) continue
-      const same = this.#byId.get(line.id)
-      if (same === undefined) this.#byId.set(line.id, [line])
-      else same.push(line)
-    }
+    this.#ids = new Set(lines.map(({ id }) => id))
   }
 
   /** `isJudged`: jobs of this day should appear in the bill, so a charged job that is missing is reported. */
   add(job: JobRow, day: string, isJudged: boolean): void {
     const { captured, model, taskId } = job
-    const ids = idsOf(job.handle).filter((id) => this.#byId.has(id))
+    const ids = idsOf(job.handle).filter((id) => this.#ids.has(id))
     for (const id of ids) this.#purchases.set(id, { taskId, callId: null, model, captured })
     if (ids.length > 0) this.#bought.add(taskId)
     else if (isJudged && captured !== null && captured > 0n) {

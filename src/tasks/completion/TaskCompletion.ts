@@ -1,5 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Metric } from "effect"
-import type { Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import type { TaskView } from "../../db/TaskRow.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
@@ -107,6 +106,17 @@ export const cancelledByOwner: TaskError = {
   title: "Cancelled",
   detail: "The task was cancelled by its owner"
 }
+
+/** Cancels a task for its owner and stops its step. Returns whether this call ended the task. */
+export const makeCancelNow = Effect.gen(function* () {
+  const completion = yield* TaskCompletion
+  const notifier = yield* WorkNotifier
+  return Effect.fnUntraced(function* (task: TaskView) {
+    const isEnded = yield* completion.fail(task, Option.none(), cancelledByOwner)
+    if (isEnded) yield* notifier.stopTask(task.id)
+    return isEnded
+  })
+})
 
 const endedTotal = Metric.counter("gateway_tasks_ended_total", {
   description: "Tasks that ended, by vendor, model and outcome; cause: the code of a failure",

@@ -5,9 +5,8 @@ import { capFaults } from "../../catalog/FieldFaults.ts"
 import { acceptBody } from "../../catalog/media/Media.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
-import type { TaskWebhook } from "../../domain/task/TaskWebhook.ts"
 import { mediaFaults, refusedFields } from "../../vendors/BodyFaults.ts"
-import { urlRefused } from "../../webhooks/WebhookUrl.ts"
+import { urlFault, urlRefused } from "../../webhooks/WebhookUrl.ts"
 import type { CheckUrl } from "../../webhooks/WebhookUrl.ts"
 
 /**
@@ -35,20 +34,12 @@ export const decodeRequest = Effect.fnUntraced(function* (
     ...(takes.length === 0 ? unique(judged.flatMap((it) => it.faults)) : []),
     ...attachedFaults
   ]
-  const refusal = yield* urlRefusal(checkUrl, webhook)
+  const refusal = yield* urlFault(checkUrl, webhook)
   const all = [...faults, ...Option.toArray(refusal)]
   if (Option.isSome(refusal) && faults.length === 0) return yield* urlRefused(refusal.value)
   if (Arr.isReadonlyArrayNonEmpty(all)) return yield* invalid(capFaults(all))
   return { ...(yield* Effect.orDie(Effect.fromResult(accepted))), metadata, webhook, takes }
 })
-
-const urlRefusal = (checkUrl: CheckUrl, webhook: TaskWebhook | null) =>
-  webhook === null
-    ? Effect.succeedNone
-    : Effect.map(
-        checkUrl(webhook.url),
-        Option.map((detail): FieldFault => ({ pointer: "#/webhook/url", detail }))
-      )
 
 /** Removes duplicates, because several models may report the same fault. */
 const unique = (faults: ReadonlyArray<FieldFault>): ReadonlyArray<FieldFault> => [

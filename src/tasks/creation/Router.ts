@@ -13,20 +13,18 @@ import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { CatalogVersions } from "../../process/catalogs/CatalogVersions.ts"
-import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { bodySchemaOf, bodySchemaOfAll, refusedFields } from "../../vendors/BodyFaults.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import { makeUrlCheck } from "../../webhooks/WebhookUrl.ts"
-import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
+import { makeCancelNow } from "../completion/TaskCompletion.ts"
 import { makeCancelResponse } from "../responses/CancelResponse.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { PricedRequest } from "./Offer.ts"
 import { noModel, Offers } from "./Offers.ts"
+import type { CreateRequest, ModelPath } from "./TaskAcceptance.ts"
 import { createdId, replaysWith, TaskCreation } from "./TaskCreation.ts"
-import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
-
-export type { ModelPath } from "./TaskCreation.ts"
+import type { Created } from "./TaskCreation.ts"
 
 /** The task at a path, and when its model will be removed, if that is announced. */
 export interface FoundTask {
@@ -104,10 +102,9 @@ export class Router extends Context.Service<
       const tasks = yield* TaskStore
       const { replayOr } = replaysWith(tasks)
       const versions = yield* CatalogVersions
-      const completion = yield* TaskCompletion
       const vendors = yield* VendorClient
-      const notifier = yield* WorkNotifier
       const checkUrl = yield* makeUrlCheck
+      const cancelNow = yield* makeCancelNow
       const cancelResponse = yield* makeCancelResponse
 
       // Does not look the model up, because a model may leave the catalog while its tasks remain
@@ -162,11 +159,8 @@ export class Router extends Context.Service<
         cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
           const { task } = yield* find(userId, path, id)
           const isOfModel = task.resultKind === "responses" || task.resultKind === "batches"
-          const cancelled = yield* isOfModel
-            ? cancelResponse(task)
-            : completion.fail(task, Option.none(), cancelledByOwner)
+          const cancelled = yield* isOfModel ? cancelResponse(task) : cancelNow(task)
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
-          if (!isOfModel) yield* notifier.stopTask(id)
           return yield* find(userId, path, id)
         })
       })

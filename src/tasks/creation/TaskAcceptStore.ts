@@ -25,7 +25,6 @@ const Row = Schema.Struct({
     ...SpendRefusal.literals
   ]),
   requestHash: Schema.NullOr(Bytes),
-  status: Schema.NullOr(Schema.Int),
   body: Schema.NullOr(Schema.String),
   cost: Schema.NullOr(Micro),
   balance: Schema.NullOr(Micro),
@@ -98,7 +97,6 @@ export const makeAcceptBatch =
 
 const ReplayRow = Schema.Struct({
   requestHash: Bytes,
-  status: Schema.Int,
   body: Schema.String,
   cost: Micro,
   balance: Micro
@@ -109,7 +107,7 @@ export const makeFindReplay =
   (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
   ({ apiKeyId, key, now, rotation, since, userId }) =>
     sql`
-      SELECT request_hash, status, body, cost, balance FROM idempotency_keys
+      SELECT request_hash, body, cost, balance FROM idempotency_keys
       WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}
         AND EXISTS (
           SELECT FROM api_keys WHERE id = ${apiKeyId} AND revoked_at IS NULL AND disabled_at IS NULL
@@ -207,11 +205,10 @@ const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): Accep
     return { _tag: "Accepted", balance, endpoints: endpoints ?? [], left }
   }
   if (isOverSpendLimit(row.outcome)) return overSpendLimit(row.outcome, row.balance, now)
-  return row.requestHash !== null && row.status !== null && row.body !== null && row.cost !== null
+  return row.requestHash !== null && row.body !== null && row.cost !== null
     ? {
         _tag: "Replayed",
         requestHash: row.requestHash,
-        status: row.status,
         body: row.body,
         cost: row.cost,
         balance: row.balance

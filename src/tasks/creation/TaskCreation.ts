@@ -32,9 +32,7 @@ import type { AcceptOutcome, Replayed } from "../TaskStore.ts"
 import { priceRequest } from "./Offer.ts"
 import type { Offer, PricedRequest } from "./Offer.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
-import type { AcceptedOffer, AcceptRequest, CreateRequest, ModelPath } from "./TaskAcceptance.ts"
-
-export type { AcceptRequest, CreateRequest, ModelPath }
+import type { AcceptedOffer, AcceptRequest, CreateRequest } from "./TaskAcceptance.ts"
 
 /** An accepted task, several tasks with one body, or the first response to a repeated request. */
 export interface Created {

@@ -3,12 +3,12 @@ import { UserId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { LookupStore } from "./LookupStore.ts"
 import type { Thing } from "./LookupStore.ts"
+import { isTraceId } from "./SearchText.ts"
 
 export type { Thing } from "./LookupStore.ts"
 
 /** Tasks, calls and users all have UUIDs as ids. */
 const isUuid = Schema.is(UserId)
-const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/u.test(text)
 const isNamed = (text: string): boolean => /^[a-z]{2,3}_[\w-]{1,80}$/u.test(text)
 
 /** Finds the object with a given id, across all users. docs/reference/keys-and-limits.md#over-all-users */

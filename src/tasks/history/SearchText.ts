@@ -24,7 +24,7 @@ const ofAnswer = (answer: typeof Answer.Type): Partial<TaskFilter> => {
 
 const isTaskId = Schema.is(TaskId)
 const isBatchId = Schema.is(TaskBatchId)
-const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/u.test(text)
+export const isTraceId = (text: string): boolean => /^[0-9a-f]{32}$/u.test(text)
 const decodeAnswer = Schema.decodeOption(Answer)
 
 /**

@@ -5,7 +5,7 @@ import type { Problem } from "../../domain/Problem.ts"
 import { AccountKeys } from "../../process/accounts/AccountKeys.ts"
 import { WorkNotifier } from "../../process/signals/WorkNotifier.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
-import { cancelledByOwner, TaskCompletion } from "../completion/TaskCompletion.ts"
+import { makeCancelNow } from "../completion/TaskCompletion.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskWatch } from "../TaskWatch.ts"
 import { VendorBatchStore } from "../vendorbatches/VendorBatchStore.ts"
@@ -17,24 +17,18 @@ import { VendorBatchStore } from "../vendorbatches/VendorBatchStore.ts"
  */
 export const makeCancelResponse = Effect.gen(function* () {
   const accounts = yield* AccountKeys
-  const completion = yield* TaskCompletion
+  const cancelNow = yield* makeCancelNow
   const notifier = yield* WorkNotifier
   const tasks = yield* TaskStore
   const watch = yield* TaskWatch
   const batches = yield* VendorBatchStore
 
-  const endNow = Effect.fnUntraced(function* (task: TaskView) {
-    const isEnded = yield* completion.fail(task, Option.none(), cancelledByOwner)
-    if (isEnded) yield* notifier.stopTask(task.id)
-    return isEnded
-  })
-
   return Effect.fn("cancelResponse")(function* (task: TaskView) {
     const job = yield* tasks.job(task.id)
-    if (Option.isNone(job)) return yield* endNow(task)
+    if (Option.isNone(job)) return yield* cancelNow(task)
     const { accountId, handle } = job.value
     const account = yield* Effect.mapError(accounts.ownerOf(accountId), () => unreachable)
-    if (account.showsCancelled !== true) return yield* endNow(task)
+    if (account.showsCancelled !== true) return yield* cancelNow(task)
     yield* account.cancel(handle).pipe(
       Effect.catchIf(
         (error) => error instanceof VendorError && hasEnded(error),

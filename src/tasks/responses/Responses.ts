@@ -13,8 +13,9 @@ import { VendorClient } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import { TaskResults } from "../completion/TaskResults.ts"
 import { Router } from "../creation/Router.ts"
+import type { AcceptRequest } from "../creation/TaskAcceptance.ts"
 import { replaysWith, TaskCreation } from "../creation/TaskCreation.ts"
-import type { AcceptRequest, Created, PricedOrder } from "../creation/TaskCreation.ts"
+import type { Created, PricedOrder } from "../creation/TaskCreation.ts"
 import { TaskStore } from "../TaskStore.ts"
 
 /** A task with the request that created it. */

@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Exit, Layer } from "effect"
+import { Context, DateTime, Effect, Layer } from "effect"
 import { heartbeatSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { warnOnce } from "../../domain/WarnOnce.ts"
@@ -8,6 +8,7 @@ import { Hints } from "../../process/signals/Hints.ts"
 import { DeliveryScheduler } from "../../webhooks/DeliveryScheduler.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskInbox } from "./TaskInbox.ts"
+import { eachToItsEnd } from "./TaskScheduler.ts"
 
 /** The maximum number of tasks that one statement frees. */
 const orphansMax = 5000
@@ -40,7 +41,9 @@ export class Rescuer extends Context.Service<
         hints.publishUnsafe("run", "")
         return freed
       }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
-      return Rescuer.of({ rescue: together(release, deliveries.requeueLost) })
+      return Rescuer.of({
+        rescue: eachToItsEnd([release, deliveries.requeueLost], (work) => work)
+      })
     })
   )
 
@@ -63,14 +66,3 @@ export class Rescuer extends Context.Service<
     )
   )
 }
-
-/** Runs both; if one fails, the other continues. */
-const together = <E, R>(
-  ...all: ReadonlyArray<Effect.Effect<unknown, E, R>>
-): Effect.Effect<void, E, R> =>
-  Effect.forEach(all, Effect.exit, { concurrency: "unbounded" }).pipe(
-    Effect.map((exits) => exits.find(Exit.isFailure)),
-    Effect.flatMap((failed) =>
-      failed === undefined ? Effect.void : Effect.failCause(failed.cause)
-    )
-  )

@@ -233,10 +233,5 @@ const readBack = (
 ): SubmitMedium["bytes"] =>
   artifacts.read(row.id).pipe(
     Effect.mapError(() => storeAway),
-    Effect.flatMap(
-      Option.match({
-        onNone: () => Effect.fail(expired(medium)),
-        onSome: (bytes) => Effect.succeed(bytes)
-      })
-    )
+    Effect.flatMap((bytes) => Effect.mapError(Effect.fromOption(bytes), () => expired(medium)))
   )

@@ -195,13 +195,14 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
 })
 
 /**
- * Runs several claims at once. If one fails, the others continue, because an interrupted claim may have been committed.
+ * Runs `work` for all items, `claimsMax` at once. If one fails, the others continue, because an interrupted statement
+ * may have been committed.
  */
-const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
-  queues: ReadonlyArray<A>,
-  run: (queue: A) => Effect.Effect<void, E, R>
+export const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
+  items: ReadonlyArray<A>,
+  work: (item: A) => Effect.Effect<unknown, E, R>
 ) {
-  const exits = yield* Effect.forEach(queues, (queue) => Effect.exit(run(queue)), {
+  const exits = yield* Effect.forEach(items, (item) => Effect.exit(work(item)), {
     concurrency: claimsMax
   })
   const failed = exits.find(Exit.isFailure)

@@ -32,7 +32,8 @@ export type VendorStep =
   | { readonly _tag: "Waits"; readonly until: DateTime.Utc }
   | { readonly _tag: "Done"; readonly job: JobResult }
 
-export const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
+export const waits = (until: DateTime.Utc) =>
+  ({ _tag: "Waits", until }) as const satisfies VendorStep
 
 /** Releases the task into this queue, where it is due at once or after the given seconds. */
 export const waitWith = (store: TaskStore["Service"]) =>
@@ -46,7 +47,7 @@ export const waitWith = (store: TaskStore["Service"]) =>
     const until = DateTime.add(now, { seconds: afterSeconds })
     const next = { dueAt: until, queue, ...more }
     yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
-    return { _tag: "Waits", until } as const
+    return waits(until)
   })
 
 export type ReportFaults = <A, E>(
@@ -105,7 +106,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     if (Option.isNone(resolved)) return yield* passOver(owned, "body")
     const { inputs: known, media } = resolved.value
     const until = yield* isAdmitted(owned, entry, account, known)
-    if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
+    if (Option.isSome(until)) return waits(until.value)
     const ready = yield* prepare(owned, entry, account, resolved.value)
     if ("_tag" in ready) return ready
     const submission = { owned, entry, account, media, inputs: known, n, more: ready }
@@ -125,7 +126,7 @@ export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFault
     }
     yield* faults.clear(account.accountId, upstreamModel)
     return outcome._tag === "Accepted"
-      ? ({ _tag: "Waits", until: outcome.until } as const)
+      ? waits(outcome.until)
       : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
   })
   return (owned: OwnedTask, entry: TaskModel, n: number) =>

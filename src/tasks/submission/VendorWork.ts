@@ -79,7 +79,7 @@ export class VendorWork extends Context.Service<
 
       const pollAt = (account: VendorAccount, owned: OwnedJob) => {
         const done = doneIn(owned.job.handle)
-        if (Option.isSome(done)) return Effect.succeed(isDone(account, done.value))
+        if (Option.isSome(done)) return Effect.succeed(doneWith(account, done.value))
         return Effect.matchEffect(entryOf(owned.task), {
           onFailure: (error) => waitForCatalog(owned, error),
           onSuccess: ({ upstreamModel }) => {
@@ -176,7 +176,7 @@ const makePolling = Effect.gen(function* () {
     return Effect.flatMap(progress, (progress) => {
       if (progress._tag === "Done") {
         pacing.ended({ account, upstreamModel, userId })
-        return Effect.succeed(isDone(account, progress.result))
+        return Effect.succeed(doneWith(account, progress.result))
       }
       const paced = { account, upstreamModel, userId, after: progress.pollAfter }
       const next = Effect.flatMap(pacing.next(paced), (until) =>
@@ -236,7 +236,7 @@ const makeCatalogFaultLogger = () => {
   })
 }
 
-const isDone = (account: VendorAccount, result: VendorResult): VendorStep => ({
+const doneWith = (account: VendorAccount, result: VendorResult): VendorStep => ({
   _tag: "Done",
   job: { account, result }
 })

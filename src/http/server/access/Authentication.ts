@@ -13,7 +13,7 @@ import { Sessions } from "../../../users/Sessions.ts"
 import type { SessionRow } from "../../../users/Sessions.ts"
 import { tokenMissing, tokenOf } from "./ClientKeys.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
-import { makeSessionUseOf } from "./SessionKeys.ts"
+import { makeSessionUseOf, sessionEnded } from "./SessionKeys.ts"
 import { TokenUse } from "./TokenUse.ts"
 
 /** Who sent a request: an API key, a session, or the holder of the operator's token. */
@@ -161,8 +161,6 @@ export const admitMetrics = ({ isAdminToken, isMetricsToken }: Secrets["Service"
   )
 
 type Request = HttpServerRequest.HttpServerRequest
-
-const sessionEnded = Effect.fail(problem(1006, "The session has ended: sign in again"))
 
 const callerOf = (session: SessionRow): Caller => {
   const { apiKeyId, isLimited, isPrevious, userId } = session

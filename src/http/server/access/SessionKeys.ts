@@ -40,4 +40,4 @@ export const makeSessionUseOf = Effect.gen(function* () {
   }
 })
 
-const sessionEnded = problem(1006, "The session has ended: sign in again")
+export const sessionEnded = problem(1006, "The session has ended: sign in again")

@@ -90,12 +90,8 @@ export class RefusedCallers {
   }
 
   #add(name: string): void {
-    if (this.#callers.size >= callersMax) {
-      for (const oldest of this.#callers.keys()) {
-        this.#callers.delete(oldest)
-        break
-      }
-    }
+    const [oldest] = this.#callers.keys()
+    if (this.#callers.size >= callersMax && oldest !== undefined) this.#callers.delete(oldest)
     this.#callers.set(name, { refusals: 1, waiting: [], isBusy: false })
   }
 }
