@@ -15,12 +15,15 @@ type Counts = typeof Counts.Type
  */
 const advisoryLock = 7_305_004_118
 
-/** The tables with daily partitions, and the column that determines the day. */
+/**
+ * The tables with daily partitions, and the column that determines the day. Events come last, because deliveries refer
+ * to them and the process may end between two tables.
+ */
 const partitioned = [
-  ["events", "created_at"],
-  ["deliveries", "created_at"],
+  ["calls", "created_at"],
   ["delivery_attempts", "started_at"],
-  ["calls", "created_at"]
+  ["deliveries", "created_at"],
+  ["events", "created_at"]
 ] as const
 
 /** The daily partitions of events, deliveries, attempts and receipts of calls. ADR 0053. */

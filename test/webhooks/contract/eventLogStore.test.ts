@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Exit, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { StreamedEventType } from "../../../src/domain/Event.ts"
@@ -161,6 +161,30 @@ describeStores("the log of a user's events", (database) => {
         })
         assert.deepStrictEqual(yield* kept(-1), [{ createdAt: DateTime.toDateUtc(now) }])
         assert.deepStrictEqual(yield* kept(1), [])
+      })
+    )
+
+    it.effect("keeps the events of a day as long as their deliveries, which refer to them", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const { maintain } = yield* PartitionStore
+        const day = DateTime.makeUnsafe("1969-06-01T12:00:00Z")
+        const over = DateTime.makeUnsafe("1969-06-03T00:00:00Z")
+        const isKept = Effect.map(
+          sql`SELECT to_regclass('events_19690601') IS NOT NULL AS kept`,
+          ([row]) => row?.["kept"]
+        )
+        yield* maintain(day, 0, day)
+        // As long as it exists, the deliveries of that day cannot be dropped
+        yield* sql`CREATE VIEW reader AS SELECT * FROM deliveries_19690601`
+        const refused = yield* Effect.ensuring(
+          Effect.exit(maintain(day, 0, over)),
+          Effect.ignore(sql`DROP VIEW reader`)
+        )
+        assert.isTrue(Exit.isFailure(refused))
+        assert.isTrue(yield* isKept)
+        yield* maintain(day, 0, over)
+        assert.isFalse(yield* isKept)
       })
     )
   })
