@@ -64,13 +64,16 @@ const bucket = Layer.unwrap(
   )
 )
 
-/** Advances the test's clock meanwhile, because the bucket is asked again after 200 ms. */
+/**
+ * Advances the test's clock meanwhile, because the bucket is asked again after 200 ms. Slowly, because a new connection
+ * of the pool must be open within 5 seconds of that clock.
+ */
 const inTime = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(
     work,
     Effect.forever(
       Effect.andThen(
-        TestClock.adjust("1 second"),
+        TestClock.adjust("50 millis"),
         Effect.promise(() => pause(5))
       )
     )
