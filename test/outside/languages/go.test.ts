@@ -10,7 +10,7 @@ const made = join(import.meta.dirname, "go", "node_modules", ".go")
 const isMade = existsSync(join(made, ".installed"))
 if (!isMade) console.log("Skipped: Go's clients, which cannot be made here")
 
-describe.each(isMade ? worlds() : [])("from Go at $name", ({ key, name, text, url }) => {
+describe.skipIf(!isMade).each(worlds())("from Go at $name", ({ key, name, text, url }) => {
   it.each(["with_openai", "with_anthropic", "with_oapi_codegen"])(
     "%s",
     { timeout: 120_000 },

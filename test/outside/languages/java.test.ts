@@ -10,7 +10,7 @@ const made = join(import.meta.dirname, "java", "node_modules", ".java")
 const isMade = existsSync(join(made, ".installed"))
 if (!isMade) console.log("Skipped: Java's clients, which cannot be made here")
 
-describe.each(isMade ? worlds() : [])("from Java at $name", ({ key, name, text, url }) => {
+describe.skipIf(!isMade).each(worlds())("from Java at $name", ({ key, name, text, url }) => {
   it.each(["WithOpenai", "WithGenerated"])("%s", { timeout: 300_000 }, (program) => {
     const env = {
       PATH: process.env["PATH"],
