@@ -1,7 +1,7 @@
 import type { S3 } from "@aws-sdk/client-s3"
 import { Effect, Option, Predicate, Redacted, Schema } from "effect"
-import { errorCode } from "../db/MakeFolder.ts"
 import type { BucketAccess } from "../domain/Bucket.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { bucketRetries } from "../domain/Retries.ts"
 

@@ -1,4 +1,4 @@
-import { builtInProviders } from "../domain/Provider.ts"
+import { builtInProviders, pathBeforeVersion } from "../domain/Provider.ts"
 import type { Dialect, Provider, ProviderEntry } from "../domain/Provider.ts"
 import type { CallAlias } from "./AliasTargets.ts"
 import { builtInRoutes } from "./OpenRoutes.ts"
@@ -136,10 +136,6 @@ const decoded = (raw: string): string | undefined => {
   }
 }
 
-/** The path of a base before its version, which some vendors' own clients send with every path: `/openai` at Groq. */
-const prefixOf = (base: string): string =>
-  new URL(base).pathname.replace(/\/+$/u, "").replace(/\/v\d[a-z0-9]*$/u, "")
-
 interface MatchedPath {
   readonly path: string
   readonly model: string | undefined
@@ -228,10 +224,10 @@ export const makeUpstreamCatalog = (
   const providersByName = new Map<Provider, ProviderEntry>(
     [...builtInProviders, ...providers].map((it) => [it.name, it])
   )
-  // A vendor of a catalog has the name of its provider
+  // Some vendors' own clients send it with every path. A vendor of a catalog has the name of its provider
   const prefixes = new Map(
     providers.flatMap(({ base, name }) => {
-      const prefix = base === undefined ? "" : prefixOf(base)
+      const prefix = base === undefined ? "" : pathBeforeVersion(base)
       return prefix === "" ? [] : [[name, prefix] as const]
     })
   )

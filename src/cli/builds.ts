@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { errorCode } from "../db/MakeFolder.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 
 /** What the builds of the console and of the service share. Both run before `npm start`. */
 

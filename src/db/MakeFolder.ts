@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
+import { errorCode } from "../domain/ErrorCode.ts"
 
 /**
  * Creates the folder and its parents. Node's `recursive` never ends if the system reports that a folder does not exist
@@ -15,9 +16,3 @@ export const makeFolder = (folder: string, mode = 0o700): void => {
     if (errorCode(cause) !== "EEXIST") throw cause
   }
 }
-
-/** The code of a system error, such as `ENOENT`. */
-export const errorCode = (cause: unknown): string | undefined =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string"
-    ? cause.code
-    : undefined

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { readFile, readdir } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
-import { errorCode } from "./MakeFolder.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 
 /** The schema cannot be brought up to date. The message says what to do. */
 export class MigrationError extends Schema.TaggedError<MigrationError>()("MigrationError", {

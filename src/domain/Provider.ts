@@ -67,6 +67,10 @@ export const builtInProviders = [
   { name: "replicate", base: "https://api.replicate.com/v1", auth: "bearer", dialect: "openai" }
 ] as const satisfies ReadonlyArray<ProviderEntry>
 
+/** The path of a base without its slash and version segment at the end: `/openai` for Groq's, empty for most. */
+export const pathBeforeVersion = (base: string): string =>
+  new URL(base).pathname.replace(/\/+$/u, "").replace(/\/v\d+(?:(?:alpha|beta)\d*)?$/u, "")
+
 /** `azure-openai` has `AZURE_OPENAI_API_KEY` and `AZURE_OPENAI_BASE_URL`. */
 export const variableOf = (name: Provider): string => name.toUpperCase().replaceAll("-", "_")
 

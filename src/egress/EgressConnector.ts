@@ -4,6 +4,7 @@ import type { LookupFunction, Socket } from "node:net"
 import { createSecureContext } from "node:tls"
 import { Agent, Client, Pool, buildConnector, errors } from "undici"
 import type { Dispatcher } from "undici"
+import { errorCode } from "../domain/ErrorCode.ts"
 import { parseAddress } from "./EgressAddress.ts"
 import type { EgressAllow } from "./EgressAllow.ts"
 import { EgressRefused, checkAddresses, checkHost } from "./EgressRules.ts"
@@ -226,10 +227,7 @@ const handshakeFaults: ReadonlyMap<string, string> = new Map([
   ["ERR_SSL_UNSUPPORTED_PROTOCOL", outdated]
 ])
 
-const codeOf = (cause: unknown): string =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string"
-    ? cause.code
-    : "UNKNOWN"
+const codeOf = (cause: unknown): string => errorCode(cause) ?? "UNKNOWN"
 
 const textOf = (cause: unknown): string =>
   cause instanceof Error && cause.message !== "" ? cause.message : codeOf(cause)

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
-import { errorCode } from "../db/MakeFolder.ts"
+import { errorCode } from "../domain/ErrorCode.ts"
 
 /** Folders that tests create once. Later runs of this user on this machine reuse them. */
 export const templatesFolder = join(

@@ -7,8 +7,8 @@ import { dirname, join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { createGunzip, createGzip } from "node:zlib"
-import { errorCode } from "../../db/MakeFolder.ts"
 import { syncPath } from "../../db/NewStore.ts"
+import { errorCode } from "../../domain/ErrorCode.ts"
 import { CommandFault, failed } from "../terminal/Fault.ts"
 
 /** A file in the archive, with the properties that it must have. */

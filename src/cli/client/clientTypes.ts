@@ -1,4 +1,5 @@
 import { Predicate } from "effect"
+
 type Json = Readonly<Record<string, unknown>>
 
 const methods = ["get", "post", "patch", "delete"] as const

@@ -9,7 +9,7 @@ import {
 } from "node:fs"
 import { basename, join } from "node:path"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
-import { errorCode } from "../../db/MakeFolder.ts"
+import { errorCode } from "../../domain/ErrorCode.ts"
 import { hashOf, root, runBuild } from "../builds.ts"
 
 /** The folder from which the console is served. */

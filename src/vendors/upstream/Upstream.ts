@@ -2,6 +2,8 @@ import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
 import { Readable } from "node:stream"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
+import { errorCode } from "../../domain/ErrorCode.ts"
+import { pathBeforeVersion } from "../../domain/Provider.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import { sliceBytes } from "../../domain/Slices.ts"
 import { GuardedConnector } from "../NamedHosts.ts"
@@ -173,9 +175,7 @@ const version = /^\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/u
 const targetOf = (baseUrl: string, path: string): Target => {
   let base = bases.get(baseUrl)
   if (base === undefined) {
-    const url = new URL(baseUrl)
-    const trimmed = url.pathname.replace(/\/+$/u, "").replace(/\/v\d+(?:(?:alpha|beta)\d*)?$/u, "")
-    base = { origin: url.origin, path: trimmed }
+    base = { origin: new URL(baseUrl).origin, path: pathBeforeVersion(baseUrl) }
     bases.set(baseUrl, base)
   }
   return version.test(path)
@@ -187,5 +187,7 @@ const detailOf = (kind: FailureKind, error: Error): string =>
   kind === "page" ? "responded with a page instead of data" : describe(error)
 
 /** Returns only name and code, because transport errors quote addresses. */
-const describe = (error: Error): string =>
-  "code" in error && typeof error.code === "string" ? `${error.name} ${error.code}` : error.name
+const describe = (error: Error): string => {
+  const code = errorCode(error)
+  return code === undefined ? error.name : `${error.name} ${code}`
+}

@@ -1,5 +1,5 @@
 import { Struct } from "effect"
-import { afterAll, afterEach, assert, beforeAll, beforeEach, it } from "vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { bytePlus } from "../../../src/catalog/jobs/BytePlus.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
@@ -7,7 +7,7 @@ import { picture, request } from "../../support/upstreams/accounts.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
-import { describePython, startPythonClients } from "./pythonClients.ts"
+import { startPythonClients } from "./pythonClients.ts"
 
 // The shipped description of BytePlus against its official client: both send and read the same.
 
@@ -53,7 +53,7 @@ const video = { resolution: "480p", ratio: "16:9", duration: 4, watermark: false
 const text = { type: "text", text: "A harbour" }
 const frameOf = (url: string, role: string) => ({ type: "image_url", image_url: { url }, role })
 
-describePython("BytePlus", () => {
+describe("BytePlus", () => {
   beforeAll(() => {
     clients = startPythonClients()
   })

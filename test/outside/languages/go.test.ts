@@ -1,16 +1,11 @@
 import { spawnSync } from "node:child_process"
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { worlds } from "../support/worlds.ts"
 
 const made = join(import.meta.dirname, "go", "node_modules", ".go")
 
-/** Without Go or its proxy the programs do not exist, and the tests are skipped. */
-const isMade = existsSync(join(made, ".installed"))
-if (!isMade) console.log("Skipped: Go's clients, which cannot be made here")
-
-describe.skipIf(!isMade).each(worlds())("from Go at $name", ({ key, name, text, url }) => {
+describe.each(worlds())("from Go at $name", ({ key, name, text, url }) => {
   it.each(["with_openai", "with_anthropic", "with_oapi_codegen"])(
     "%s",
     { timeout: 120_000 },

@@ -1,16 +1,11 @@
 import { spawnSync } from "node:child_process"
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { worlds } from "../support/worlds.ts"
 
 const made = join(import.meta.dirname, "java", "node_modules", ".java")
 
-/** Without a JDK, Maven or its repository the programs do not exist, and the tests are skipped. */
-const isMade = existsSync(join(made, ".installed"))
-if (!isMade) console.log("Skipped: Java's clients, which cannot be made here")
-
-describe.skipIf(!isMade).each(worlds())("from Java at $name", ({ key, name, text, url }) => {
+describe.each(worlds())("from Java at $name", ({ key, name, text, url }) => {
   it.each(["WithOpenai", "WithGenerated"])("%s", { timeout: 300_000 }, (program) => {
     const env = {
       PATH: process.env["PATH"],

@@ -1,5 +1,5 @@
 import { Struct } from "effect"
-import { afterAll, afterEach, assert, beforeAll, beforeEach, it } from "vitest"
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { luma } from "../../../src/catalog/jobs/Luma.ts"
 import { describedProtocol } from "../../../src/testing/vendors/DescribedProtocol.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
@@ -7,7 +7,7 @@ import { picture, request } from "../../support/upstreams/accounts.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
-import { describePython, startPythonClients } from "./pythonClients.ts"
+import { startPythonClients } from "./pythonClients.ts"
 
 // The shipped description of Luma against its official client: both send and read the same.
 
@@ -43,7 +43,7 @@ const jobOf = (
   })
 }
 
-describePython("Luma", () => {
+describe("Luma", () => {
   beforeAll(() => {
     clients = startPythonClients()
   })

@@ -1,17 +1,9 @@
 import { spawn } from "node:child_process"
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { describe } from "vitest"
 
 const folder = join(import.meta.dirname, "vendors")
 const environment = join(folder, "node_modules", ".python")
-
-/** The tests of a vendor's Python client. Without Python or PyPI there are no packages, and they are skipped. */
-export const describePython = (vendor: string, suite: () => void) => {
-  if (existsSync(join(environment, ".installed"))) describe(vendor, suite)
-  else console.log(`Skipped: the client of ${vendor} in Python, which is not installed here`)
-}
 
 interface Outcome {
   /** The JSON of what the client returned. */
