@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer } from "effect"
+import { eachToItsEnd } from "../../domain/EachToItsEnd.ts"
 import { heartbeatSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { warnOnce } from "../../domain/WarnOnce.ts"
@@ -8,7 +9,6 @@ import { Hints } from "../../process/signals/Hints.ts"
 import { DeliveryScheduler } from "../../webhooks/DeliveryScheduler.ts"
 import { TaskStore } from "../TaskStore.ts"
 import { TaskInbox } from "./TaskInbox.ts"
-import { eachToItsEnd } from "./TaskScheduler.ts"
 
 /** The maximum number of tasks that one statement frees. */
 const orphansMax = 5000
@@ -42,7 +42,7 @@ export class Rescuer extends Context.Service<
         return freed
       }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
       return Rescuer.of({
-        rescue: eachToItsEnd([release, deliveries.requeueLost], (work) => work)
+        rescue: eachToItsEnd([release, deliveries.requeueLost], 2, (work) => work)
       })
     })
   )

@@ -1,4 +1,5 @@
-import { Array, Clock, DateTime, Duration, Effect, Exit, Layer, Queue } from "effect"
+import { Array, Clock, DateTime, Duration, Effect, Layer, Queue } from "effect"
+import { eachToItsEnd } from "../../domain/EachToItsEnd.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { slotRecheckSeconds } from "../../domain/limits/Limits.ts"
 import { afterMillis } from "../../domain/RealTime.ts"
@@ -167,7 +168,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     const queues = yield* open
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
-    yield* eachToItsEnd(due, ({ queue }) => claimFrom(queue))
+    yield* eachToItsEnd(due, claimsMax, ({ queue }) => claimFrom(queue))
     // More tasks may be due: scan again now
     return DateTime.toEpochMillis(now)
   })
@@ -189,24 +190,9 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: Owned) => void) {
     if (drain.isDraining() || !process.isAlive()) return
     const aliveSince = yield* process.aliveSince
     const queues = yield* store.share(aliveSince, id, shareMax)
-    yield* eachToItsEnd(queues, (queue) => claimFromShare(queue, aliveSince))
+    yield* eachToItsEnd(queues, claimsMax, (queue) => claimFromShare(queue, aliveSince))
   })
   return { claimDue, claimShare }
-})
-
-/**
- * Runs `work` for all items, `claimsMax` at once. If one fails, the others continue, because an interrupted statement
- * may have been committed.
- */
-export const eachToItsEnd = Effect.fnUntraced(function* <A, E, R>(
-  items: ReadonlyArray<A>,
-  work: (item: A) => Effect.Effect<unknown, E, R>
-) {
-  const exits = yield* Effect.forEach(items, (item) => Effect.exit(work(item)), {
-    concurrency: claimsMax
-  })
-  const failed = exits.find(Exit.isFailure)
-  if (failed !== undefined) return yield* Effect.failCause(failed.cause)
 })
 
 /** The maximum number of queues from which tasks are claimed at once. */
