@@ -124,7 +124,7 @@ begin
       -- By its key alone: while the table is empty, the planner might use any index for more conditions (ADR 0112).
       select * into known from idempotency_keys k where k.user_id = c.user_id and k.key = c.key;
       if known.created_at >= c.key_since then
-        a := (c.n, 'replayed', known.request_hash, known.status, known.body, known.cost, known.balance, null);
+        a := (c.n, 'replayed', known.request_hash, known.body, known.cost, known.balance, null);
         return next a;
         continue;
       end if;
@@ -256,11 +256,11 @@ begin
       c.trace, c.now, c.now, c.catalog, c.metadata::json, c.candidates, c.candidate, c.batch
     from c
   ), remembered as (
-    insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
-    select c.user_id, c.key, c.request_hash, 202, c.answer, c.price * t.n, c.balance - c.price * (t.n - 1), c.now
+    insert into idempotency_keys as k (user_id, key, request_hash, body, cost, balance, created_at)
+    select c.user_id, c.key, c.request_hash, c.answer, c.price * t.n, c.balance - c.price * (t.n - 1), c.now
     from c cross join lateral (select coalesce(c.together, 1) as n) t where c.key is not null
     on conflict (user_id, key) do update
-      set request_hash = excluded.request_hash, status = 202, body = excluded.body, cost = excluded.cost,
+      set request_hash = excluded.request_hash, body = excluded.body, cost = excluded.cost,
           balance = excluded.balance, created_at = excluded.created_at
   ), signed as (
     -- The first webhook of a user's tasks creates the secret.
@@ -269,7 +269,7 @@ begin
     where c.webhook is not null
     on conflict (user_id) do nothing
   )
-  select c.n, 'accepted', null::bytea, null::integer, null::text, c.cost, c.balance, e.endpoints
+  select c.n, 'accepted', null::bytea, null::text, c.cost, c.balance, e.endpoints
   from (
     select array_agg(c.event) as ids, array_agg(c.user_id) as users, array_agg('task.created'::text) as types,
       array_agg(c.task) as tasks, array_agg(c.event_body) as bodies, array_agg(c.trace) as traces,
@@ -320,7 +320,7 @@ begin
       where k.user_id = first.user_id and k.key = first.key;
     perform request_buckets_owe(array[first.api_key], array[first.user_id], array[cardinality(results) - 1]);
   end if;
-  return next (0, 'accepted', null, null, null, sums.cost, sums.balance, sums.endpoints)::task_accept_result;
+  return next (0, 'accepted', null, null, sums.cost, sums.balance, sums.endpoints)::task_accept_result;
 end $$;
 
 -- Completes or fails tasks. The caller that deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an

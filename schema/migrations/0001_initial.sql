@@ -622,7 +622,6 @@ create table idempotency_keys (
   user_id uuid not null,
   key text not null,
   request_hash bytea not null,
-  status integer not null,
   body text not null,
   -- Values from the headers of that response.
   cost bigint,
@@ -1130,7 +1129,6 @@ create type task_accept_result as (
   -- accepted, replayed, balance_too_low or too_many_running.
   outcome text,
   request_hash bytea,
-  status integer,
   body text,
   cost bigint,
   balance bigint,

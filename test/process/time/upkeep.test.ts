@@ -11,12 +11,12 @@ describe("idempotency keys older than 24 hours", () => {
       const sql = yield* SqlClient.SqlClient
       const user = yield* makeUser()
       yield* sql`
-        INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
-        SELECT ${user.id}::uuid, 'old-' || n, ''::bytea, 202, '{}', '1969-12-30T23:59:59Z'
+        INSERT INTO idempotency_keys (user_id, key, request_hash, body, created_at)
+        SELECT ${user.id}::uuid, 'old-' || n, ''::bytea, '{}', '1969-12-30T23:59:59Z'
         FROM generate_series(1, 5000) n`
       yield* sql`
-        INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
-        VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
+        INSERT INTO idempotency_keys (user_id, key, request_hash, body, created_at)
+        VALUES (${user.id}, 'young', ''::bytea, '{}', '1969-12-31T00:00:01Z')`
       yield* (yield* ManageReplays).deleteExpired
       assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
     }).pipe(Effect.provide(layerGateway()))

@@ -14,8 +14,8 @@ const holdCreates = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const now = DateTime.toDateUtc(yield* DateTime.now)
   yield* sql`
-    INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
-    SELECT ${anyUser}::uuid, n::text, '', 202, repeat('x', 500), ${now} FROM generate_series(1, 2000) n`
+    INSERT INTO idempotency_keys (user_id, key, request_hash, body, created_at)
+    SELECT ${anyUser}::uuid, n::text, '', repeat('x', 500), ${now} FROM generate_series(1, 2000) n`
   yield* sql`ANALYZE idempotency_keys`.unprepared
   yield* sql`
     CREATE FUNCTION hold_key() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
