@@ -9,6 +9,7 @@ import { liveLayer } from "../../support/liveLayer.ts"
 import { upstreamOfTests } from "../../support/mockVendors.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
+import { until } from "../../support/until.ts"
 import { describedFal } from "../../support/upstreams/describedFal.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Reply } from "../../support/upstreams/Upstream.ts"
@@ -167,7 +168,10 @@ describe("a vendor of jobs that a file describes", () => {
         yield* operator("POST", "/manage/v1/catalog/reload")
         const created = yield* Effect.flatMap(call(path, json({ prompt: "p" })), bodyOf)
         const { id } = created["task_info"] as unknown as { id: string }
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 3000)))
+        // The second poll shows that the answer to the first has not ended the task
+        yield* Effect.promise(() =>
+          until(() => upstream.seen.filter(({ method }) => method === "GET").length >= 2)
+        )
         const waits = yield* Effect.flatMap(call(`${path}/${id}`), bodyOf)
         assert.notInclude(JSON.stringify(waits), "completed")
         write({ vendors: [describedFal] })
