@@ -72,7 +72,7 @@ liveLayer(runningGateway())("the pages of the documentation", (it) => {
         for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
           const answer = yield* call(path, { method })
           assert.strictEqual(answer.status, 405, `${method} ${path}`)
-          assert.strictEqual(answer.headers.get("allow"), "GET")
+          assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
           const problem = yield* Effect.promise(() => answer.json())
           assert.strictEqual((problem as { readonly code: number }).code, 2007)
         }

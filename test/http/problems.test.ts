@@ -256,12 +256,12 @@ describe("errors are RFC 9457 problems with all members", () => {
 
   for (const [method, target, allow] of [
     ["PUT", path, "POST"],
-    ["POST", `${path}/${unknownTask}`, "GET, DELETE"],
-    ["POST", "/healthz", "GET"],
-    ["PUT", keys, "POST, GET"],
-    ["DELETE", "/manage/v1/wallet", "GET, PATCH"],
-    ["OPTIONS", "/manage/v1/wallet", "GET, PATCH"],
-    ["PUT", `${keys}/key_1`, "GET, PATCH, DELETE"]
+    ["POST", `${path}/${unknownTask}`, "GET, DELETE, HEAD"],
+    ["POST", "/healthz", "GET, HEAD"],
+    ["PUT", keys, "POST, GET, HEAD"],
+    ["DELETE", "/manage/v1/wallet", "GET, HEAD, PATCH"],
+    ["OPTIONS", "/manage/v1/wallet", "GET, HEAD, PATCH"],
+    ["PUT", `${keys}/key_1`, "GET, HEAD, PATCH, DELETE"]
   ] as const) {
     it(`405 of ${method} ${target} names the allowed methods`, async () => {
       const answer = await send(target, { method })

@@ -12,7 +12,7 @@ export const layer = HttpRouter.use((router) =>
   router.addAll(
     [...methodsOfPaths()].flatMap(([path, allow]) =>
       [...HttpMethod.all]
-        .filter((method) => !allow.has(method) && !(method === "HEAD" && allow.has("GET")))
+        .filter((method) => !allow.has(method))
         .map((method) => HttpRouter.route(method, path, notAllowed([...allow])))
     )
   )
@@ -24,7 +24,9 @@ const methodsOfPaths = (): ReadonlyMap<`/${string}`, ReadonlySet<string>> => {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => {
       const path = `/${endpoint.path.slice(1)}` as const
-      methods.set(path, (methods.get(path) ?? new Set()).add(endpoint.method))
+      const allow = (methods.get(path) ?? new Set()).add(endpoint.method)
+      // The router serves HEAD with the handler of GET
+      methods.set(path, endpoint.method === "GET" ? allow.add("HEAD") : allow)
     }
   })
   return methods

@@ -13,10 +13,10 @@ export const resource = <E, R>(
   path: `/${string}`,
   methods: { readonly [method in "GET" | "POST" | "DELETE"]?: Handler<E, R> }
 ) => {
-  const allow = Object.keys(methods)
   const handlers = new Map<string, Handler<E, R>>(Object.entries(methods))
   const get = methods.GET
   if (get !== undefined) handlers.set("HEAD", get)
+  const allow = [...handlers.keys()]
   const handled = Effect.flatMap(
     HttpServerRequest.HttpServerRequest,
     (request): Handler<E | Problem, R> =>
