@@ -116,8 +116,6 @@ const relayKept = Effect.fnUntraced(function* (
     return call.previous === undefined ? relayed : withOwnId(relayed, call.previous)
   }
   const { mayStill, responses } = request
-  // The acceptance reads the key again, but not a session
-  yield* mayStill
   const nowMillis = services.clock.currentTimeMillisUnsafe()
   const planned = planOf(call, nowMillis)
   if (Result.isFailure(planned) && planned.failure.code === 2006) {

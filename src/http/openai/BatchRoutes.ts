@@ -66,10 +66,11 @@ const makeCreate = Effect.gen(function* () {
   const respond = yield* makeCreatedResponse
 
   return Effect.gen(function* () {
-    const { principal } = yield* admitCreate()
+    const { isSignedIn, principal } = yield* admitCreate()
     yield* refuseUnknownQuery([])
     const request = yield* HttpServerRequest.HttpServerRequest
     const given = yield* readJsonBody
+    yield* isSignedIn
     const asked = yield* decodeBatch(given.value).pipe(
       Effect.mapError(({ issue }) => invalid(faultsOf(issue)))
     )

@@ -45,10 +45,11 @@ const makeCreate = Effect.gen(function* () {
   const answer = yield* makeAnswer
   return (kind: ImageKind) =>
     Effect.gen(function* () {
-      const { mayStill, principal } = yield* admitCreate()
+      const admitted = yield* admitCreate()
+      const { mayStill, principal } = admitted
       yield* refuseUnknownQuery([])
       const request = yield* HttpServerRequest.HttpServerRequest
-      const begun = yield* create(principal, imageRequestOf(kind, router.takes))
+      const begun = yield* create(admitted, imageRequestOf(kind, router.takes))
       const prefer = request.headers["prefer"]
       const isAsync = prefersAsync(prefer)
       const wait = Option.match(preferredWait(prefer), {

@@ -13,6 +13,7 @@ import { createdIds } from "../../tasks/creation/TaskCreation.ts"
 import type { Created } from "../../tasks/creation/TaskCreation.ts"
 import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
+import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import type { JsonBody } from "../server/bodies/JsonBody.ts"
 import { RequestBodyLimiter } from "../server/bodies/RequestBodyLimiter.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
@@ -75,9 +76,10 @@ export const makeShapedCreate = Effect.gen(function* () {
   })
 
   const create = Effect.fnUntraced(function* <Request extends ShapedRequest>(
-    principal: Principal,
+    caller: AdmittedCaller,
     translate: Translate<Request>
   ) {
+    const { principal } = caller
     const request = yield* HttpServerRequest.HttpServerRequest
     const { fields, given } = yield* readShapedBody
     const asked = yield* Effect.catch(translate(modelsIn(catalog.current()), fields), (refusal) =>
@@ -89,21 +91,21 @@ export const makeShapedCreate = Effect.gen(function* () {
     const path = { vendor, model, action: entry.action }
     yield* refuseOtherModels(principal, router.modelsAt(path))
     yield* check(path, asked)
-    const created = yield* accept(request, principal, path, given, asked.body, asked.count)
+    const created = yield* accept(request, caller, path, given, asked.body, asked.count)
     const ids = yield* createdIds(created)
     return { created, path, ids, asked } satisfies ShapedTasks<Request>
   })
 
-  return <Request extends ShapedRequest>(principal: Principal, translate: Translate<Request>) =>
+  return <Request extends ShapedRequest>(caller: AdmittedCaller, translate: Translate<Request>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
       bodies.within(
         request,
-        principal.userId
+        caller.principal.userId
       )(
         // Copied, because a request keeps the body that was read from it and stays in memory until its response
         Effect.suspend(() =>
           Effect.provideService(
-            create(principal, translate),
+            create(caller, translate),
             HttpServerRequest.HttpServerRequest,
             request.modify({})
           )

@@ -63,13 +63,13 @@ const makeCreate = Effect.gen(function* () {
   const header = headerOf(serviceName)
   const createdHeaders = makeCreatedHeaders(header)
   return Effect.fnUntraced(function* () {
-    const { principal } = yield* admitCreate()
+    const caller = yield* admitCreate()
     yield* refuseUnknownQuery([])
-    const { created, ids, path } = yield* create(principal, videoRequestOf)
+    const { created, ids, path } = yield* create(caller, videoRequestOf)
     const [id] = ids
     const own = { ...createdHeaders(created), [header("cost")]: Credits.format(created.cost) }
     // The task exists, so a failure from here on must not make a client repeat the request
-    const task = yield* Effect.option(Effect.sandbox(videos.get(principal.userId, id)))
+    const task = yield* Effect.option(Effect.sandbox(videos.get(caller.principal.userId, id)))
     if (Option.isNone(task)) {
       const fault = taskProblem(id, taskUrl(baseUrl, path, id), Option.none())
       return HttpServerResponse.setHeaders(yield* problemResponse(fault), own)

@@ -408,15 +408,19 @@ export class ClientCall implements CallRequest {
     use: (body: CallBody) => Effect.Effect<A, Problem | StoreUnavailable>
   ): Effect.Effect<A, Problem | StoreUnavailable> {
     const { bodies, turns } = this.#services
+    // The session may have ended while the body arrived. The hold itself checks a key
+    const isSignedIn = this.#session?.mayStill ?? Effect.void
     const used = takesForm(route)
       ? Effect.flatMap(this.#upload(), (upload) =>
           Effect.ensuring(
-            use({ bytes: noBytes, upload }),
+            Effect.andThen(isSignedIn, use({ bytes: noBytes, upload })),
             Effect.sync(() => upload.discard())
           )
         )
       : Effect.flatMap(this.#body(route), (bytes) =>
-          Effect.andThen(turns.take(userId, bytes.length), use({ bytes }))
+          turns
+            .take(userId, bytes.length)
+            .pipe(Effect.andThen(isSignedIn), Effect.andThen(use({ bytes })))
         )
     return bodies.within(this.#request, userId)(used)
   }

@@ -15,7 +15,7 @@ import type { ModelPath } from "../../tasks/creation/TaskAcceptance.ts"
 import type { Created } from "../../tasks/creation/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import type { MayStill } from "../../tasks/TaskWatch.ts"
-import type { Principal } from "../../users/ApiKeys.ts"
+import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import type { JsonBody } from "../server/bodies/JsonBody.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
@@ -44,12 +44,13 @@ export const makeAccept = (
 ) =>
   Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
-    principal: Principal,
+    { isSignedIn, principal }: AdmittedCaller,
     path: ModelPath,
     given: JsonBody,
     body: unknown = given.value,
     count = 1
   ) {
+    yield* isSignedIn
     const created = router.create({
       principal,
       path,

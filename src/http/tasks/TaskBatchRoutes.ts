@@ -75,11 +75,12 @@ const makeCreate = Effect.gen(function* () {
   const maxCostName = maxCostHeader(serviceName)
   const respond = makeAccepted(serviceName)
   return Effect.gen(function* () {
-    const { principal } = yield* admitCreate()
+    const { isSignedIn, principal } = yield* admitCreate()
     yield* refuseUnknownQuery([])
     const request = yield* HttpServerRequest.HttpServerRequest
     const created = Effect.gen(function* () {
       const given = yield* readJsonBody
+      yield* isSignedIn
       const items = yield* readItems(given)
       if (!Arr.isReadonlyArrayNonEmpty(items)) return yield* Effect.die("a batch has a task")
       const create = batches.create({

@@ -102,7 +102,8 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const { mayStill, principal } = yield* admitCreate()
+    const caller = yield* admitCreate()
+    const { mayStill, principal } = caller
     const path = yield* modelPath(action)
     yield* refuseOtherModels(principal, router.modelsAt(path))
     const isDryRun = yield* readDryRun
@@ -114,7 +115,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
       Effect.suspend(() =>
         // Copied, because a request keeps the body that was read from it and stays in memory until its response
         Effect.provideService(
-          Effect.flatMap(readJsonBody, (body) => accept(request, principal, path, body)),
+          Effect.flatMap(readJsonBody, (body) => accept(request, caller, path, body)),
           HttpServerRequest.HttpServerRequest,
           request.modify({})
         )

@@ -161,6 +161,24 @@ const creates = {
   ]
 } satisfies Record<string, readonly [path: string, body: unknown, type?: string]>
 
+/** Other requests that buy something. */
+const bought = {
+  "an image": ["/v1/images/generations", { model: "text-to-image-max", ...slow }],
+  "a vendor's batch": [
+    "/v1/batches",
+    { input_file_id: "file-a", endpoint: "/v1/responses", completion_window: "24h" }
+  ],
+  "a call": ["/v1/messages", message],
+  "a transcription": [
+    "/v1/audio/transcriptions",
+    Buffer.from(
+      '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nwhisper-1\r\n' +
+        '--b\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF\r\n--b--\r\n'
+    ),
+    "multipart/form-data; boundary=b"
+  ]
+} satisfies Record<string, readonly [path: string, body: unknown, type?: string]>
+
 layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
   "access that ends",
   (it) => {
@@ -225,17 +243,27 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       )
     }
 
-    it.effect("a session that has ended creates no response in the background", () =>
+    it.effect("a session that has ended creates and buys nothing of a body on its way", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const [email, password] = [`${user.id}@example.com`, "correct horse battery"]
         yield* asOperator("PATCH", "", { email, password })(user)
         const cookie = cookieOf(yield* signIn({ email, password }))
-        const [path, body] = creates["a response in the background"]
-        const { finish } = yield* beginPost(path, { ...ownPage, cookie }, body)
+        const late = yield* Effect.forEach(
+          Object.entries({ ...creates, ...bought }),
+          ([what, [path, body, type = "application/json"]]) => {
+            const headers = { ...ownPage, cookie, "content-type": type }
+            return Effect.map(beginPost(path, headers, body), (post) => ({ what, ...post }))
+          }
+        )
         yield* asOperator("PATCH", "", { password: null })(user)
-        const { json, status } = yield* finish
-        assert.deepStrictEqual([status, json.code], [401, 1006])
+        const answers = yield* Effect.forEach(late, ({ finish, what }) =>
+          Effect.map(finish, ({ json, status }) => [what, status, json.code])
+        )
+        assert.deepStrictEqual(
+          answers,
+          late.map(({ what }) => [what, 401, 1006])
+        )
       })
     )
 

@@ -39,6 +39,8 @@ export const actorOf = (caller: Caller): Actor => {
  */
 export interface AdmittedCaller extends Admitted {
   readonly mayStill: MayStill
+  /** Fails if the session has ended while the body arrived. The store itself checks a key when it accepts. */
+  readonly isSignedIn: MayStill
 }
 
 /**
@@ -51,8 +53,9 @@ export const makeAdmitInference = Effect.gen(function* () {
   const sessionUseOf = yield* makeSessionUseOf
   const within = (
     admitted: Effect.Effect<Admitted, Problem | StoreUnavailable>,
-    mayStill: MayStill
-  ) => Effect.map(admitted, (it): AdmittedCaller => ({ ...it, mayStill }))
+    mayStill: MayStill,
+    isSignedIn: MayStill = Effect.void
+  ) => Effect.map(admitted, (it): AdmittedCaller => ({ ...it, mayStill, isSignedIn }))
   const byKeyOrSession = (request: Request, taskId: Option.Option<TaskId>) => {
     const token = tokenOf(request.headers)
     if (token !== tokenMissing) {
@@ -61,7 +64,7 @@ export const makeAdmitInference = Effect.gen(function* () {
     return Effect.flatMap(sessionUseOf(request), (use) =>
       Option.isNone(use)
         ? tokenMissing
-        : within(keys.admitHash(use.value.keyHash, taskId), use.value.mayStill)
+        : within(keys.admitHash(use.value.keyHash, taskId), use.value.mayStill, use.value.mayStill)
     )
   }
   const admit = (request: Request, taskId: Option.Option<TaskId>) =>
