@@ -1,18 +1,14 @@
 import { Clock, Context, Effect, Exit, Metric, Tracer } from "effect"
 import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type { CallPlan } from "./CallPlan.ts"
+import type { CallCandidate } from "./CallPlan.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 
 /** Ends the span of a traced call. */
 export type CallTrace = (end: CallEnd) => void
 
 /** Begins the span of a call, from its hold to its settlement, as a child of the request's span. */
-export type TraceCall = (
-  start: CallStart,
-  provider: Provider,
-  plan: CallPlan
-) => Effect.Effect<CallTrace>
+export type TraceCall = (start: CallStart, candidate: CallCandidate) => Effect.Effect<CallTrace>
 
 /**
  * Spans and metrics of metered calls under OpenTelemetry's names for generative AI, without prompts and responses;
@@ -23,16 +19,17 @@ export const makeTraceCall: Effect.Effect<TraceCall | undefined> = Effect.gen(fu
   const clock = yield* Clock.Clock
   const tracer = yield* Effect.tracer
   if (tracer === Tracer.Tracer.defaultValue()) return undefined
-  return (start, provider, plan) => (start.sandbox ? notTraced : traced(clock, provider, plan))
+  return (start, candidate) => (start.sandbox ? notTraced : traced(clock, candidate))
 })
 
 const notTraced = Effect.succeed<CallTrace>(() => {})
 
-const traced = (clock: Clock.Clock, provider: Provider, plan: CallPlan) =>
+const traced = (clock: Clock.Clock, candidate: CallCandidate) =>
   Effect.gen(function* () {
-    const { metered } = plan
+    const { metered } = candidate.plan
+    const { provider } = candidate.call.to.route
     const operation = metered._tag === "Tokens" ? operations[metered.protocol] : "call"
-    const model = metered._tag === "Tokens" ? metered.model.model : (plan.model ?? "")
+    const model = labelOf(candidate)
     const labels = {
       "gen_ai.operation.name": operation,
       "gen_ai.provider.name": providerNames.get(provider) ?? provider,
@@ -54,6 +51,16 @@ const traced = (clock: Clock.Clock, provider: Provider, plan: CallPlan) =>
       span.end(clock.currentTimeNanosUnsafe(), error === undefined ? Exit.void : Exit.fail(error))
     }
   })
+
+/**
+ * The model as the catalog names it. Empty if it does not know the name in the path of a route by the call, because a
+ * client can invent any number of names.
+ */
+const labelOf = ({ call, plan: { metered, model } }: CallCandidate): string => {
+  if (metered._tag === "Tokens") return metered.model.model
+  const { catalog, route } = call.to
+  return model === null ? "" : (catalog.priced(route.vendor, model)?.model ?? "")
+}
 
 /** The names that the conventions prescribe, where they are not the gateway's. */
 const providerNames: ReadonlyMap<Provider, string> = new Map([

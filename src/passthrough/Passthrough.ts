@@ -238,7 +238,7 @@ const kept = (contents: CallContents["Service"], paid: PaidCall): PaidCall => {
 const traced = (trace: TraceCall, paid: PaidCall): Effect.Effect<PaidCall> => {
   const { held, models, start } = paid
   const [first] = models.candidates
-  return Effect.map(trace(start, first.call.to.route.provider, first.plan), (end) => {
+  return Effect.map(trace(start, first), (end) => {
     const close = (it: CallEnd) => {
       end(it)
       held.close(it)

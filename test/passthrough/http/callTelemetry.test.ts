@@ -1,8 +1,11 @@
 import { Tracer } from "effect"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { json, upstreamOfTests } from "../../support/mockVendors.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** Spans and metrics with OpenTelemetry's names. docs/reference/configuration.md#telemetry */
 const spans: Array<Tracer.NativeSpan> = []
@@ -15,8 +18,20 @@ const tracer = Tracer.make({
   }
 })
 const upstream = await upstreamOfTests(mockOpenAi())
+const file = join(temporaryFolder("telemetry"), "catalog.json")
+const route = {
+  vendor: "openai",
+  provider: "openai",
+  method: "POST",
+  path: "/v1/engines/{model}/run"
+}
+writeFileSync(
+  file,
+  JSON.stringify({ routes: [{ ...route, meter: { per: "call", amount: "1.00" } }] })
+)
 const gateway = await gatewayOfTests(
   {
+    CATALOG_FILE: file,
     OPENAI_API_KEY: "sk-vendor",
     OPENAI_BASE_URL: upstream.origin,
     GEMINI_API_KEY: "key-vendor",
@@ -97,6 +112,14 @@ describe("the span of a call", () => {
     const { span } = await spanOf({ contents: [] }, path)
     assert.equal(span.attributes.get("gen_ai.provider.name"), "gcp.gemini")
     assert.equal(span.attributes.get("gen_ai.operation.name"), "generate_content")
+  })
+
+  it("of a route by the call has the name of its path only if the catalog knows it", async () => {
+    const known = await spanOf({}, "/vendors/openai/v1/engines/gpt-4o/run")
+    assert.equal(known.span.attributes.get("gen_ai.request.model"), "gpt-4o")
+    const unknown = await spanOf({}, "/vendors/openai/v1/engines/any-name/run")
+    assert.equal(unknown.span.name, "call")
+    assert.equal(unknown.span.attributes.get("gen_ai.request.model"), "")
   })
 
   it("a refusal of the vendor is its error", async () => {
