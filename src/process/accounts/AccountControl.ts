@@ -11,7 +11,7 @@ import type { AccountDetails } from "../../vendors/accounts/Accounts.ts"
 import { freeCallOf, isGood, sendFreeCall } from "../../vendors/accounts/FreeCalls.ts"
 import { Upstream } from "../../vendors/upstream/Upstream.ts"
 import * as VendorHttp from "../../vendors/VendorHttp.ts"
-import { Process } from "../heartbeat/Process.ts"
+import { Process, readAfterEach } from "../heartbeat/Process.ts"
 import { AccountDrainStore } from "./AccountDrainStore.ts"
 import { AccountFiguresStore } from "./AccountFiguresStore.ts"
 import type { LeasedRate } from "./AccountFiguresStore.ts"
@@ -72,12 +72,7 @@ export class AccountControl extends Context.Service<
       yield* refresh
       // An embedded store has only one process
       if (database._tag === "Postgres") {
-        yield* refresh.pipe(
-          Effect.catchCause((cause) => Effect.logDebug("Could not read drains", cause)),
-          (read) => Effect.andThen(drainsChanged, read),
-          Effect.forever,
-          Effect.forkScoped
-        )
+        yield* readAfterEach(drainsChanged, refresh)
       }
 
       const list = Effect.suspend(() => listAll(accounts, figures, keys, since))

@@ -16,7 +16,7 @@ import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import * as Duty from "../heartbeat/Duty.ts"
-import { Process } from "../heartbeat/Process.ts"
+import { Process, readAfterEach } from "../heartbeat/Process.ts"
 import { Secrets } from "../secrets/Secrets.ts"
 import { AccountKeyStore } from "./AccountKeyStore.ts"
 import type { SealedAccount, StoredAccount } from "./AccountKeyStore.ts"
@@ -107,12 +107,7 @@ export class AccountKeys extends Context.Service<
       // One of the processes with the same accounts records them for all
       const name = `vendor accounts ${createHash("sha256").update(ids().toSorted().join()).digest("hex").slice(0, 16)}`
       yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
-      yield* accountsChanged.pipe(
-        Effect.andThen(readOthers),
-        Effect.catchCause((cause) => Effect.logDebug("Could not read vendor accounts", cause)),
-        Effect.forever,
-        Effect.forkScoped
-      )
+      yield* readAfterEach(accountsChanged, readOthers)
 
       return AccountKeys.of({
         // If the account is unknown, another process may have started to use it in the meantime

@@ -10,7 +10,7 @@ import { DatabaseClock } from "../../db/DatabaseClock.ts"
 import { catalogsKeptMax, ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Accounts } from "../../vendors/accounts/Accounts.ts"
-import { Process } from "../heartbeat/Process.ts"
+import { Process, readAfterEach } from "../heartbeat/Process.ts"
 import { CatalogStore } from "./CatalogStore.ts"
 import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
 
@@ -93,12 +93,7 @@ export class CatalogVersions extends Context.Service<
 
       // An embedded store has only one process
       if (database._tag === "Postgres") {
-        yield* adopted.refresh.pipe(
-          Effect.catchCause((cause) => Effect.logDebug("Could not read the catalog", cause)),
-          (refresh) => Effect.andThen(catalogChanged, refresh),
-          Effect.forever,
-          Effect.forkScoped
-        )
+        yield* readAfterEach(catalogChanged, adopted.refresh)
       }
 
       return CatalogVersions.of({

@@ -295,6 +295,18 @@ const makeNews = Effect.gen(function* () {
   }
 })
 
+/** Reads again after each change, in the background. If a read fails, the next change repeats it. */
+export const readAfterEach = <A, E, R>(
+  changed: Effect.Effect<void>,
+  read: Effect.Effect<A, E, R>
+) =>
+  read.pipe(
+    Effect.catchCause((cause) => Effect.logDebug("Could not read what has changed", cause)),
+    (attempt) => Effect.andThen(changed, attempt),
+    Effect.forever,
+    Effect.forkScoped
+  )
+
 /** If two heartbeats are further apart than this, or the clock was set back, it was more than a late timer. */
 const gapMillis = (ownerDeadSeconds * 1000) / 2
 
