@@ -38,6 +38,12 @@ const taskShape = /^\/v1\/(?:(?:images|videos)(?:[/?]|$)|responses\/)/u
 /** Whether requests to this path in OpenAI's format run as tasks, with any vendor's model. docs/reference/shapes.md */
 export const isTaskShape = (path: string): boolean => taskShape.test(path)
 
+const ofExistingTask =
+  /^(?:\/vendors\/(?:openai|anthropic))?\/v1\/(?:(?:responses|(?:messages\/)?batches)\/[^/]+\/cancel|videos\/[^/]+\/remix)(?:\?|$)/u
+
+/** Whether a POST to this path creates nothing: the cancel of a response or a batch, or the remix of a video. */
+export const isOfExistingTask = (path: string): boolean => ofExistingTask.test(path)
+
 /** Paths whose rest is passed through undecoded. */
 const passthroughTail = /^\/(?:vendors\/[\w.-]+|v1\/models)\//u
 

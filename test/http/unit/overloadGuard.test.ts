@@ -51,6 +51,22 @@ describe("a process without capacity for creates", () => {
   })
 })
 
+/** docs/reference/http.md#overload */
+describe("a process without capacity for calls", () => {
+  it("refuses no cancel, and nothing else about what exists", () => {
+    for (const base of ["/v1", "/vendors/openai/v1"]) {
+      assert.isTrue(isAdmitted("calls", "POST", `${base}/responses/resp_1/cancel`), base)
+      assert.isTrue(isAdmitted("calls", "POST", `${base}/batches/batch_1/cancel?a=b`), base)
+      assert.isFalse(isAdmitted("calls", "POST", `${base}/responses`), base)
+    }
+    for (const base of ["/v1", "/vendors/anthropic/v1"]) {
+      assert.isTrue(isAdmitted("calls", "POST", `${base}/messages/batches/msgbatch_1/cancel`), base)
+    }
+    assert.isTrue(isAdmitted("calls", "POST", "/v1/videos/1/remix"))
+    assert.isFalse(isAdmitted("calls", "POST", "/v1/chat/completions/1/cancel"))
+  })
+})
+
 /** The durations in milliseconds of turns in which it admitted something. */
 class Measured extends AdmissionLimiter {
   readonly turns: Array<number> = []

@@ -21,6 +21,8 @@ it.effect("a request is counted by what it does, whatever its query", () =>
       ["create", "POST", "/vendors/google/v1/image-edit-pro/edit?dry_run=true"],
       ["create", "POST", "/v1/videos?a=b"],
       ["task", "GET", "/vendors/alibaba/v1/text-to-image-max/generation/1?a=b"],
+      ["task", "POST", "/v1/responses/resp_1/cancel"],
+      ["task", "POST", "/v1/videos/1/remix"],
       ["call", "POST", "/v1/chat/completions?a=b"],
       ["manage", "GET", "/manage/v1/tasks?limit=1"],
       ["service", "GET", "/healthz?a=b"]

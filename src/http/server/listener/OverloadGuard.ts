@@ -2,6 +2,7 @@ import { Context, Metric } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AdmissionService } from "../../../process/admission/Admission.ts"
 import type { AdmissionLimiter } from "../../../process/admission/AdmissionLimiter.ts"
+import { isOfExistingTask } from "../Paths.ts"
 import type { RequestCaller } from "./RequestCaller.ts"
 
 /** `false`: the request is being refused, now or soon. */
@@ -93,7 +94,7 @@ const limiterOf = (
   { method, url = "" }: IncomingMessage,
   { calls, creates }: AdmissionService
 ): AdmissionLimiter | undefined => {
-  if (method !== "POST") return undefined
+  if (method !== "POST" || isOfExistingTask(url)) return undefined
   if (create.test(url)) return creates
   return url.startsWith("/v1/") || url.startsWith("/vendors/") ? calls : undefined
 }

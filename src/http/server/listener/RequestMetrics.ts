@@ -1,6 +1,6 @@
 import { Context, Metric } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { isTaskPath, isTaskShape } from "../Paths.ts"
+import { isOfExistingTask, isTaskPath, isTaskShape } from "../Paths.ts"
 
 type Kind = "create" | "task" | "call" | "manage" | "service"
 
@@ -31,7 +31,9 @@ export const measureRequest = (request: IncomingMessage, response: ServerRespons
 }
 
 const kindOf = ({ method, url = "" }: IncomingMessage): Kind => {
-  if (isTaskPath(url) || isTaskShape(url)) return method === "POST" ? "create" : "task"
+  if (isTaskPath(url) || isTaskShape(url)) {
+    return method === "POST" && !isOfExistingTask(url) ? "create" : "task"
+  }
   if (url.startsWith("/v1/") || url.startsWith("/vendors/")) return "call"
   return url.startsWith("/manage/") ? "manage" : "service"
 }
