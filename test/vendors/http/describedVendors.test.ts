@@ -183,6 +183,32 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
+    it.effect("a task whose vendor has left the catalog is cancelled and costs nothing", () =>
+      Effect.gen(function* () {
+        upstream.reset()
+        upstream.runningPolls = Infinity
+        const created = yield* Effect.flatMap(call(path, json({ prompt: "p" })), bodyOf)
+        const { id } = created["task_info"] as unknown as { id: string }
+        yield* Effect.promise(() => until(() => upstream.paidSubmits === 1))
+        const held = yield* Effect.flatMap(call("/manage/v1/wallet"), bodyOf)
+        write({ vendors: [] })
+        const reloaded = yield* operator("POST", "/manage/v1/catalog/reload")
+        assert.strictEqual(reloaded["adopted"], true)
+        const cancelled = yield* call(`${path}/${id}`, { method: "DELETE" })
+        assert.strictEqual(cancelled.status, 200)
+        assert.strictEqual(cancelled.headers.get("x-service-cost"), "0.00")
+        assert.include(yield* Effect.promise(() => cancelled.text()), '"code":4004')
+        const released = yield* Effect.flatMap(call("/manage/v1/wallet"), bodyOf)
+        assert.deepStrictEqual(
+          [held["held_balance"], released["held_balance"]],
+          ["3.00", "0.00"],
+          JSON.stringify(held)
+        )
+        write({ vendors: [describedFal] })
+        yield* operator("POST", "/manage/v1/catalog/reload")
+      })
+    )
+
     it.effect("faults of a description are named with their pointers, and change nothing", () =>
       Effect.gen(function* () {
         const { jobs } = describedFal
