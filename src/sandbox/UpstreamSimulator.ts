@@ -221,9 +221,12 @@ const rerank = ({ path }: UpstreamRequest, parsed: ParsedRequest): UpstreamRespo
 
 const anthropic = (
   request: UpstreamRequest,
-  { completion, stream: isStream }: ParsedRequest
+  { body, completion, stream: isStream }: ParsedRequest
 ): UpstreamResponse => {
   if (request.path.endsWith("/count_tokens")) return json({ input_tokens: completion.inputTokens })
+  if (at(body, "max_tokens") === undefined) {
+    return badRequest("anthropic", "max_tokens: Field required")
+  }
   return isStream
     ? stream(request, anthropicMessageEvents(completion))
     : json(anthropicMessage(completion))

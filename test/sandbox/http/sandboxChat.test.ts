@@ -400,6 +400,18 @@ describe("every route in the sandbox", () => {
     })
   })
 
+  it("refuses a message without max_tokens, as Anthropic does, but counts its tokens", async () => {
+    const { max_tokens: _, ...unlimited } = message
+    const answer = await gateway.post("/v1/messages", unlimited)
+    assert.equal(answer.status, 400)
+    assert.deepInclude(await answer.json(), {
+      type: "error",
+      error: { type: "invalid_request_error", message: "max_tokens: Field required" }
+    })
+    const counted = await gateway.post("/v1/messages/count_tokens", unlimited)
+    assert.equal(counted.status, 200)
+  })
+
   it.each([
     ["/vendors/openai/v1/chat/completions", { model: "gpt-4o", messages: [1] }],
     ["/vendors/anthropic/v1/messages", { ...message, messages: "Hi" }],
@@ -419,7 +431,7 @@ describe("every route in the sandbox", () => {
       ["/v1/chat/completions", `{"model":"gpt-4o",${forced}}`],
       ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`],
       ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`],
-      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5",${forced}}`],
+      ["/vendors/anthropic/v1/messages", `{"model":"claude-haiku-4-5","max_tokens":9,${forced}}`],
       [
         google,
         `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`
