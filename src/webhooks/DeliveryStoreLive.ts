@@ -3,9 +3,7 @@ import { Array, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { audited, named } from "../db/Audited.ts"
 import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import type { EventBody } from "../domain/Event.ts"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
-import type { UserId } from "../domain/Ids.ts"
 import {
   deliveriesPerEndpointAtOnceMax,
   deliveriesPerEndpointPerMinuteMax,
@@ -31,8 +29,10 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
   )
 )
 
-function claim(sql: PgClient.PgClient) {
-  return (c: Parameters<DeliveryStore["Service"]["claim"]>[0]) =>
+type Service = DeliveryStore["Service"]
+
+function claim(sql: PgClient.PgClient): Service["claim"] {
+  return (c) =>
     Effect.suspend(() => {
       const endpoints = c.wanted.map((wanted) => wanted.endpointId)
       const limits = c.wanted.map((wanted) => wanted.limit)
@@ -64,20 +64,16 @@ function claim(sql: PgClient.PgClient) {
 /** No process has this id, so the next rescue finds an owner without a heartbeat and requeues the attempt. */
 const noProcess = ""
 
-function abandonClaims(sql: PgClient.PgClient) {
-  return (c: {
-    readonly endpoints: ReadonlyArray<EndpointId>
-    readonly owner: string
-    readonly claimedAt: DateTime.Utc
-  }) =>
+function abandonClaims(sql: PgClient.PgClient): Service["abandonClaims"] {
+  return (c) =>
     sql`
       UPDATE delivery_queue SET owner = ${noProcess}
       WHERE owner = ${c.owner} AND claimed_at = ${toDate(c.claimedAt)}
         AND endpoint_id = ANY(${c.endpoints}::text[])`.pipe(Effect.asVoid, storeFailures)
 }
 
-function releaseClaims(sql: PgClient.PgClient) {
-  return (all: ReadonlyArray<ClaimedDelivery>) => {
+function releaseClaims(sql: PgClient.PgClient): Service["releaseClaims"] {
+  return (all) => {
     const ids = all.map((one) => one.id)
     return sql`
       UPDATE delivery_queue q SET owner = NULL
@@ -93,8 +89,8 @@ function releaseClaims(sql: PgClient.PgClient) {
 const nullable = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A | null> | string =>
   values.some((value) => value !== null) ? values : `{${values.map(() => "NULL").join(",")}}`
 
-function record(sql: PgClient.PgClient) {
-  return (all: ReadonlyArray<AttemptRecord>) => {
+function record(sql: PgClient.PgClient): Service["record"] {
+  return (all) => {
     const column = <A>(of: (one: AttemptRecord) => A) => all.map(of)
     const optional = <A>(of: (one: AttemptRecord) => A | null) => nullable(all.map(of))
     return sql`
@@ -117,11 +113,11 @@ const failedAttempts = ({ claimed, outcome }: AttemptRecord): number =>
 /** A scan also finds rows that were committed up to this many milliseconds after their due time. */
 const lateCommitMillis = 1000
 
-function schedule(sql: PgClient.PgClient) {
+function schedule(sql: PgClient.PgClient): Pick<Service, "due" | "endedSince"> {
   const Due = Schema.Struct({ endpoints: Schema.Array(EndpointId), next: Schema.NullOr(Time) })
   const Ended = Schema.Struct({ endedAt: Time })
   return {
-    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc, until = now) => {
+    due: (since, now, until = now) => {
       const from = Option.match(since, {
         onNone: () => "-infinity",
         onSome: (time) => new Date(DateTime.toEpochMillis(time) - lateCommitMillis)
@@ -140,7 +136,7 @@ function schedule(sql: PgClient.PgClient) {
         storeFailures
       )
     },
-    endedSince: (id: EndpointId, since: DateTime.Utc, now: DateTime.Utc) =>
+    endedSince: (id, since, now) =>
       sql`
         SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM attempts_and_claims
         WHERE endpoint_id = ${id}
@@ -153,14 +149,9 @@ function schedule(sql: PgClient.PgClient) {
 /** The maximum duration of an attempt, with a margin: twice the timeout. */
 const attemptSecondsMax = 2 * webhookTimeoutSeconds
 
-function requeueLost(sql: PgClient.PgClient) {
+function requeueLost(sql: PgClient.PgClient): Service["requeueLost"] {
   const Rescued = Schema.Struct({ rescued: Schema.Int, endpoints: Schema.Array(EndpointId) })
-  return (
-    heartbeatSince: DateTime.Utc,
-    claimedBefore: DateTime.Utc,
-    now: DateTime.Utc,
-    limit: number
-  ) =>
+  return (heartbeatSince, claimedBefore, now, limit) =>
     sql`
       SELECT * FROM delivery_rescue_some(
         ${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)}, ${limit}::int)`.pipe(
@@ -169,22 +160,17 @@ function requeueLost(sql: PgClient.PgClient) {
     )
 }
 
-function skipDisabled(sql: PgClient.PgClient) {
-  return (disabledSince: DateTime.Utc, now: DateTime.Utc) =>
+function skipDisabled(sql: PgClient.PgClient): Service["skipDisabled"] {
+  return (disabledSince, now) =>
     sql`SELECT * FROM deliveries_skip_disabled(${toDate(disabledSince)}, ${toDate(now)})`.pipe(
       Effect.asVoid,
       storeFailures
     )
 }
 
-function publishTo(sql: PgClient.PgClient) {
+function publishTo(sql: PgClient.PgClient): Service["publishTo"] {
   const Row = Schema.Struct({ id: DeliveryId })
-  return (
-    userId: UserId,
-    endpointId: EndpointId,
-    event: EventBody & { readonly type: string },
-    now: DateTime.Utc
-  ) =>
+  return (userId, endpointId, event, now) =>
     sql`
       WITH written AS (
         INSERT INTO events (id, created_at, user_id, type, body)
