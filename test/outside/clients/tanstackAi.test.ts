@@ -40,13 +40,13 @@ describe.each(sandboxes)("TanStack AI at $name", ({ key, text, url }) => {
     it("as a text, and as events that end with the usage", async () => {
       assert.strictEqual(await chat({ adapter: adapterOf(), messages, stream: false }), text)
       let words = ""
-      let tokens = 0
+      let usage: unknown
       for await (const event of chat({ adapter: adapterOf(), messages })) {
         if (event.type === "TEXT_MESSAGE_CONTENT") words += event.delta
-        if (event.type === "RUN_FINISHED") tokens = event.usage?.completionTokens ?? 0
+        if (event.type === "RUN_FINISHED") usage = event.usage
       }
       assert.strictEqual(words, text)
-      assert.isAbove(tokens, 0)
+      assert.isAbove(Object(usage)["completionTokens"], 0)
     })
 
     it("runs a tool, and gives what fits a schema after it", async () => {
@@ -82,7 +82,7 @@ describe.each(sandboxes)("TanStack AI at $name", ({ key, text, url }) => {
     })
     assert.lengthOf(drawn.images, 1)
     const { audio } = await generateSpeech({
-      adapter: createOpenaiSpeech("gpt-4o-mini-tts", key, openai),
+      adapter: createOpenaiSpeech("tts-1", key, openai),
       text: "Hello there",
       format: "wav"
     })
