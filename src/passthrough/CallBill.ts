@@ -319,9 +319,11 @@ export class CallBill implements StreamWatch {
     if (metered._tag !== "Tokens") return this.#settleCall()
     const { price, pricedAs } = settledPrice(metered, model, responder)
     const unit = unitOf(price)
-    // The price counts a unit that the vendor did not report, so the gateway's own count is used
-    const isOther = unit !== undefined && usage[unit] === undefined
-    const used = isOther ? { ...usage, ...metered.counted?.counts() } : usage
+    const reported = unit === undefined ? usage.inputTokens + usage.outputTokens : usage[unit]
+    // The price counts what the vendor did not report, such as tokens where it reported seconds, so the gateway's own
+    // count is used
+    const isOther = metered.counted !== undefined && (reported ?? 0) === 0
+    const used = isOther ? { ...usage, ...metered.counted.counts() } : usage
     const cost = chargeUsage(price, used)
     // A cost above the call's maximum is not charged
     const charged = cost > most ? most : cost

@@ -12,7 +12,6 @@ const anyObject = {
 const formatSchema = (format: unknown): unknown => {
   switch (at(format, "type")) {
     case "json_object":
-      return anyObject
     case "json_schema":
       return at(format, "json_schema", "schema") ?? at(format, "schema") ?? anyObject
     default:

@@ -59,7 +59,10 @@ const named = (tool: unknown, example: OfferedTool["example"]): ReadonlyArray<Of
 }
 
 const schemaOf = (tool: unknown): unknown =>
-  at(tool, "parameters") ?? at(tool, "input_schema") ?? at(tool, "parametersJsonSchema")
+  at(tool, "parameters") ??
+  at(tool, "input_schema") ??
+  at(tool, "parametersJsonSchema") ??
+  at(tool, "parameters_json_schema")
 
 /** How the request restricts the use of its tools. */
 interface ToolChoice {
@@ -135,35 +138,59 @@ const lastPromptOf = (body: unknown): string => {
 /** `[[sim:tool=name]]` calls a tool of that name. */
 const directive = /\[\[sim:tool=([\w.:-]{1,128})\]\]/u
 
-/** Whether the conversation ends with a tool result. */
-const endsWithResult = (body: unknown): boolean => {
-  const last = turnsOf(body).at(-1)
-  return (
-    at(last, "role") === "tool" ||
-    String(at(last, "type")).endsWith("_call_output") ||
-    listOf(at(last, "content")).some((block) => at(block, "type") === "tool_result") ||
-    listOf(at(last, "parts")).some((part) => at(part, "functionResponse") !== undefined)
+/** Whether a turn has the result of a tool. */
+const isResult = (turn: unknown): boolean =>
+  at(turn, "role") === "tool" ||
+  String(at(turn, "type")).endsWith("_call_output") ||
+  listOf(at(turn, "content")).some((block) => at(block, "type") === "tool_result") ||
+  listOf(at(turn, "parts")).some(
+    (part) => (at(part, "functionResponse") ?? at(part, "function_response")) !== undefined
   )
-}
 
-/** The tool that the request forces or the prompt names. A tool that is only offered is not called. */
+const isPrompt = (turn: unknown): boolean =>
+  (at(turn, "role") ?? "user") === "user" &&
+  (at(turn, "type") ?? "message") === "message" &&
+  !isResult(turn)
+
+/** The names of the tools that a turn calls. */
+const calledBy = (turn: unknown): ReadonlyArray<unknown> =>
+  [
+    ...(String(at(turn, "type")).endsWith("_call") ? [turn] : []),
+    ...listOf(at(turn, "tool_calls")),
+    ...listOf(at(turn, "content")).filter((block) => at(block, "type") === "tool_use"),
+    ...listOf(at(turn, "parts")).map(
+      (part) => at(part, "functionCall") ?? at(part, "function_call")
+    )
+  ].map(nameOf)
+
+/** The names of the tools called since the user's last message. */
+const calledSincePrompt = (turns: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+  turns.slice(turns.findLastIndex(isPrompt) + 1).flatMap(calledBy)
+
+/**
+ * The tool that the request forces or the prompt names. A tool that is only offered is not called, and none is called
+ * twice between two messages of the user, so that an agent's loop ends.
+ */
 const chosenTool = (body: unknown): OfferedTool | undefined => {
   const { forced, isForbidden } = choiceOf(body)
   if (isForbidden) return undefined
-  const named = directive.exec(lastPromptOf(body))?.[1]
+  const turns = turnsOf(body)
+  const hasResult = isResult(turns.at(-1))
+  const called = hasResult ? calledSincePrompt(turns) : []
+  // With `previous_response_id` only the result is sent
+  if (hasResult && called.length === 0) return undefined
   const tools = toolsOf(body)
+  const named = hasResult ? undefined : directive.exec(lastPromptOf(body))?.[1]
   const asked = tools.find(({ name }) => name === named)
   if (forced === undefined) return asked
-  const allowed = tools.filter(({ name }) => forced.length === 0 || forced.includes(name))
+  const allowed = tools.filter(
+    ({ name }) => (forced.length === 0 || forced.includes(name)) && !called.includes(name)
+  )
   return allowed.find((tool) => tool === asked) ?? allowed[0]
 }
 
-/**
- * The tool call with which a request is answered instead of text. There is none after a tool result, so that an agent's
- * loop ends. docs/reference/vendors.md#sandbox
- */
+/** The tool call with which a request is answered instead of text. docs/reference/vendors.md#sandbox */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {
-  if (endsWithResult(body)) return undefined
   const tool = chosenTool(body)
   if (tool === undefined) return undefined
   const { example, ...called } = tool

@@ -9,6 +9,8 @@ export interface Heard {
   readonly format: string
   readonly isStream: boolean
   readonly hasFile: boolean
+  /** Whether the times of words are requested. */
+  readonly hasWords: boolean
   readonly seconds: number
 }
 
@@ -27,9 +29,11 @@ export const hear = (
   const fields = new Map<string, string>()
   const sound = new SoundLength()
   let fileBytes = 0
+  let hasWords = false
   const reader = new FormReader(boundaryOf(headerOf(request, "content-type")) ?? "", {
     onField: (name, text) => {
       fields.set(name, text)
+      hasWords ||= name === "timestamp_granularities[]" && text === "word"
       return undefined
     },
     onFile: () => undefined,
@@ -47,6 +51,7 @@ export const hear = (
       format: fields.get("response_format") ?? "json",
       isStream: fields.get("stream") === "true",
       hasFile: fileBytes > 0,
+      hasWords,
       seconds: sound.seconds ?? fileBytes / usualBytesPerSecond
     })
   )
@@ -78,8 +83,34 @@ const usageOf = ({ model, seconds }: Heard) => {
 const clock = (seconds: number, mark: "." | ","): string =>
   new Date(Math.round(seconds * 1000)).toISOString().slice(11, 23).replace(".", mark)
 
+const roundedSeconds = ({ seconds }: Heard): number => Number(seconds.toFixed(2))
+
+/** The words, each as long as the others. */
+const timedWords = (heard: Heard) => {
+  const timeOf = (index: number) =>
+    Number(((roundedSeconds(heard) * index) / words.length).toFixed(2))
+  return words.map((word, index) => ({
+    word: word.trim(),
+    start: timeOf(index),
+    end: timeOf(index + 1)
+  }))
+}
+
+const isDiarized = ({ format, model }: Heard): boolean =>
+  format === "diarized_json" && model.includes("diarize")
+
+/** The only segment of a transcript with speakers, which is an event of a stream too. */
+const spoken = (heard: Heard) => ({
+  type: "transcript.text.segment",
+  id: "seg_0",
+  start: 0,
+  end: roundedSeconds(heard),
+  speaker: "A",
+  text: transcript
+})
+
 /**
- * The body and its media type; `undefined` if no model returns this format.
+ * The body and its media type; `undefined` if the model does not return this format.
  * docs/reference/vendors.md#openai-transcriptions
  */
 export const transcription = (
@@ -96,14 +127,15 @@ export const transcription = (
       return json({
         task: isTranslation ? "translate" : "transcribe",
         language: "english",
-        duration: Number(seconds.toFixed(2)),
+        duration: roundedSeconds(heard),
         text: transcript,
+        ...(heard.hasWords ? { words: timedWords(heard) } : {}),
         segments: [
           {
             id: 0,
             seek: 0,
             start: 0,
-            end: Number(seconds.toFixed(2)),
+            end: roundedSeconds(heard),
             text: transcript,
             tokens: words.map((_, index) => 50_364 + index),
             temperature: 0,
@@ -114,6 +146,16 @@ export const transcription = (
         ],
         usage: usageOf(heard)
       })
+    case "diarized_json":
+      return isDiarized(heard)
+        ? json({
+            task: "transcribe",
+            duration: roundedSeconds(heard),
+            text: transcript,
+            segments: [spoken(heard)],
+            usage: usageOf(heard)
+          })
+        : undefined
     case "text":
       return plain(`${transcript}\n`)
     case "srt":
@@ -130,5 +172,6 @@ const event = (value: object): string => `data: ${JSON.stringify(value)}\n\n`
 /** The same as events, the last of which contains the usage figures. */
 export const transcriptionEvents = (heard: Heard): ReadonlyArray<string> => [
   ...words.map((delta) => event({ type: "transcript.text.delta", delta })),
+  ...(isDiarized(heard) ? [event(spoken(heard))] : []),
   event({ type: "transcript.text.done", text: transcript, usage: usageOf(heard) })
 ]

@@ -246,6 +246,15 @@ describe("a form with a file", () => {
     assert.equal((await gateway.newest()).captured, 2n * 250n + 28n * 600n + 9n * 1000n)
   })
 
+  it("a model charged by tokens whose vendor reports only seconds costs what the file is counted at", async () => {
+    says({ text: "Hello", duration: 3, segments: [], usage: { type: "duration", seconds: 3 } })
+    await (await send(fileFirst("gpt-4o-transcribe-diarize"))).text()
+    const call = await gateway.newest()
+    // 3 seconds at 10 tokens of sound and 4 of text
+    assert.equal(call.captured, 30n * 600n + 12n * 1000n)
+    assert.deepInclude(call.usage, { audioInputTokens: 30, outputTokens: 12, counted: true })
+  })
+
   it("a vendor that refuses it, or breaks off, is not paid and not asked again", async () => {
     says({ error: { message: "slow down" } }, 429)
     assert.equal((await send(whisper)).status, 429)

@@ -358,6 +358,8 @@ describe("every route in the sandbox", () => {
     const json = JSON.stringify(called)
     const calls: ReadonlyArray<readonly [string, object]> = [
       ["/v1/chat/completions", { ...chat, response_format: output }],
+      // As at llama.cpp, Together and Fireworks
+      ["/v1/chat/completions", { ...chat, response_format: { type: "json_object", schema } }],
       ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi", text: { format: output } }],
       ["/vendors/anthropic/v1/messages", { ...message, output_config: { format: output } }],
       ["/vendors/anthropic/v1/messages", { ...message, output_format: output }],

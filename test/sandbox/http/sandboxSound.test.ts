@@ -115,6 +115,14 @@ describe("the sandbox hears", () => {
     })
     assert.closeTo(Number(verbose.duration), said.input.length / 15, 0.1)
     assert.equal(verbose.segments?.[0]?.text, text)
+    assert.isUndefined(verbose.words)
+    const timed = await openai.audio.transcriptions.create({
+      ...whisper,
+      response_format: "verbose_json",
+      timestamp_granularities: ["word", "segment"]
+    })
+    assert.equal(timed.words?.map(({ word }) => word).join(" "), text)
+    assert.closeTo(Number(timed.words?.at(-1)?.end), Number(timed.duration), 0.01)
     const srt = await openai.audio.transcriptions.create({ ...whisper, response_format: "srt" })
     assert.match(String(srt), /^1\n00:00:00,000 --> 00:00:01,8\d\d\n/u)
     const vtt = await openai.audio.translations.create({ ...whisper, response_format: "vtt" })
@@ -127,6 +135,29 @@ describe("the sandbox hears", () => {
 })
 
 describe("the sandbox", () => {
+  it("names the speaker for the model that does, whole and as a stream", async () => {
+    const speech = await openai.audio.speech.create({ ...said, response_format: "wav" })
+    const ask = {
+      file: await toFile(await speech.arrayBuffer(), "speech.wav"),
+      model: "gpt-4o-transcribe-diarize",
+      response_format: "diarized_json",
+      chunking_strategy: "auto"
+    } as const
+    const whole = Object(await openai.audio.transcriptions.create(ask))
+    const { duration, segments, text } = whole
+    assert.deepEqual(segments, [
+      { type: "transcript.text.segment", id: "seg_0", start: 0, end: duration, speaker: "A", text }
+    ])
+    const events = []
+    for await (const event of await openai.audio.transcriptions.create({ ...ask, stream: true })) {
+      events.push(event)
+    }
+    assert.deepEqual(
+      events.filter(({ type }) => type === "transcript.text.segment"),
+      segments
+    )
+  })
+
   it("moderates", async () => {
     const { results } = await openai.moderations.create({ input: ["a", "b"] })
     assert.deepEqual(

@@ -140,12 +140,123 @@ describe("the simulator calls a tool", () => {
     assert.deepEqual(toolCallOf(body), { name, arguments: { command: "simulated" } })
   })
 
+  it.each(["parametersJsonSchema", "parameters_json_schema", "parameters"])(
+    "with arguments for Gemini's schema in %s",
+    (member) => {
+      const function_declarations = [{ name: "shell", [member]: schema }]
+      const tool_config = { function_calling_config: { mode: "ANY" } }
+      const body = { ...plain.gemini, tools: [{ function_declarations }], tool_config }
+      assert.deepEqual(toolCallOf(body)?.arguments, { command: "simulated" })
+    }
+  )
+
   it.each(Object.entries(bodies("Look outside [[sim:tool=weather]]")))(
     "that the prompt names: %s",
     (_, body) => {
       assert.strictEqual(toolCallOf(body)?.name, "weather")
     }
   )
+})
+
+/** A request that forces a tool, after calls of tools and more messages of the user. */
+type Conversation = (called: ReadonlyArray<string>, more: ReadonlyArray<string>) => object
+
+/** A call of a tool and its result, as each vendor's clients repeat them. */
+const chatTurns = (name: string) => [
+  { role: "assistant", tool_calls: [{ id: "1", type: "function", function: { name } }] },
+  { role: "tool", tool_call_id: "1", content: "done" }
+]
+const responsesTurns = (name: string) => [
+  { type: "reasoning", id: "r", summary: [] },
+  { type: "function_call", call_id: "1", name, arguments: "{}" },
+  { type: "function_call_output", call_id: "1", output: "done" }
+]
+const anthropicTurns = (name: string) => [
+  { role: "assistant", content: [{ type: "tool_use", id: "1", name, input: {} }] },
+  { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: "done" }] }
+]
+const geminiTurns = (name: string) => [
+  { role: "model", parts: [{ functionCall: { name, args: {} } }] },
+  { role: "user", parts: [{ functionResponse: { name, response: {} } }] }
+]
+const geminiTurnsOfPython = (name: string) => [
+  { role: "model", parts: [{ function_call: { name, args: {} } }] },
+  { role: "user", parts: [{ function_response: { name, response: {} } }] }
+]
+const geminiAfter =
+  (turns: (name: string) => ReadonlyArray<object>): Conversation =>
+  (called, more) => ({
+    contents: [
+      ...plain.gemini.contents,
+      ...called.flatMap(turns),
+      ...more.map((text) => ({ role: "user", parts: [{ text }] }))
+    ],
+    tools: geminiTools,
+    toolConfig: { functionCallingConfig: { mode: "ANY" } }
+  })
+
+const conversations: ReadonlyArray<readonly [string, Conversation]> = [
+  [
+    "chat",
+    (called, more) => ({
+      messages: [
+        ...plain.chat.messages,
+        ...called.flatMap(chatTurns),
+        ...more.map((content) => ({ role: "user", content }))
+      ],
+      tools: chatTools,
+      tool_choice: "required"
+    })
+  ],
+  [
+    "responses",
+    (called, more) => ({
+      input: [
+        ...plain.responsesItems.input,
+        ...called.flatMap(responsesTurns),
+        ...more.map((content) => ({ type: "message", role: "user", content }))
+      ],
+      tools: responsesTools,
+      tool_choice: "required"
+    })
+  ],
+  [
+    "Anthropic",
+    (called, more) => ({
+      messages: [
+        ...plain.anthropic.messages,
+        ...called.flatMap(anthropicTurns),
+        ...more.map((content) => ({ role: "user", content }))
+      ],
+      tools: anthropicTools,
+      tool_choice: { type: "any" }
+    })
+  ],
+  ["Gemini", geminiAfter(geminiTurns)],
+  ["Gemini, from Python", geminiAfter(geminiTurnsOfPython)]
+]
+
+/** Agents whose last call has to give a structured result force a tool until then. */
+describe.each(conversations)("a conversation that always forces a tool: %s", (_, after) => {
+  const nameAfter = (called: ReadonlyArray<string>, more: ReadonlyArray<string> = []) =>
+    toolCallOf(after(called, more))?.name
+
+  it("calls each tool once, then gets a text", () => {
+    assert.strictEqual(nameAfter([]), "shell")
+    assert.strictEqual(nameAfter(["shell"]), "weather")
+    assert.strictEqual(nameAfter(["weather"]), "shell")
+    assert.isUndefined(nameAfter(["shell", "weather"]))
+  })
+
+  it("begins again with the user's next message", () => {
+    assert.strictEqual(nameAfter(["shell", "weather"], ["And now?"]), "shell")
+  })
+})
+
+it("a result without its call, as with previous_response_id, is followed by a text", () => {
+  const input = responsesTurns("shell").slice(-1)
+  const body = { input, previous_response_id: "resp_1", tools: responsesTools }
+  assert.isUndefined(toolCallOf({ ...body, tool_choice: "required" }))
 })
 
 describe("a custom tool of OpenAI's", () => {
