@@ -9,8 +9,7 @@ import type { Init, Method, PathOf, ResponseOf } from "./schema.ts"
 const call =
   <M extends Method>(method: M) =>
   async <P extends PathOf<M>>(template: P, init: Init<M, P>): Promise<ResponseOf<M, P>> => {
-    const { body, params = {} }: AnyInit = init
-    const { header, path = {}, query = {} } = params
+    const { body, header, path = {}, query = {} }: AnyInit = init
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) search.set(name, String(value))
@@ -33,11 +32,9 @@ const call =
 
 /** Any `Init`, as requests are made of it. */
 interface AnyInit {
-  readonly params?: {
-    readonly path?: Readonly<Record<string, string>>
-    readonly query?: Readonly<Record<string, unknown>>
-    readonly header?: Readonly<Record<string, string>>
-  }
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly header?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 

@@ -24,7 +24,7 @@ let models: Promise<ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]>> | u
 
 export const readModels = () => {
   models ??= readAll<Schemas["Model"] | Schemas["TokenModel"]>((cursor) =>
-    api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } })
+    api.GET("/manage/v1/models", { query: pageAfter(100, cursor) })
   ).catch((cause: unknown) => {
     models = undefined
     throw cause
@@ -50,9 +50,7 @@ export const useKeys = (user: string | undefined): ReadonlyMap<string, Schemas["
   const keys = useResource(`keys ${user}`, async () =>
     user === undefined
       ? []
-      : await readAll((cursor) =>
-          api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } })
-        )
+      : await readAll((cursor) => api.GET("/manage/v1/api-keys", { query: pageAfter(100, cursor) }))
   )
   return new Map(keys.data?.map((key) => [key.id, key]))
 }

@@ -15,16 +15,13 @@ export type PathOf<M extends Method> = Route extends infer R
 
 type OperationOf<M extends Method, P extends PathOf<M>> = Operations[`${M} ${P}` & Route]
 
-type Part<Operation, Name extends string> = Pick<Operation, Extract<keyof Operation, Name>>
-type Params<Operation> = Part<Operation, "path" | "query"> & {
-  readonly header?: { readonly "Idempotency-Key"?: string }
-}
+type Given = "body" | "path" | "query"
 
 /** What a request has. */
-export type Init<M extends Method, P extends PathOf<M>> = Part<OperationOf<M, P>, "body"> &
-  (Partial<Params<OperationOf<M, P>>> extends Params<OperationOf<M, P>>
-    ? { readonly params?: Params<OperationOf<M, P>> }
-    : { readonly params: Params<OperationOf<M, P>> })
+export type Init<M extends Method, P extends PathOf<M>> = Pick<
+  OperationOf<M, P>,
+  Extract<keyof OperationOf<M, P>, Given>
+> & { readonly header?: { readonly "Idempotency-Key"?: string } }
 
 /** Excludes lists as files, which the console only links to. */
 export type ResponseOf<M extends Method, P extends PathOf<M>> = Exclude<

@@ -41,9 +41,7 @@ const useUsers = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   const isAsked = isOperator && asked.length >= typedMin
   const users = useResource(isAsked ? asked : "", async () =>
     isAsked
-      ? api
-          .GET("/manage/v1/users", { params: { query: { q: asked, limit: usersMax } } })
-          .catch(() => undefined)
+      ? api.GET("/manage/v1/users", { query: { q: asked, limit: usersMax } }).catch(() => undefined)
       : undefined
   )
   if (!isAsked) return []

@@ -17,7 +17,7 @@ const words = operatorTexts.accounts
 /** The outcome of the last check or resume. */
 type Outcome = { readonly said: string } | { readonly cause: unknown } | undefined
 
-const pathOf = ({ id }: Account) => ({ params: { path: { id } } })
+const pathOf = ({ id }: Account) => ({ path: { id } })
 
 /** `/accounts`: the vendor accounts, with actions to drain and resume them. */
 export default function AccountsPage() {

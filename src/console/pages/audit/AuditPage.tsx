@@ -48,7 +48,7 @@ export default function AuditPage() {
     JSON.stringify([viewed, search]),
     (cursor) =>
       api.GET("/manage/v1/audit-log", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ id }) => id
   )

@@ -15,12 +15,10 @@ type Content = Schemas["CallContent"]
 /** The call's request and response, if they were kept. */
 export const CallContent = ({ call }: { readonly call: Call }) => {
   const content = useResource(call.id, () =>
-    api
-      .GET("/manage/v1/calls/{id}/content", { params: { path: { id: call.id } } })
-      .catch((cause: unknown) => {
-        if (cause instanceof ApiFailure && cause.problem.status === 404) return null
-        throw cause
-      })
+    api.GET("/manage/v1/calls/{id}/content", { path: { id: call.id } }).catch((cause: unknown) => {
+      if (cause instanceof ApiFailure && cause.problem.status === 404) return null
+      throw cause
+    })
   )
   return (
     <Loaded of={content}>{(it) => (it === null ? <NotKept /> : <Texts content={it} />)}</Loaded>

@@ -21,7 +21,7 @@ const words = callTexts
 
 /** `/calls/:id`: the receipt of a call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
-  const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
+  const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { path: { id } }))
   const title = call.data === undefined ? texts.pages.call : callName(call.data)
   return (
     <>

@@ -55,7 +55,7 @@ export const AllCalls = () => {
     JSON.stringify(search),
     (cursor) =>
       api.GET("/manage/v1/operator/calls", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ id }) => id
   )

@@ -72,7 +72,7 @@ const OwnCalls = () => {
     JSON.stringify([user, search]),
     (cursor) =>
       api.GET("/manage/v1/calls", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ id }) => id
   )

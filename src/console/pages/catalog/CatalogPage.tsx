@@ -24,15 +24,13 @@ const filters: ReadonlyArray<Filter> = [
 ]
 
 const reload = (isDryRun: boolean) =>
-  api.POST("/manage/v1/catalog/reload", {
-    params: isDryRun ? { query: { dry_run: "true" } } : {}
-  })
+  api.POST("/manage/v1/catalog/reload", isDryRun ? { query: { dry_run: "true" } } : {})
 
 /** `/catalog`: the models on sale, what the catalog file would change, and the prices on any day. */
 export default function CatalogPage() {
   const { at, q = "" } = filterValues(["at", "q"])
   const catalog = useResource(at ?? "", () =>
-    api.GET("/manage/v1/catalog", { params: { query: at === undefined ? {} : { at } } })
+    api.GET("/manage/v1/catalog", { query: at === undefined ? {} : { at } })
   )
   const [state, setState] = useState<State>(undefined)
   const [isAsked, setAsked] = useState(false)

@@ -64,9 +64,7 @@ const searchInAddress = (): Search => {
 /** The URLs of the endpoints, by id. */
 const useEndpoints = (user: string): ReadonlyMap<string, string> => {
   const { data } = useResource(`endpoints ${user}`, () =>
-    readAll((cursor) =>
-      api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } })
-    )
+    readAll((cursor) => api.GET("/manage/v1/webhook-endpoints", { query: pageAfter(100, cursor) }))
   )
   return new Map(data?.map(({ id, url }) => [id, url]))
 }
@@ -82,7 +80,7 @@ export default function DeliveriesPage() {
     key,
     (cursor) =>
       api.GET("/manage/v1/webhook-deliveries", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ id }) => id
   )
@@ -101,8 +99,8 @@ export default function DeliveriesPage() {
   const [failure, setFailure] = useState<unknown>(undefined)
   const resend = async (delivery: Delivery) => {
     try {
-      const params = { path: { id: delivery.id } }
-      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params })
+      const path = { id: delivery.id }
+      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path })
       pages.update({ ...delivery, status: "pending" })
       setFailure(undefined)
     } catch (cause) {

@@ -24,11 +24,11 @@ const words = webhookTexts.delivery
 
 /** A deleted endpoint is in no list, and neither is the webhook of a task. */
 const readDelivery = async (id: string) => {
-  const delivery = await api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
+  const delivery = await api.GET("/manage/v1/webhook-deliveries/{id}", { path: { id } })
   if (delivery.webhook_url !== null) return { delivery, url: delivery.webhook_url }
   const endpoint = await api
     .GET("/manage/v1/webhook-endpoints/{id}", {
-      params: { path: { id: delivery.endpoint_id } }
+      path: { id: delivery.endpoint_id }
     })
     .catch(() => undefined)
   return { delivery, url: endpoint?.url }
@@ -46,7 +46,7 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   })
   const redeliver = async () => {
     try {
-      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params: { path: { id } } })
+      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path: { id } })
       setAgain({ isDone: true })
       found.reload()
     } catch (cause) {

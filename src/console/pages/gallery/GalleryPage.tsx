@@ -70,7 +70,7 @@ export default function GalleryPage() {
         since,
         ...pageAfter(pageSize, cursor)
       }
-      return withPreview(await api.GET("/manage/v1/tasks", { params: { query } }))
+      return withPreview(await api.GET("/manage/v1/tasks", { query }))
     },
     ({ id }) => id
   )

@@ -23,7 +23,7 @@ export const Charges = () => {
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
   const usage = useResource(`charges ${today}`, () =>
     api.GET("/manage/v1/usage", {
-      params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
+      query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 }
     })
   )
   return (

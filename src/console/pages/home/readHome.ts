@@ -13,15 +13,15 @@ export const readHome = async (now: Date) => {
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
   const query = pageAfter(listMax, undefined)
   const running = (status: "pending" | "processing") =>
-    api.GET("/manage/v1/tasks", { params: { query: { ...query, status } } })
+    api.GET("/manage/v1/tasks", { query: { ...query, status } })
   const [balance, usage, tasks, endpoints, keys, pending, processing] = await Promise.all([
     api.GET("/manage/v1/wallet", {}),
     api.GET("/manage/v1/usage", {
-      params: { query: { from: days[0] ?? today, to: today, ...query } }
+      query: { from: days[0] ?? today, to: today, ...query }
     }),
-    api.GET("/manage/v1/tasks", { params: { query } }),
-    api.GET("/manage/v1/webhook-endpoints", { params: { query } }),
-    api.GET("/manage/v1/api-keys", { params: { query } }),
+    api.GET("/manage/v1/tasks", { query }),
+    api.GET("/manage/v1/webhook-endpoints", { query }),
+    api.GET("/manage/v1/api-keys", { query }),
     running("pending"),
     running("processing")
   ])

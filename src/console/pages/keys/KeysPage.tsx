@@ -27,7 +27,7 @@ type Asked =
   | { readonly what: KeyAction; readonly key: ApiKey }
   | undefined
 
-const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } })
+const pathOf = ({ id }: { readonly id: string }) => ({ path: { id } })
 
 const createKey = async (fields: KeyFields): Promise<string> =>
   (await api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) })).key
@@ -38,7 +38,7 @@ export default function KeysPage() {
   const keys = usePages<ApiKey>(
     "keys",
     user ?? "",
-    (cursor) => api.GET("/manage/v1/api-keys", { params: { query: pageAfter(pageSize, cursor) } }),
+    (cursor) => api.GET("/manage/v1/api-keys", { query: pageAfter(pageSize, cursor) }),
     ({ id }) => id
   )
   const [asked, setAsked] = useState<Asked>(undefined)

@@ -70,7 +70,7 @@ const useBody = (
   const [body, setBody, updateBody] = useDraft<Body>(name, {}, withoutMedia)
   useEffect(() => {
     if (task === undefined || !isNew) return
-    api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } }).then(
+    api.GET("/manage/v1/tasks/{id}", { path: { id: task } }).then(
       ({ body: sent }) => isObject(sent) && setBody(withoutMedia(sent)),
       () => undefined
     )

@@ -80,7 +80,7 @@ export const RunView = ({ id, model, onEnd }: Props) => {
   useEffect(() => {
     if (!isEnded) return
     onEnd()
-    api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }).then(
+    api.GET("/manage/v1/tasks/{id}", { path: { id } }).then(
       ({ receipt }) => setCharged(receipt.captured),
       () => undefined
     )

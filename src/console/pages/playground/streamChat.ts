@@ -26,9 +26,7 @@ const receiptOf = async (
   tries = receiptTries
 ): Promise<Schemas["Call"] | undefined> => {
   await new Promise((resolve) => setTimeout(resolve, receiptMillis))
-  const found = await api
-    .GET("/manage/v1/calls/{id}", { params: { path: { id } } })
-    .catch(() => undefined)
+  const found = await api.GET("/manage/v1/calls/{id}", { path: { id } }).catch(() => undefined)
   return found ?? (tries > 1 ? receiptOf(id, tries - 1) : undefined)
 }
 

@@ -33,9 +33,7 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
   const passkeys = useResource(user ?? "", () =>
     readAll((cursor) =>
       api.GET("/manage/v1/passkeys", {
-        params: {
-          query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
-        }
+        query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
       })
     )
   )
@@ -75,8 +73,7 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
           action={words.remove}
           isDangerous
           onConfirm={async () => {
-            const params = { path: { id: asked.id } }
-            await api.DELETE("/manage/v1/passkeys/{id}", { params })
+            await api.DELETE("/manage/v1/passkeys/{id}", { path: { id: asked.id } })
             passkeys.reload()
             onRemoved()
           }}

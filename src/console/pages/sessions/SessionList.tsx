@@ -27,11 +27,9 @@ export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
     `${user ?? ""} ${round}`,
     (cursor) =>
       api.GET("/manage/v1/sessions", {
-        params: {
-          query: {
-            ...pageAfter(pageSize, cursor),
-            ...(user === undefined ? {} : { user_id: user })
-          }
+        query: {
+          ...pageAfter(pageSize, cursor),
+          ...(user === undefined ? {} : { user_id: user })
         }
       }),
     ({ id }) => id
@@ -53,8 +51,7 @@ export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
           action={words.revoke}
           isDangerous
           onConfirm={async () => {
-            const params = { path: { id: asked.id } }
-            await api.DELETE("/manage/v1/sessions/{id}", { params })
+            await api.DELETE("/manage/v1/sessions/{id}", { path: { id: asked.id } })
             sessions.reload()
           }}
           onClose={() => setAsked(undefined)}

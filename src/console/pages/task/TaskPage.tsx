@@ -28,7 +28,7 @@ const words = taskTexts
 
 /** `/tasks/:id`: a task and its history. */
 export default function TaskPage({ params: { id = "" } }: PageProps) {
-  const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
+  const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { path: { id } }))
   useLive((event) => {
     const isOwn =
       event.type === "poll" ||

@@ -54,7 +54,7 @@ export const AllTasks = () => {
     JSON.stringify(search),
     (cursor) =>
       api.GET("/manage/v1/operator/tasks", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ id }) => id
   )

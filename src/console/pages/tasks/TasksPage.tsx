@@ -79,9 +79,7 @@ const OwnTasks = () => {
     key,
     (cursor) =>
       api.GET("/manage/v1/tasks", {
-        params: {
-          query: { ...search, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) }
-        }
+        query: { ...search, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) }
       }),
     ({ id }) => id
   )

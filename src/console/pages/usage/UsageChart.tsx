@@ -44,7 +44,7 @@ export const UsageChart = ({ keyName, search, user }: Props) => {
   const query = chartQuery(search)
   const usage = useResource(JSON.stringify([user, query]), () =>
     readAll((cursor) =>
-      api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
+      api.GET("/manage/v1/usage", { query: { ...query, ...pageAfter(100, cursor) } })
     )
   )
   return (

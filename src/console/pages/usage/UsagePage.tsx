@@ -50,7 +50,7 @@ export default function UsagePage() {
     JSON.stringify([user, query]),
     (cursor) =>
       api.GET("/manage/v1/usage", {
-        params: { query: { ...query, ...pageAfter(pageSize, cursor) } }
+        query: { ...query, ...pageAfter(pageSize, cursor) }
       }),
     idOf
   )

@@ -87,19 +87,19 @@ const AdjustDialog = (props: DialogProps) => (
   />
 )
 
-const paramsOf = (user: string, operation: string) => ({
+const requestOf = (user: string, operation: string) => ({
   path: { id: user },
   header: { "Idempotency-Key": operation }
 })
 
 const topUp = (user: string, { amount, note, operation }: Amount) =>
   api.POST("/manage/v1/users/{id}/top-ups", {
-    params: paramsOf(user, operation),
+    ...requestOf(user, operation),
     body: { amount, ...(note === "" ? {} : { note }) }
   })
 
 const adjust = (user: string, { amount, note, operation }: Amount) =>
   api.POST("/manage/v1/users/{id}/adjustments", {
-    params: paramsOf(user, operation),
+    ...requestOf(user, operation),
     body: { amount, note }
   })

@@ -66,7 +66,7 @@ const LinkDialogs = ({
   const [url, setUrl] = useState<string | undefined>(undefined)
   const make = async () => {
     const made = await api.POST("/manage/v1/users/{id}/sign-in-links", {
-      params: { path: { id: user } }
+      path: { id: user }
     })
     setUrl(made.url)
   }
@@ -96,7 +96,7 @@ interface DialogsProps extends Props {
 }
 
 const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
-  const params = { path: { id: user.id } }
+  const path = { id: user.id }
   if (asked === undefined) return null
   if (asked === "change") {
     return (
@@ -104,7 +104,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
         of={user}
         onSubmit={async (fields) => {
           const body = changeOf(user, fields)
-          onChanged(await api.PATCH("/manage/v1/users/{id}", { params, body }))
+          onChanged(await api.PATCH("/manage/v1/users/{id}", { path, body }))
         }}
         onClose={onClose}
       />
@@ -116,7 +116,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       <DeleteDialog
         user={user}
         onDelete={async () => {
-          await api.DELETE("/manage/v1/users/{id}", { params })
+          await api.DELETE("/manage/v1/users/{id}", { path })
           navigate(hrefOf("/users"))
         }}
         onClose={onClose}
@@ -132,7 +132,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       isDangerous={!disabled}
       onConfirm={async () => {
         const body = { disabled: !disabled }
-        onChanged(await api.PATCH("/manage/v1/users/{id}", { params, body }))
+        onChanged(await api.PATCH("/manage/v1/users/{id}", { path, body }))
       }}
       onClose={onClose}
     />

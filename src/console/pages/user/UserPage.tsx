@@ -26,10 +26,10 @@ const latest = 10
 
 /** `/users/:id`: a user, for the operator. */
 export default function UserPage({ params: { id = "" } }: PageProps) {
-  const params = { path: { id } }
-  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params }))
+  const path = { id }
+  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { path }))
   const wallet = useResource(`wallet ${id}`, () =>
-    api.GET("/manage/v1/users/{id}/wallet", { params })
+    api.GET("/manage/v1/users/{id}/wallet", { path })
   )
   return (
     <>
@@ -119,7 +119,7 @@ const Details = ({ user }: { readonly user: User }) => (
 /** The latest audit entries about this user, including those that this page causes. */
 const Latest = ({ user }: { readonly user: string }) => {
   const entries = useResource(`audit ${user}`, () =>
-    api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } })
+    api.GET("/manage/v1/audit-log", { query: { user_id: user, limit: latest } })
   )
   return (
     <Loaded of={entries}>

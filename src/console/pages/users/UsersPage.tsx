@@ -113,7 +113,7 @@ export default function UsersPage() {
     JSON.stringify(search),
     (cursor) =>
       api.GET("/manage/v1/users", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ id }) => id
   )
@@ -121,8 +121,7 @@ export default function UsersPage() {
   const [cause, setCause] = useState<unknown>(undefined)
   const askTopUp = async (user: User) => {
     try {
-      const params = { path: { id: user.id } }
-      const wallet = await api.GET("/manage/v1/users/{id}/wallet", { params })
+      const wallet = await api.GET("/manage/v1/users/{id}/wallet", { path: { id: user.id } })
       setToppedUp({ user, wallet })
       setCause(undefined)
     } catch (failure) {

@@ -58,7 +58,7 @@ export default function WalletPage() {
     key,
     (cursor) =>
       api.GET("/manage/v1/wallet/entries", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        query: { ...search, ...pageAfter(pageSize, cursor) }
       }),
     ({ seq }) => String(seq)
   )

@@ -19,8 +19,8 @@ export const useWork = (newest: string | undefined): ReadonlyMap<string, Work> =
     const named = new Map<string, Work>()
     if (newest === undefined) return named
     const [tasks, calls] = await Promise.all([
-      api.GET("/manage/v1/tasks", { params: { query } }),
-      api.GET("/manage/v1/calls", { params: { query } })
+      api.GET("/manage/v1/tasks", { query }),
+      api.GET("/manage/v1/calls", { query })
     ])
     for (const it of tasks.data) named.set(it.id, { path: `/tasks/${it.id}`, title: taskTitle(it) })
     for (const it of calls.data) named.set(it.id, { path: `/calls/${it.id}`, title: callName(it) })

@@ -25,7 +25,7 @@ const totalOf = ({ failed, succeeded, waiting }: Hour): number => succeeded + fa
 /** The deliveries of an endpoint in the last 24 hours, one bar per hour. */
 export const ActivityBars = ({ endpoint }: { readonly endpoint: string }) => {
   const found = useResource(`${viewedUser() ?? ""} ${endpoint}`, () =>
-    api.GET("/manage/v1/webhook-endpoints/{id}/activity", { params: { path: { id: endpoint } } })
+    api.GET("/manage/v1/webhook-endpoints/{id}/activity", { path: { id: endpoint } })
   )
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])

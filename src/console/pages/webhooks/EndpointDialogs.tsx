@@ -48,7 +48,7 @@ export const EndpointDialogs = (props: Props) => {
   return <Sure {...props} what={what} endpoint={endpoint} onSecret={onSecret} />
 }
 
-const pathOf = ({ id }: Endpoint) => ({ params: { path: { id } } })
+const pathOf = ({ id }: Endpoint) => ({ path: { id } })
 
 const update = (endpoint: Endpoint, body: ReturnType<typeof bodyOf> | { enabled: boolean }) =>
   api.PATCH("/manage/v1/webhook-endpoints/{id}", { ...pathOf(endpoint), body })

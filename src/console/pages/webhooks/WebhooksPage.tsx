@@ -22,9 +22,7 @@ type Note = { readonly resent: number } | { readonly cause: unknown } | undefine
 export default function WebhooksPage() {
   const user = viewedUser()
   const endpoints = useResource(user ?? "", () =>
-    readAll((cursor) =>
-      api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } })
-    )
+    readAll((cursor) => api.GET("/manage/v1/webhook-endpoints", { query: pageAfter(100, cursor) }))
   )
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
@@ -33,7 +31,7 @@ export default function WebhooksPage() {
   const test = async ({ id }: Endpoint) => {
     try {
       const sent = await api.POST("/manage/v1/webhook-endpoints/{id}/test", {
-        params: { path: { id } }
+        path: { id }
       })
       setTests((now) => new Map([...now, [id, sent.delivery_id]]))
     } catch (cause) {
@@ -101,7 +99,7 @@ export default function WebhooksPage() {
 const resume = async ({ id }: Endpoint): Promise<Note> => {
   try {
     await api.PATCH("/manage/v1/webhook-endpoints/{id}", {
-      params: { path: { id } },
+      path: { id },
       body: { enabled: true }
     })
     return undefined
