@@ -1,7 +1,7 @@
 import type { Operations } from "../../client/schema.ts"
 
 export { pathsOfUser } from "../../client/schema.ts"
-export type { Schemas } from "../../client/schema.ts"
+export type { Page, Schemas } from "../../client/schema.ts"
 
 type Route = keyof Operations
 

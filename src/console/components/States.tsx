@@ -45,12 +45,14 @@ export const LoadingRows = ({ hasChart = false, hasRows = true, tiles = 0 }: Bon
 
 interface EmptyProps {
   readonly title: string
+  readonly detail?: string | undefined
   readonly children?: ComponentChildren
 }
 
-export const Empty = ({ children, title }: EmptyProps) => (
+export const Empty = ({ children, detail, title }: EmptyProps) => (
   <div class="empty">
     <p class="empty-title">{title}</p>
+    {detail !== undefined && <p>{detail}</p>}
     {children}
   </div>
 )

@@ -41,20 +41,15 @@ export default function AccountsPage() {
       <div role="status">{outcome !== undefined && "said" in outcome && <p>{outcome.said}</p>}</div>
       {outcome !== undefined && "cause" in outcome && <ProblemView cause={outcome.cause} />}
       <Loaded of={accounts}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          ) : (
-            <Table
-              caption={words.caption}
-              columns={[...accountColumns, actionsColumn(act)]}
-              rows={data}
-              idOf={({ id }) => id}
-            />
-          )
-        }
+        {({ data }) => (
+          <Table
+            caption={words.caption}
+            columns={[...accountColumns, actionsColumn(act)]}
+            rows={data}
+            idOf={({ id }) => id}
+            empty={<Empty title={words.empty} detail={words.emptyDetail} />}
+          />
+        )}
       </Loaded>
       {drained !== undefined && (
         <Confirm

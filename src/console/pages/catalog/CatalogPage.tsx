@@ -112,14 +112,12 @@ const About = ({ catalog }: { readonly catalog: Schemas["Catalog"] }) => (
   </dl>
 )
 
-const Prices = ({ rows }: { readonly rows: ReadonlyArray<Schemas["CatalogRow"]> }) =>
-  rows.length === 0 ? (
-    <Empty title={words.noMatch} />
-  ) : (
-    <Table
-      caption={words.prices}
-      columns={priceColumns}
-      rows={rows}
-      idOf={({ id, type, valid_from: from }) => `${type} ${id} ${from ?? ""}`}
-    />
-  )
+const Prices = ({ rows }: { readonly rows: ReadonlyArray<Schemas["CatalogRow"]> }) => (
+  <Table
+    caption={words.prices}
+    columns={priceColumns}
+    rows={rows}
+    idOf={({ id, type, valid_from: from }) => `${type} ${id} ${from ?? ""}`}
+    empty={<Empty title={words.noMatch} />}
+  />
+)

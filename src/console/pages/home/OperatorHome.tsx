@@ -166,9 +166,13 @@ const InNeed = ({ accounts }: { readonly accounts: ReadonlyArray<Schemas["Vendor
   const rows = accounts.filter(
     ({ health, status }) => health !== "healthy" || status === "draining"
   )
-  return rows.length === 0 ? (
-    <p>{words.allWell}</p>
-  ) : (
-    <Table caption={words.accounts} columns={accountColumns} rows={rows} idOf={({ id }) => id} />
+  return (
+    <Table
+      caption={words.accounts}
+      columns={accountColumns}
+      rows={rows}
+      idOf={({ id }) => id}
+      empty={<p>{words.allWell}</p>}
+    />
   )
 }

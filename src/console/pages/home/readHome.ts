@@ -1,5 +1,4 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { parseCredits, sumCredits } from "../../format/credits.ts"
 import { dayAfter, dayOf, daysBetween } from "../../format/days.ts"
 
@@ -11,7 +10,7 @@ const weekDays = 7
 export const readHome = async (now: Date) => {
   const today = dayOf(now)
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
-  const query = pageAfter(listMax, undefined)
+  const query = { limit: listMax }
   const running = (status: "pending" | "processing") =>
     api.GET("/manage/v1/tasks", { query: { ...query, status } })
   const [balance, usage, tasks, endpoints, keys, pending, processing] = await Promise.all([

@@ -37,9 +37,7 @@ export default function ModelPage({ params: { model = "", vendor = "" } }: PageP
       <Loaded of={models}>
         {(found) =>
           found.length === 0 ? (
-            <Empty title={words.notFound}>
-              <p>{words.notFoundDetail}</p>
-            </Empty>
+            <Empty title={words.notFound} detail={words.notFoundDetail} />
           ) : (
             <>
               {found.map((it) => (

@@ -81,14 +81,15 @@ export default function ModelsPage() {
       <PageHeader title={words.title} about={words.about} />
       <Filters filters={filtersWith(models.data ?? [])} />
       <Loaded of={models}>
-        {(all) => {
-          const rows = all.filter(matches)
-          return rows.length === 0 ? (
-            <Empty title={words.noMatch} />
-          ) : (
-            <Table caption={words.caption} columns={columns} rows={rows} idOf={idOf} />
-          )
-        }}
+        {(all) => (
+          <Table
+            caption={words.caption}
+            columns={columns}
+            rows={all.filter(matches)}
+            idOf={idOf}
+            empty={<Empty title={words.noMatch} />}
+          />
+        )}
       </Loaded>
     </>
   )

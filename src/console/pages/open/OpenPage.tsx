@@ -72,12 +72,15 @@ const OpenOverAll = ({ id }: { readonly id: string }) => {
       <PageHeader title={texts.pages.open} />
       <Loaded of={found}>
         {({ place, things }) =>
-          place === null &&
-          (things.length === 0 ? (
-            <Empty title={words.nothingAtAll(id)} />
-          ) : (
-            <Table caption={words.results} columns={columns} rows={things} idOf={(it) => it.id} />
-          ))
+          place === null && (
+            <Table
+              caption={words.results}
+              columns={columns}
+              rows={things}
+              idOf={(it) => it.id}
+              empty={<Empty title={words.nothingAtAll(id)} />}
+            />
+          )
         }
       </Loaded>
     </>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readAll } from "../../api/lists.ts"
 import { NoPasskey } from "../../api/passkeys.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -30,12 +30,9 @@ interface Props {
 
 /** A user's passkeys, each with a button to remove it. */
 export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
+  const of = user === undefined ? {} : { user_id: user }
   const passkeys = useResource(user ?? "", () =>
-    readAll((cursor) =>
-      api.GET("/manage/v1/passkeys", {
-        query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
-      })
-    )
+    readAll((page) => api.GET("/manage/v1/passkeys", { query: { ...page, ...of } }))
   )
   const [isAdding, setAdding] = useState(false)
   const [asked, setAsked] = useState<Passkey | undefined>(undefined)
@@ -50,20 +47,15 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
         )}
       </div>
       <Loaded of={passkeys}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          ) : (
-            <Table
-              caption={words.title}
-              columns={isReadOnly ? columns : [...columns, removeColumn(setAsked)]}
-              rows={all}
-              idOf={({ id }) => id}
-            />
-          )
-        }
+        {(all) => (
+          <Table
+            caption={words.title}
+            columns={isReadOnly ? columns : [...columns, removeColumn(setAsked)]}
+            rows={all}
+            idOf={({ id }) => id}
+            empty={<Empty title={words.empty} detail={words.emptyDetail} />}
+          />
+        )}
       </Loaded>
       {isAdding && <AddDialog onAdded={passkeys.reload} onClose={() => setAdding(false)} />}
       {asked !== undefined && (

@@ -1,15 +1,14 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty, ProblemView } from "../../components/States.tsx"
+import { ProblemView } from "../../components/States.tsx"
 import { Ago, Credits } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { hrefOf, navigate } from "../../router/location.ts"
@@ -24,7 +23,6 @@ import { UserState } from "../user/UserState.tsx"
 type User = Schemas["ListedUser"]
 
 const words = operatorTexts.users
-const pageSize = 50
 const states = ["active", "disabled", "alerted", "negative"] as const
 const sorts = ["balance", "spent"] as const
 
@@ -100,22 +98,13 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
 
 /** `/users`: everyone who can have keys and credits. */
 export default function UsersPage() {
-  const { q, sort: order, state: chosen } = filterValues(["q", "sort", "state"])
-  const state = states.find((it) => it === chosen)
-  const sort = sorts.find((it) => it === order)
   const search = {
-    ...(q === undefined ? {} : { q }),
-    ...(state === undefined ? {} : { state }),
-    ...(sort === undefined ? {} : { sort })
+    ...filterValues(["q"]),
+    ...choiceIn("state", states),
+    ...choiceIn("sort", sorts)
   }
-  const users = usePages<User>(
-    "users",
-    JSON.stringify(search),
-    (cursor) =>
-      api.GET("/manage/v1/users", {
-        query: { ...search, ...pageAfter(pageSize, cursor) }
-      }),
-    ({ id }) => id
+  const users = usePages("users", search, (page) =>
+    api.GET("/manage/v1/users", { query: { ...search, ...page } })
   )
   const [toppedUp, setToppedUp] = useState<{ user: User; wallet: Schemas["Wallet"] } | undefined>()
   const [cause, setCause] = useState<unknown>(undefined)
@@ -138,19 +127,10 @@ export default function UsersPage() {
       </PageHeader>
       <Filters filters={filters} />
       <PagedTable
-        caption={words.caption}
+        words={words}
+        search={search}
         columns={columnsWith((user) => void askTopUp(user))}
         pages={users}
-        idOf={({ id }) => id}
-        empty={
-          Object.keys(search).length > 0 ? (
-            <Empty title={words.noMatch} />
-          ) : (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          )
-        }
       />
       {cause !== undefined && <ProblemView cause={cause} />}
       {toppedUp !== undefined && (

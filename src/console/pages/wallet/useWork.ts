@@ -1,5 +1,4 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import { taskTitle } from "../../format/prompt.ts"
 import { viewedUser } from "../../router/location.ts"
@@ -10,11 +9,10 @@ export interface Work {
   readonly title: string
 }
 
-const limit = 100
+const query = { limit: 100 }
 
 /** The newest tasks and calls by id, reloaded whenever `newest` changes, because ledger entries contain only ids. */
 export const useWork = (newest: string | undefined): ReadonlyMap<string, Work> => {
-  const query = pageAfter(limit, undefined)
   const work = useResource(`${viewedUser()} ${newest}`, async () => {
     const named = new Map<string, Work>()
     if (newest === undefined) return named

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readEndpoints } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import { Table } from "../../components/list/PagedTable.tsx"
@@ -21,9 +21,7 @@ type Note = { readonly resent: number } | { readonly cause: unknown } | undefine
 /** `/webhooks`: the user's endpoints. */
 export default function WebhooksPage() {
   const user = viewedUser()
-  const endpoints = useResource(user ?? "", () =>
-    readAll((cursor) => api.GET("/manage/v1/webhook-endpoints", { query: pageAfter(100, cursor) }))
-  )
+  const endpoints = useResource(user ?? "", readEndpoints)
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
   const [note, setNote] = useState<Note>(undefined)
@@ -61,20 +59,15 @@ export default function WebhooksPage() {
       <WebhookTabs />
       <NoteView note={note} />
       <Loaded of={endpoints}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          ) : (
-            <Table
-              caption={words.endpoints}
-              columns={endpointColumns({ tests, onAct: act, isReadOnly })}
-              rows={all}
-              idOf={({ id }) => id}
-            />
-          )
-        }
+        {(all) => (
+          <Table
+            caption={words.endpoints}
+            columns={endpointColumns({ tests, onAct: act, isReadOnly })}
+            rows={all}
+            idOf={({ id }) => id}
+            empty={<Empty title={words.empty} detail={words.emptyDetail} />}
+          />
+        )}
       </Loaded>
       <EndpointDialogs
         asked={asked}
