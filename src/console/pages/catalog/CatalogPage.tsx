@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
 import { Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Id } from "../../components/Id.tsx"
@@ -15,8 +16,6 @@ import { Difference, rowsOf } from "./Difference.tsx"
 import { priceColumns } from "./priceColumns.tsx"
 
 const words = operatorTexts.catalog
-
-type State = { readonly reload: Schemas["CatalogReload"] } | { readonly cause: unknown } | undefined
 
 const filters: ReadonlyArray<Filter> = [
   { name: "q", label: words.search, kind: "search" },
@@ -32,25 +31,32 @@ export default function CatalogPage() {
   const catalog = useResource(at ?? "", () =>
     api.GET("/manage/v1/catalog", { query: at === undefined ? {} : { at } })
   )
-  const [state, setState] = useState<State>(undefined)
-  const [isAsked, setAsked] = useState(false)
-  const compare = () => {
-    void reload(true).then(
-      (it) => setState({ reload: it }),
-      (cause: unknown) => setState({ cause })
-    )
+  const [compared, setCompared] = useState<Schemas["CatalogReload"] | undefined>(undefined)
+  const { cause, forget, run } = useAction()
+  const adopt = async () => {
+    setCompared(await reload(false))
+    forget()
+    catalog.reload()
   }
   return (
     <>
       <PageHeader title={words.title} about={words.about}>
-        <button type="button" onClick={compare}>
+        <button type="button" onClick={() => void run(async () => setCompared(await reload(true)))}>
           {words.compare}
         </button>
-        <button type="button" class="primary" onClick={() => setAsked(true)}>
-          {words.adopt}
-        </button>
+        <DialogButton label={words.adopt} class="primary">
+          {(close) => (
+            <Confirm
+              title={words.adoptTitle}
+              detail={words.adoptDetail}
+              action={words.adopt}
+              onSubmit={adopt}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       </PageHeader>
-      <Outcome of={state} />
+      {cause === undefined ? <Outcome of={compared} /> : <ProblemView cause={cause} />}
       <Loaded of={catalog}>
         {(it) => (
           <>
@@ -61,26 +67,13 @@ export default function CatalogPage() {
           </>
         )}
       </Loaded>
-      {isAsked && (
-        <Confirm
-          title={words.adoptTitle}
-          detail={words.adoptDetail}
-          action={words.adopt}
-          onConfirm={async () => {
-            setState({ reload: await reload(false) })
-            catalog.reload()
-          }}
-          onClose={() => setAsked(false)}
-        />
-      )}
     </>
   )
 }
 
-const Outcome = ({ of }: { readonly of: State }) => {
+const Outcome = ({ of }: { readonly of: Schemas["CatalogReload"] | undefined }) => {
   if (of === undefined) return <div role="status" />
-  if ("cause" in of) return <ProblemView cause={of.cause} />
-  const { adopted, difference } = of.reload
+  const { adopted, difference } = of
   const rows = rowsOf(difference)
   return (
     <>

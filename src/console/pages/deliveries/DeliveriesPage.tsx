@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { readEndpoints } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
 import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
@@ -69,16 +70,11 @@ export default function DeliveriesPage() {
     if (event.type === "poll") pages.refresh()
     if (event.type === "delivery") pages.take(event.data, matches(event.data, search))
   })
-  const [failure, setFailure] = useState<unknown>(undefined)
+  const { cause, run } = useAction()
   const resend = async (delivery: Delivery) => {
-    try {
-      const path = { id: delivery.id }
-      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path })
-      pages.take({ ...delivery, status: "pending" }, false)
-      setFailure(undefined)
-    } catch (cause) {
-      setFailure(cause)
-    }
+    const path = { id: delivery.id }
+    await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path })
+    pages.take({ ...delivery, status: "pending" }, false)
   }
   return (
     <>
@@ -87,13 +83,13 @@ export default function DeliveriesPage() {
       </PageHeader>
       <WebhookTabs />
       <Filters filters={filtersWith(endpoints)} />
-      {failure !== undefined && <ProblemView cause={failure} />}
+      {cause !== undefined && <ProblemView cause={cause} />}
       <PagedTable
         words={words}
         search={search}
         columns={[
           ...deliveryColumns(endpoints),
-          ...(user === "" ? [resendColumn((it) => void resend(it))] : [])
+          ...(user === "" ? [resendColumn((it) => void run(() => resend(it)))] : [])
         ]}
         pages={pages}
       />
@@ -116,7 +112,6 @@ interface RedeliverProps {
 }
 
 const RedeliverAll = ({ onDone, search }: RedeliverProps) => {
-  const [isAsked, setAsked] = useState(false)
   const [count, setCount] = useState<number | undefined>(undefined)
   const filter = redeliveryOf(search)
   if (filter === undefined) return null
@@ -127,22 +122,21 @@ const RedeliverAll = ({ onDone, search }: RedeliverProps) => {
   return (
     <>
       {count !== undefined && <span role="status">{webhookTexts.resent(count)}</span>}
-      <button type="button" onClick={() => setAsked(true)}>
-        {words.againAll}
-      </button>
-      {isAsked && (
-        <Confirm
-          title={words.againAllTitle}
-          detail={words.againAllDetail(
-            filter.status === undefined
-              ? words.failedOrSkipped
-              : words.status[filter.status].toLowerCase()
-          )}
-          action={words.again}
-          onConfirm={confirm}
-          onClose={() => setAsked(false)}
-        />
-      )}
+      <DialogButton label={words.againAll}>
+        {(close) => (
+          <Confirm
+            title={words.againAllTitle}
+            detail={words.againAllDetail(
+              filter.status === undefined
+                ? words.failedOrSkipped
+                : words.status[filter.status].toLowerCase()
+            )}
+            action={words.again}
+            onSubmit={confirm}
+            onClose={close}
+          />
+        )}
+      </DialogButton>
     </>
   )
 }

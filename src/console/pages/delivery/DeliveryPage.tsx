@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
@@ -37,7 +37,7 @@ const readDelivery = async (id: string) => {
 /** `/webhooks/deliveries/:id`: what was sent, each attempt with its response, and why it failed. */
 export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   const found = useResource(id, () => readDelivery(id))
-  const [again, setAgain] = useState<{ cause?: unknown; isDone: boolean }>({ isDone: false })
+  const { cause, isDone, run } = useAction()
   useLive((event) => {
     const isOwn = event.type === "delivery" && event.data.id === id
     if (event.type === "poll" || (isOwn && isNews(found.data?.delivery, event.data))) {
@@ -45,13 +45,8 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
     }
   })
   const redeliver = async () => {
-    try {
-      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path: { id } })
-      setAgain({ isDone: true })
-      found.reload()
-    } catch (cause) {
-      setAgain({ isDone: false, cause })
-    }
+    await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path: { id } })
+    found.reload()
   }
   return (
     <>
@@ -60,17 +55,17 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
         back={{ to: "/webhooks/deliveries", name: webhookTexts.deliveries }}
       >
         {viewedUser() === undefined && (
-          <button type="button" class="primary" onClick={() => void redeliver()}>
+          <button type="button" class="primary" onClick={() => void run(redeliver)}>
             {words.again}
           </button>
         )}
       </PageHeader>
-      {again.isDone && (
+      {isDone === true && (
         <p class="banner" role="status">
           {words.sentAgain}
         </p>
       )}
-      {again.cause !== undefined && <ProblemView cause={again.cause} />}
+      {cause !== undefined && <ProblemView cause={cause} />}
       <Loaded of={found}>
         {({ delivery, url }) => <DeliveryView delivery={delivery} url={url} />}
       </Loaded>

@@ -4,7 +4,7 @@ import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { SecretDialog } from "../../components/Secret.tsx"
@@ -128,7 +128,7 @@ const Dialogs = ({ asked, onChanged, onClose, onSecret }: DialogsProps) => {
       detail={words.revokeDetail}
       action={words.revoke}
       isDangerous
-      onConfirm={revoke}
+      onSubmit={revoke}
       onClose={onClose}
     />
   )

@@ -4,8 +4,7 @@ import { readAll } from "../../api/lists.ts"
 import { NoPasskey } from "../../api/passkeys.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
-import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { Confirm, DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
@@ -64,7 +63,7 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
           detail={words.removeDetail(asked.name)}
           action={words.remove}
           isDangerous
-          onConfirm={async () => {
+          onSubmit={async () => {
             await api.DELETE("/manage/v1/passkeys/{id}", { path: { id: asked.id } })
             passkeys.reload()
             onRemoved()

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { usePages } from "../../api/pages.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { revokeColumn, sessionColumns } from "./sessionColumns.tsx"
@@ -37,7 +37,7 @@ export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
           detail={words.revokeDetail}
           action={words.revoke}
           isDangerous
-          onConfirm={async () => {
+          onSubmit={async () => {
             await api.DELETE("/manage/v1/sessions/{id}", { path: { id: asked.id } })
             sessions.reload()
           }}

@@ -1,5 +1,6 @@
-import type { ComponentChildren, TargetedSubmitEvent } from "preact"
+import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { credentialOf, signIn } from "../../api/session.ts"
 import type { Credential } from "../../api/session.ts"
 import { TextField } from "../../components/form/Field.tsx"
@@ -15,21 +16,17 @@ interface FormProps {
 }
 
 export const SignInForm = ({ children, credential, isPrimary = false, label }: FormProps) => {
-  const [state, setState] = useState<{ isBusy: boolean; cause?: unknown }>({ isBusy: false })
-  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    setState({ isBusy: true })
-    try {
-      await signIn(credential())
-    } catch (cause) {
-      setState({ isBusy: false, cause })
-    }
-  }
+  const { cause, isBusy, run } = useAction()
   return (
-    <form onSubmit={(event) => void submit(event)}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(() => signIn(credential()))
+      }}
+    >
       {children}
-      {state.cause !== undefined && <ProblemView cause={state.cause} />}
-      <button type="submit" class={isPrimary ? "primary" : ""} disabled={state.isBusy}>
+      {cause !== undefined && <ProblemView cause={cause} />}
+      <button type="submit" class={isPrimary ? "primary" : ""} disabled={isBusy}>
         {label}
       </button>
     </form>

@@ -3,7 +3,7 @@ import { send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
 import { hrefOf, navigate, viewedUser } from "../../router/location.ts"
 import { taskTexts } from "../../texts/en/task.ts"
 import { hasLostMedia, withMedia } from "./inputs.ts"
@@ -26,19 +26,18 @@ interface Quote {
 
 /** The actions on a task. An operator viewing as a user cannot change anything. */
 export const TaskActions = ({ task }: { readonly task: Task }) => {
-  const [asked, setAsked] = useState<"cancel" | "again" | undefined>(undefined)
+  const [isAsked, setAsked] = useState(false)
   const [quote, setQuote] = useState(task.receipt.held)
   // A retry after a lost response buys nothing more. A success opens another task
   const operation = useMemo(newOperationId, [task.id])
   const isReadOnly = viewedUser() !== undefined
   const isRunning = task.status === "pending" || task.status === "processing"
-  const close = () => setAsked(undefined)
   const askAgain = async () => {
     const priced = await withMedia(task)
       .then((body) => send<Quote>("POST", `${pathOf(task)}?dry_run=true`, body))
       .catch(() => undefined)
     if (priced !== undefined) setQuote(priced.body.quote.amount)
-    setAsked("again")
+    setAsked(true)
   }
   const runAgain = async () => {
     const { body } = await send<Created>("POST", pathOf(task), await withMedia(task), {
@@ -54,9 +53,18 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
     <>
       <CopyButton text={testOf(task)} what={words.testName} label={words.copyTest} />
       {isRunning && !isReadOnly && (
-        <button type="button" class="danger" onClick={() => setAsked("cancel")}>
-          {words.cancelTask}
-        </button>
+        <DialogButton label={words.cancelTask} class="danger">
+          {(close) => (
+            <Confirm
+              title={words.cancelTitle}
+              detail={words.cancelDetail}
+              action={words.cancelTask}
+              isDangerous
+              onSubmit={cancel}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       )}
       {!isReadOnly && (
         <button
@@ -68,23 +76,13 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
           {words.runAgain}
         </button>
       )}
-      {asked === "again" && (
+      {isAsked && (
         <Confirm
           title={words.runAgainTitle}
           detail={words.runAgainDetail(quote)}
           action={words.runAgain}
-          onConfirm={runAgain}
-          onClose={close}
-        />
-      )}
-      {asked === "cancel" && (
-        <Confirm
-          title={words.cancelTitle}
-          detail={words.cancelDetail}
-          action={words.cancelTask}
-          isDangerous
-          onConfirm={cancel}
-          onClose={close}
+          onSubmit={runAgain}
+          onClose={() => setAsked(false)}
         />
       )}
     </>

@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
-import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { Confirm, DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
 import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
@@ -75,7 +74,7 @@ const LinkDialogs = ({
       title={words.linkTitle}
       detail={words.linkDetail}
       action={words.makeLink}
-      onConfirm={make}
+      onSubmit={make}
       onClose={onClose}
       isFollowed
     />
@@ -130,7 +129,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       detail={disabled ? words.enableDetail : words.disableDetail}
       action={disabled ? words.enable : words.disable}
       isDangerous={!disabled}
-      onConfirm={async () => {
+      onSubmit={async () => {
         const body = { disabled: !disabled }
         onChanged(await api.PATCH("/manage/v1/users/{id}", { path, body }))
       }}

@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { DialogButton } from "../../components/form/DialogForm.tsx"
 import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
@@ -15,7 +17,7 @@ import { hrefOf, navigate } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
-import { TopUpDialog } from "../user/MoneyActions.tsx"
+import { MoneyDialog } from "../user/MoneyActions.tsx"
 import { UserDialog } from "../user/UserDialog.tsx"
 import { newUserOf } from "../user/userForm.ts"
 import { UserState } from "../user/UserState.tsx"
@@ -107,47 +109,41 @@ export default function UsersPage() {
     api.GET("/manage/v1/users", { query: { ...search, ...page } })
   )
   const [toppedUp, setToppedUp] = useState<{ user: User; wallet: Schemas["Wallet"] } | undefined>()
-  const [cause, setCause] = useState<unknown>(undefined)
+  const { cause, run } = useAction()
   const askTopUp = async (user: User) => {
-    try {
-      const wallet = await api.GET("/manage/v1/users/{id}/wallet", { path: { id: user.id } })
-      setToppedUp({ user, wallet })
-      setCause(undefined)
-    } catch (failure) {
-      setCause(failure)
-    }
+    const wallet = await api.GET("/manage/v1/users/{id}/wallet", { path: { id: user.id } })
+    setToppedUp({ user, wallet })
   }
-  const [isCreating, setCreating] = useState(false)
   return (
     <>
       <PageHeader title={words.title}>
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
-          {words.create}
-        </button>
+        <DialogButton label={words.create} class="primary">
+          {(close) => (
+            <UserDialog
+              onSubmit={async (fields) => {
+                const body = newUserOf(fields)
+                const { id } = await api.POST("/manage/v1/users", { body })
+                navigate(hrefOf(`/users/${id}`))
+              }}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       </PageHeader>
       <Filters filters={filters} />
       <PagedTable
         words={words}
         search={search}
-        columns={columnsWith((user) => void askTopUp(user))}
+        columns={columnsWith((user) => void run(() => askTopUp(user)))}
         pages={users}
       />
       {cause !== undefined && <ProblemView cause={cause} />}
       {toppedUp !== undefined && (
-        <TopUpDialog
+        <MoneyDialog
+          kind="topUp"
           {...toppedUp}
           onChanged={users.reload}
           onClose={() => setToppedUp(undefined)}
-        />
-      )}
-      {isCreating && (
-        <UserDialog
-          onSubmit={async (fields) => {
-            const body = newUserOf(fields)
-            const { id } = await api.POST("/manage/v1/users", { body })
-            navigate(hrefOf(`/users/${id}`))
-          }}
-          onClose={() => setCreating(false)}
         />
       )}
     </>

@@ -1,5 +1,5 @@
 import { api } from "../../api/client.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import { EndpointDialog } from "./EndpointDialog.tsx"
 import { bodyOf } from "./endpointForm.ts"
@@ -83,7 +83,7 @@ const Sure = ({ endpoint, onChanged, onClose, onSecret, what }: SureProps) => {
       detail={detail(endpoint.url)}
       action={words[what]}
       isDangerous={what === "remove"}
-      onConfirm={confirm}
+      onSubmit={confirm}
       onClose={onClose}
     />
   )
