@@ -23,6 +23,16 @@ export type Init<M extends Method, P extends PathOf<M>> = Pick<
   Extract<keyof OperationOf<M, P>, Given>
 > & { readonly header?: { readonly "Idempotency-Key"?: string } }
 
+/** The body of a request that has one. */
+export type BodyOf<M extends Method, P extends PathOf<M>> =
+  OperationOf<M, P> extends { readonly body: infer Body } ? Body : never
+
+/** The filters of a list. */
+export type SearchOf<P extends PathOf<"GET">> =
+  OperationOf<"GET", P> extends { readonly query?: infer Query }
+    ? Omit<NonNullable<Query>, "cursor" | "limit" | "user_id">
+    : never
+
 /** Excludes lists as files, which the console only links to. */
 export type ResponseOf<M extends Method, P extends PathOf<M>> = Exclude<
   OperationOf<M, P>["response"],

@@ -3,7 +3,7 @@ import { api } from "../../api/client.ts"
 import { useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
-import type { Page, Schemas } from "../../api/schema.ts"
+import type { Page, Schemas, SearchOf } from "../../api/schema.ts"
 import type { PageQuery } from "../../api/searchOn.ts"
 import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
@@ -86,10 +86,7 @@ export default function GalleryPage() {
 }
 
 /** The filters that can be checked on a new result without the gateway. */
-const matches = (
-  { model, preview }: Task,
-  search: { readonly q?: string; readonly model?: string; readonly result_kind?: string }
-): boolean =>
+const matches = ({ model, preview }: Task, search: SearchOf<"/manage/v1/tasks">): boolean =>
   search.q === undefined &&
   (search.model === undefined || search.model === model) &&
   (search.result_kind === undefined || search.result_kind === preview?.kind)

@@ -37,10 +37,6 @@ interface Run {
   readonly unanswered?: string
 }
 
-interface Created {
-  readonly task_info: { readonly id: string }
-}
-
 /** The media field of a pointer: `#/image`, or an item of a list, `#/images/0`. */
 const fieldOf = (pointer: string): string => pointer.split("/")[1] ?? ""
 
@@ -95,7 +91,7 @@ const useRun = (model: Schemas["Model"], body: Body) => {
     const operationId = run.unanswered ?? newOperationId()
     setRun({ isBusy: true })
     try {
-      const { body: created } = await send<Created>("POST", model.path, body, {
+      const { body: created } = await send<Schemas["CreatedTask"]>("POST", model.path, body, {
         "idempotency-key": operationId
       })
       setRun({ isBusy: true, id: created.task_info.id })

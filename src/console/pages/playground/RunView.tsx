@@ -5,20 +5,12 @@ import { ApiFailure } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
-import type { MediaKind } from "../../components/media/Media.tsx"
 import { ProblemView } from "../../components/States.tsx"
 import { Credits, Status } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 
-/** The response of GET for a task. */
-type TaskResult = {
-  readonly task_info: {
-    readonly id: string
-    readonly status: Schemas["TaskListItem"]["status"]
-    readonly error?: Schemas["TaskError"]
-  }
-} & { readonly [kind in MediaKind]?: ReadonlyArray<string> }
+type TaskResult = Schemas["TaskResult"]
 
 const pollMillis = 2000
 

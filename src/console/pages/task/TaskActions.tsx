@@ -16,14 +16,6 @@ const words = taskTexts
 const pathOf = ({ action, model, vendor }: Task): string =>
   `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
 
-interface Created {
-  readonly task_info: { readonly id: string }
-}
-
-interface Quote {
-  readonly quote: { readonly amount: string }
-}
-
 /** The actions on a task. An operator viewing as a user cannot change anything. */
 export const TaskActions = ({ task }: { readonly task: Task }) => {
   const [isAsked, setAsked] = useState(false)
@@ -34,15 +26,20 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   const isRunning = task.status === "pending" || task.status === "processing"
   const askAgain = async () => {
     const priced = await withMedia(task)
-      .then((body) => send<Quote>("POST", `${pathOf(task)}?dry_run=true`, body))
+      .then((body) => send<Schemas["Quote"]>("POST", `${pathOf(task)}?dry_run=true`, body))
       .catch(() => undefined)
     if (priced !== undefined) setQuote(priced.body.quote.amount)
     setAsked(true)
   }
   const runAgain = async () => {
-    const { body } = await send<Created>("POST", pathOf(task), await withMedia(task), {
-      "idempotency-key": operation
-    })
+    const { body } = await send<Schemas["CreatedTask"]>(
+      "POST",
+      pathOf(task),
+      await withMedia(task),
+      {
+        "idempotency-key": operation
+      }
+    )
     navigate(hrefOf(`/tasks/${body.task_info.id}`))
   }
   const cancel = async () => {

@@ -1,7 +1,7 @@
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
-import type { Schemas } from "../../api/schema.ts"
+import type { Schemas, SearchOf } from "../../api/schema.ts"
 import { isOverAll } from "../../api/session.ts"
 import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
@@ -48,15 +48,7 @@ const OwnTasks = () => {
 }
 
 /** The filters that can be checked on a new task without the gateway. */
-const matches = (
-  task: Task,
-  search: {
-    readonly q?: string
-    readonly status?: string
-    readonly model?: string
-    readonly vendor?: string
-  }
-): boolean =>
+const matches = (task: Task, search: SearchOf<"/manage/v1/tasks">): boolean =>
   search.q === undefined &&
   (search.status === undefined || search.status === task.status) &&
   (search.model === undefined || search.model === task.model) &&

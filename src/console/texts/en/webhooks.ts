@@ -1,10 +1,9 @@
+import type { Schemas } from "../../api/schema.ts"
+
+type Hour = Schemas["WebhookEndpointActivity"]["hours"][number]
+
 /** Outcomes of some deliveries; of an hour with more than were counted, at least. */
-const deliveriesOf = (of: {
-  readonly succeeded: number
-  readonly failed: number
-  readonly waiting: number
-  readonly has_more: boolean
-}): string => {
+const deliveriesOf = (of: Omit<Hour, "hour">): string => {
   const counts = [
     [of.succeeded, "delivered"],
     [of.failed, "failed"],
