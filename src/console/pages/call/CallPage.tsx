@@ -1,11 +1,10 @@
-import type { ComponentChildren } from "preact"
 import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Ago, Credits, None, Time } from "../../components/Values.tsx"
+import { Ago, Credits, None, Pair, Time } from "../../components/Values.tsx"
 import { showCharge } from "../../format/credits.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
@@ -30,19 +29,6 @@ export default function CallPage({ params: { id = "" } }: PageProps) {
     </>
   )
 }
-
-const Pair = ({
-  children,
-  name
-}: {
-  readonly name: string
-  readonly children: ComponentChildren
-}) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 const tokenNames = [
   "inputTokens",

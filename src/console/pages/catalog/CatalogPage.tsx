@@ -10,7 +10,7 @@ import { Id } from "../../components/Id.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Pair, Time } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { Difference, rowsOf } from "./Difference.tsx"
 import { priceColumns } from "./priceColumns.tsx"
@@ -88,20 +88,13 @@ const Outcome = ({ of }: { readonly of: Schemas["CatalogReload"] | undefined }) 
 
 const About = ({ catalog }: { readonly catalog: Schemas["Catalog"] }) => (
   <dl class="pairs">
-    <div>
-      <dt>{words.hash}</dt>
-      <dd>
-        <Id name={words.hash} value={catalog.hash} />
-      </dd>
-    </div>
-    <div>
-      <dt>{words.adopted}</dt>
-      <dd>{catalog.adopted_at === null ? words.atStart : <Time at={catalog.adopted_at} />}</dd>
-    </div>
-    <div>
-      <dt>{words.rows}</dt>
-      <dd>{catalog.data.length}</dd>
-    </div>
+    <Pair name={words.hash}>
+      <Id name={words.hash} value={catalog.hash} />
+    </Pair>
+    <Pair name={words.adopted}>
+      {catalog.adopted_at === null ? words.atStart : <Time at={catalog.adopted_at} />}
+    </Pair>
+    <Pair name={words.rows}>{catalog.data.length}</Pair>
   </dl>
 )
 

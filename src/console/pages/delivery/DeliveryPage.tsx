@@ -8,7 +8,8 @@ import { CopyButton } from "../../components/CopyButton.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded, ProblemView } from "../../components/States.tsx"
-import { Ago, Time } from "../../components/Values.tsx"
+import { Ago, Text, Time } from "../../components/Values.tsx"
+import { indented } from "../../format/json.ts"
 import { showDuration } from "../../format/time.ts"
 import { viewedUser } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
@@ -118,7 +119,7 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
           <p class="faint">{words.bodyGone}</p>
         ) : (
           <>
-            <Text label={words.body} text={readable(delivery.body)} />
+            <Text label={words.body} text={indented(delivery.body)} />
             <p class="help">{words.bodyHelp}</p>
           </>
         )}
@@ -129,15 +130,6 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
     </div>
   </>
 )
-
-/** JSON with indentation; any other text unchanged. */
-const readable = (body: string): string => {
-  try {
-    return JSON.stringify(JSON.parse(body), null, 2)
-  } catch {
-    return body
-  }
-}
 
 /** Each attempt has a new timestamp and signature. docs/reference/webhooks.md#delivery-request */
 const headersOf = ({ id }: Delivery): string => {
@@ -209,10 +201,3 @@ const toneOf = (isGood: boolean, isEnded: boolean): string => {
   if (isGood) return "good"
   return isEnded ? "bad" : "going"
 }
-
-/** Text from outside, shown unchanged. */
-const Text = ({ label, text }: { readonly label: string; readonly text: string }) => (
-  <pre class="json" tabIndex={0} role="region" aria-label={label}>
-    {text}
-  </pre>
-)

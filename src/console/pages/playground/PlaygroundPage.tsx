@@ -9,7 +9,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
-import { priceText } from "../models/price.tsx"
+import { kindOf, kinds, priceText } from "../models/price.tsx"
 import type { AnyModel } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
 import { noteModel, recentModels } from "./draft.ts"
@@ -49,9 +49,6 @@ export default function PlaygroundPage() {
     </>
   )
 }
-
-const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
-const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
 /** A model that needs only a prompt, so that the first run is one click away. */
 const isSimple = (model: AnyModel): boolean =>

@@ -5,7 +5,7 @@ import { ApiFailure } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
-import { ProblemView } from "../../components/States.tsx"
+import { ProblemView, TaskErrorView } from "../../components/States.tsx"
 import { Credits, Status } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
@@ -101,13 +101,7 @@ export const RunView = ({ id, model, onEnd }: Props) => {
         <Link to={`/tasks/${id}`}>{words.toTask}</Link>
       </div>
       {cause !== undefined && <ProblemView cause={cause} />}
-      {error !== undefined && (
-        <div class="problem">
-          <p class="problem-title">{error.title}</p>
-          <p>{error.detail}</p>
-          <p class="faint">{texts.states.code(error.code)}</p>
-        </div>
-      )}
+      {error !== undefined && <TaskErrorView error={error} />}
       {result?.[model.result] !== undefined ? (
         <Media kind={model.result} urls={result[model.result] ?? []} />
       ) : (

@@ -1,3 +1,4 @@
+import { parseJson } from "../../format/json.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 
 const words = webhookTexts.signature
@@ -142,13 +143,7 @@ const suspects = ({ body, secret, sent }: Received) => {
   )
 }
 
-const compact = (body: string): string => {
-  try {
-    return JSON.stringify(JSON.parse(body))
-  } catch {
-    return body
-  }
-}
+const compact = (body: string): string => JSON.stringify(parseJson(body)) ?? body
 
 const signedBy = async (
   received: Received,

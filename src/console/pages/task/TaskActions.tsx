@@ -4,6 +4,7 @@ import { newOperationId } from "../../api/operations.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
+import { taskPath } from "../../format/paths.ts"
 import { hrefOf, navigate, viewedUser } from "../../router/location.ts"
 import { taskTexts } from "../../texts/en/task.ts"
 import { hasLostMedia, withMedia } from "./inputs.ts"
@@ -12,9 +13,6 @@ import { testOf } from "./testOf.ts"
 type Task = Schemas["TaskTimeline"]
 
 const words = taskTexts
-
-const pathOf = ({ action, model, vendor }: Task): string =>
-  `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
 
 /** The actions on a task. An operator viewing as a user cannot change anything. */
 export const TaskActions = ({ task }: { readonly task: Task }) => {
@@ -26,7 +24,7 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   const isRunning = task.status === "pending" || task.status === "processing"
   const askAgain = async () => {
     const priced = await withMedia(task)
-      .then((body) => send<Schemas["Quote"]>("POST", `${pathOf(task)}?dry_run=true`, body))
+      .then((body) => send<Schemas["Quote"]>("POST", `${taskPath(task)}?dry_run=true`, body))
       .catch(() => undefined)
     if (priced !== undefined) setQuote(priced.body.quote.amount)
     setAsked(true)
@@ -34,7 +32,7 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   const runAgain = async () => {
     const { body } = await send<Schemas["CreatedTask"]>(
       "POST",
-      pathOf(task),
+      taskPath(task),
       await withMedia(task),
       {
         "idempotency-key": operation
@@ -43,7 +41,7 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
     navigate(hrefOf(`/tasks/${body.task_info.id}`))
   }
   const cancel = async () => {
-    await send("DELETE", `${pathOf(task)}/${task.id}`)
+    await send("DELETE", `${taskPath(task)}/${task.id}`)
   }
   const isBlocked = hasLostMedia(task)
   return (

@@ -1,4 +1,3 @@
-import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { usePoll } from "../../api/poll.ts"
@@ -9,10 +8,11 @@ import { Id } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, TaskErrorView } from "../../components/States.tsx"
 import { Timeline } from "../../components/Timeline.tsx"
-import { Ago, Credits, Json, Status } from "../../components/Values.tsx"
+import { Ago, Credits, Json, Pair, Status } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
+import { modelPath } from "../../format/paths.ts"
 import { promptOf } from "../../format/prompt.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
@@ -68,7 +68,7 @@ const TaskView = ({ task }: { readonly task: Task }) => (
   <>
     <p class="facts">
       <Status of={task.status} />
-      <Link to={`/models/${encodeURIComponent(task.vendor)}/${encodeURIComponent(task.model)}`}>
+      <Link to={modelPath(task)}>
         {task.vendor}/{task.model}
       </Link>
       <Ago at={task.created_at} />
@@ -77,17 +77,7 @@ const TaskView = ({ task }: { readonly task: Task }) => (
       )}
       {task.sandbox && <span class="badge">{texts.sandbox}</span>}
     </p>
-    {task.error !== null && (
-      <div class="problem">
-        <p class="problem-title">{task.error.title}</p>
-        <p>{task.error.detail}</p>
-        <p class="faint">
-          <a href={`${basePath}/docs/errors#${task.error.code}`}>
-            {texts.states.code(task.error.code)}
-          </a>
-        </p>
-      </div>
-    )}
+    {task.error !== null && <TaskErrorView error={task.error} />}
     <div class="main-and-side">
       <div>
         {task.status !== "failed" && (
@@ -175,12 +165,9 @@ const Receipt = ({ captured, held, released }: Task["receipt"]) => (
     )
       .filter(([, amount]) => parseCredits(amount) !== 0n)
       .map(([name, amount]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <Credits amount={amount} /> {texts.credits}
-          </dd>
-        </div>
+        <Pair key={name} name={name}>
+          <Credits amount={amount} /> {texts.credits}
+        </Pair>
       ))}
   </dl>
 )
@@ -194,12 +181,9 @@ const Details = ({ task: { catalog, id, trace_id } }: { readonly task: Task }) =
         [words.catalog, catalog]
       ] as const
     ).map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>
-          <Id name={name} value={value} />
-        </dd>
-      </div>
+      <Pair key={name} name={name}>
+        <Id name={name} value={value} />
+      </Pair>
     ))}
   </dl>
 )

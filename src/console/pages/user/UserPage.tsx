@@ -7,7 +7,7 @@ import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Credits, Time } from "../../components/Values.tsx"
+import { Credits, Pair, Time } from "../../components/Values.tsx"
 import { isLow } from "../../format/credits.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
@@ -93,26 +93,14 @@ const limitOf = (limit: number | null): string =>
 
 const Details = ({ user }: { readonly user: User }) => (
   <dl class="pairs">
-    <div>
-      <dt>{words.id}</dt>
-      <dd>
-        <Id name={words.id} value={user.id} />
-      </dd>
-    </div>
-    <div>
-      <dt>{words.rate}</dt>
-      <dd>{limitOf(user.rate_limit_per_minute)}</dd>
-    </div>
-    <div>
-      <dt>{words.tasks}</dt>
-      <dd>{limitOf(user.concurrent_tasks)}</dd>
-    </div>
-    <div>
-      <dt>{operatorTexts.users.created}</dt>
-      <dd>
-        <Time at={user.created_at} />
-      </dd>
-    </div>
+    <Pair name={words.id}>
+      <Id name={words.id} value={user.id} />
+    </Pair>
+    <Pair name={words.rate}>{limitOf(user.rate_limit_per_minute)}</Pair>
+    <Pair name={words.tasks}>{limitOf(user.concurrent_tasks)}</Pair>
+    <Pair name={operatorTexts.users.created}>
+      <Time at={user.created_at} />
+    </Pair>
   </dl>
 )
 
