@@ -15,3 +15,15 @@ export const useListener = <Event>(
     }
   }, [])
 }
+
+/** Calls a function once for all that happens within the time. */
+export const useThrottled = (handle: () => void, millis: number): (() => void) => {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  return () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      handle()
+    }, millis)
+  }
+}

@@ -1,4 +1,5 @@
 import { api } from "../../api/client.ts"
+import type { Schemas } from "../../api/schema.ts"
 import { parseCredits, sumCredits } from "../../format/credits.ts"
 import { dayAfter, dayOf, daysBetween } from "../../format/days.ts"
 
@@ -24,12 +25,10 @@ export const readHome = async (now: Date) => {
     running("pending"),
     running("processing")
   ])
-  const spent = new Map(usage.data.map(({ amount, day }) => [day, amount]))
-  const amounts = days.map((day) => spent.get(day) ?? "0.00")
   return {
     balance,
     days,
-    amounts,
+    amounts: amountsOn(days, usage.data),
     tasks: tasks.data,
     endpoints: endpoints.data,
     keys: keys.data,
@@ -39,6 +38,15 @@ export const readHome = async (now: Date) => {
 }
 
 export type Home = Awaited<ReturnType<typeof readHome>>
+
+/** The charges on each of these days. */
+export const amountsOn = (
+  days: ReadonlyArray<string>,
+  usage: ReadonlyArray<Schemas["Usage"]>
+): ReadonlyArray<string> => {
+  const charged = new Map(usage.map(({ amount, day }) => [day, amount]))
+  return days.map((day) => charged.get(day) ?? "0.00")
+}
 
 /** The credits of the last seven days, and the change from the seven days before, in percent. */
 export const weekOf = (amounts: ReadonlyArray<string>) => {
