@@ -78,7 +78,7 @@ const More = ({ isEmpty, isLoading, onMore }: MoreProps) => {
     <div class="more">
       {isEmpty && !isLoading && <Empty title={texts.table.searching} />}
       <button type="button" disabled={isLoading} onClick={onMore}>
-        {isLoading ? texts.table.loadingMore : label}
+        {isLoading ? texts.states.loading : label}
       </button>
     </div>
   )

@@ -37,7 +37,7 @@ export default function AccountsPage() {
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about} />
+      <PageHeader about={words.about} />
       <div role="status">{said !== "" && cause === undefined && <p>{said}</p>}</div>
       {cause !== undefined && <ProblemView cause={cause} />}
       <Loaded of={accounts}>
@@ -91,7 +91,7 @@ const actionsColumn = (act: Act): Column<Account> => ({
           key={what}
           type="button"
           class={what === "drain" ? "small danger" : "small"}
-          aria-label={words.actionOn(words[what], account.id)}
+          aria-label={texts.actionOn(words[what], account.id)}
           onClick={() => act[what](account)}
         >
           {words[what]}

@@ -29,7 +29,7 @@ const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
 ]
 
 /** In the address, `user_id` is the user as whom the operator views the console. */
-const userFilter: Filter = { name: "of_user", label: words.userId, kind: "text" }
+const userFilter: Filter = { name: "of_user", label: operatorTexts.all.userId, kind: "text" }
 
 const names = ["type", "resource_id", "actor_id", "since", "until"] as const
 

@@ -21,10 +21,10 @@ const words = callTexts
 /** `/calls/:id`: the receipt of a call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
   const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { path: { id } }))
-  const title = call.data === undefined ? texts.pages.call : callName(call.data)
+  const title = call.data && callName(call.data)
   return (
     <>
-      <PageHeader title={title} back={{ to: "/calls", name: texts.pages.calls }} />
+      <PageHeader title={title} back="/calls" />
       <Loaded of={call}>{(it) => <Receipt call={it} />}</Loaded>
     </>
   )
@@ -83,8 +83,8 @@ const Details = ({ call }: { readonly call: Call }) => (
         </Pair>
       )}
       {call.catalog !== null && (
-        <Pair name={taskTexts.catalog}>
-          <Id name={taskTexts.catalog} value={call.catalog} />
+        <Pair name={texts.pages.catalog}>
+          <Id name={texts.pages.catalog} value={call.catalog} />
         </Pair>
       )}
     </dl>

@@ -50,7 +50,7 @@ export const AllCalls = () => {
   )
   return (
     <>
-      <PageHeader title={callTexts.title} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>

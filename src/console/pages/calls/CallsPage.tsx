@@ -31,7 +31,7 @@ const OwnCalls = () => {
   })
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
+      <PageHeader about={words.about}>
         {settings.data !== undefined && (
           <KeepCalls
             isKept={settings.data.keep_calls}

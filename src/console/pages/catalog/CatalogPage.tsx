@@ -40,7 +40,7 @@ export default function CatalogPage() {
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={() => void run(async () => setCompared(await reload(true)))}>
           {words.compare}
         </button>

@@ -32,7 +32,7 @@ const filtersWith = (endpoints: ReadonlyMap<string, string>): ReadonlyArray<Filt
     kind: "segments",
     options: statuses.map((it) => [it, words.status[it]])
   },
-  { name: "endpoint_id", label: words.endpoint, kind: "choice", options: [...endpoints] },
+  { name: "endpoint_id", label: webhookTexts.endpoint, kind: "choice", options: [...endpoints] },
   {
     name: "type",
     label: words.event,
@@ -78,7 +78,7 @@ export default function DeliveriesPage() {
   }
   return (
     <>
-      <PageHeader title={webhookTexts.deliveries}>
+      <PageHeader>
         {user === "" && <RedeliverAll search={search} onDone={pages.reload} />}
       </PageHeader>
       <WebhookTabs />

@@ -36,7 +36,7 @@ export const deliveryColumns = (
     cell: ({ status }) => <DeliveryStatus of={status} />
   },
   {
-    title: words.endpoint,
+    title: webhookTexts.endpoint,
     isPlain: true,
     isAbout: true,
     cell: ({ endpoint_id: id, webhook_url: url }) => (

@@ -51,10 +51,7 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   }
   return (
     <>
-      <PageHeader
-        title={found.data?.delivery.type ?? words.title}
-        back={{ to: "/webhooks/deliveries", name: webhookTexts.deliveries }}
-      >
+      <PageHeader title={found.data?.delivery.type} back="/webhooks/deliveries">
         {viewedUser() === undefined && (
           <button type="button" class="primary" onClick={() => void run(redeliver)}>
             {words.again}
@@ -170,7 +167,7 @@ const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
       <p>
         <span class={`status ${toneOf(isGood, ended !== null)}`}>
           {[
-            ended === null ? words.underWay : "",
+            ended === null ? words.status.delivering : "",
             status === null ? "" : taskTexts.answered(status),
             failure === null ? "" : failureTexts[failure]
           ]

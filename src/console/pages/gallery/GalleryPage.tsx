@@ -61,7 +61,7 @@ export default function GalleryPage() {
   })
   return (
     <>
-      <PageHeader title={texts.pages.gallery} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>

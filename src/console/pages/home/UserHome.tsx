@@ -35,7 +35,7 @@ export const UserHome = () => {
   })
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader>
         <Link to="/playground" query={{ kind: "token" }} class="button">
           {words.newChat}
         </Link>

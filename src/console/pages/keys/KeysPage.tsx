@@ -41,7 +41,7 @@ export default function KeysPage() {
   const isReadOnly = viewedUser() !== undefined
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
+      <PageHeader about={words.about}>
         {!isReadOnly && (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             {words.create}

@@ -26,7 +26,7 @@ export default function ModelPage({ params: { model = "", vendor = "" } }: PageP
   const name = `${vendor}/${model}`
   return (
     <>
-      <PageHeader title={name} back={{ to: "/models", name: texts.pages.models }}>
+      <PageHeader title={name} back="/models">
         <Link to="/usage" query={{ model, vendor }} class="button">
           {texts.pages.usage}
         </Link>

@@ -41,7 +41,7 @@ export default function PlaygroundPage() {
   const name = query.get("model") ?? ""
   return (
     <>
-      <PageHeader title={words.title} />
+      <PageHeader />
       {viewedUser() !== undefined && <p class="banner warning">{words.readOnly}</p>}
       <Loaded of={models}>
         {(all) => <Playground models={all} name={name === "" ? defaultOf(all) : name} />}

@@ -95,7 +95,7 @@ export const RunView = ({ id, model, onEnd }: Props) => {
         <span class="spacer" />
         {!isEnded && (
           <button type="button" class="small danger" onClick={cancel}>
-            {words.cancel}
+            {texts.cancel}
           </button>
         )}
         <Link to={`/tasks/${id}`}>{words.toTask}</Link>

@@ -21,7 +21,7 @@ export default function SessionsPage() {
   const hasPassword = user === undefined && who?.role === "user" && who.method !== "api_key"
   return (
     <>
-      <PageHeader title={words.title} about={user === undefined ? words.about : words.aboutUser}>
+      <PageHeader about={user === undefined ? words.about : words.aboutUser}>
         {hasPassword && (
           <DialogButton label={words.changePassword}>
             {(close) => (

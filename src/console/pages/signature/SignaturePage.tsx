@@ -48,7 +48,7 @@ export default function SignaturePage() {
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about} />
+      <PageHeader about={words.about} />
       <WebhookTabs />
       {globalThis.isSecureContext ? (
         <>

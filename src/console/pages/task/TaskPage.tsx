@@ -42,7 +42,7 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
   })
   return (
     <>
-      <PageHeader title={titleOf(task.data)} back={{ to: "/tasks", name: texts.pages.tasks }}>
+      <PageHeader title={titleOf(task.data)} back="/tasks">
         {task.data !== undefined && <TaskActions task={task.data} />}
       </PageHeader>
       <Loaded of={task}>{(it) => <TaskView task={it} />}</Loaded>
@@ -53,9 +53,9 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
 const titleMax = 80
 
 /** The prompt, as a title. */
-const titleOf = (task: Task | undefined): string => {
+const titleOf = (task: Task | undefined): string | undefined => {
   const prompt = task === undefined ? "" : promptOf(task.body)
-  if (prompt === "") return texts.pages.task
+  if (prompt === "") return undefined
   const line = prompt.replaceAll(/\s+/gu, " ").trim()
   return line.length > titleMax ? `${line.slice(0, titleMax).trimEnd()}…` : line
 }
@@ -178,7 +178,7 @@ const Details = ({ task: { catalog, id, trace_id } }: { readonly task: Task }) =
       [
         [words.id, id],
         [texts.states.traceId, trace_id],
-        [words.catalog, catalog]
+        [texts.pages.catalog, catalog]
       ] as const
     ).map(([name, value]) => (
       <Pair key={name} name={name}>

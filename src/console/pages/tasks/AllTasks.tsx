@@ -49,7 +49,7 @@ export const AllTasks = () => {
   )
   return (
     <>
-      <PageHeader title={taskListTexts.title} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>

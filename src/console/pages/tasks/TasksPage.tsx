@@ -40,7 +40,7 @@ const OwnTasks = () => {
   })
   return (
     <>
-      <PageHeader title={taskListTexts.title} />
+      <PageHeader />
       <Filters filters={filters} />
       <PagedTable words={taskListTexts} search={search} columns={taskColumns} pages={pages} />
     </>

@@ -23,7 +23,7 @@ const Cost = ({ receipt, status }: TaskState) => {
 /** The outcome, for all lists of tasks. */
 export const stateColumns: ReadonlyArray<Column<TaskState>> = [
   {
-    title: texts.tasks.status,
+    title: filterTexts.status,
     isPlain: true,
     isLead: true,
     cell: ({ error, status }) => (
@@ -61,7 +61,7 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
     )
   },
   {
-    title: texts.tasks.model,
+    title: filterTexts.model,
     isPlain: true,
     isAbout: true,
     cell: ({ model, vendor }) => (

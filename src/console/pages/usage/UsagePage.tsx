@@ -58,7 +58,7 @@ export default function UsagePage() {
   )
   return (
     <>
-      <PageHeader title={words.title} {...(isOfAll ? { about: words.aboutAll } : {})}>
+      <PageHeader {...(isOfAll ? { about: words.aboutAll } : {})}>
         <CsvLink path="/manage/v1/usage" query={query} />
       </PageHeader>
       <div class="filter-bar">

@@ -71,7 +71,7 @@ const LinkDialogs = ({
   }
   return url === undefined ? (
     <Confirm
-      title={words.linkTitle}
+      title={words.link}
       detail={words.linkDetail}
       action={words.makeLink}
       onSubmit={make}
@@ -80,7 +80,7 @@ const LinkDialogs = ({
     />
   ) : (
     <SecretDialog
-      title={words.linkTitle}
+      title={words.link}
       detail={words.linkDetail}
       what={words.link}
       secret={url}

@@ -33,10 +33,7 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
   )
   return (
     <>
-      <PageHeader
-        title={user.data?.email ?? words.title}
-        back={{ to: "/users", name: texts.pages.users }}
-      >
+      <PageHeader title={user.data?.email} back="/users">
         {user.data !== undefined && wallet.data !== undefined && (
           <>
             <MoneyActions user={user.data} wallet={wallet.data} onChanged={wallet.reload} />
@@ -60,7 +57,7 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
             <Loaded of={wallet}>{(money) => <Money wallet={money} />}</Loaded>
             <h2>{taskTexts.details}</h2>
             <Details user={it} />
-            <h2>{words.sessions}</h2>
+            <h2>{texts.pages.sessions}</h2>
             <SessionList user={id} isReadOnly={false} />
             <h2>{words.latest}</h2>
             <Latest user={id} />
@@ -93,8 +90,8 @@ const limitOf = (limit: number | null): string =>
 
 const Details = ({ user }: { readonly user: User }) => (
   <dl class="pairs">
-    <Pair name={words.id}>
-      <Id name={words.id} value={user.id} />
+    <Pair name={operatorTexts.all.userId}>
+      <Id name={operatorTexts.all.userId} value={user.id} />
     </Pair>
     <Pair name={words.rate}>{limitOf(user.rate_limit_per_minute)}</Pair>
     <Pair name={words.tasks}>{limitOf(user.concurrent_tasks)}</Pair>

@@ -43,7 +43,7 @@ const filters: ReadonlyArray<Filter> = [
     all: words.newest,
     options: [
       ["balance", words.lowest],
-      ["spent", words.spenders]
+      ["spent", words.spent]
     ]
   }
 ]
@@ -116,7 +116,7 @@ export default function UsersPage() {
   }
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader>
         <DialogButton label={words.create} class="primary">
           {(close) => (
             <UserDialog

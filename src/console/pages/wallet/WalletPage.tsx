@@ -74,7 +74,7 @@ export default function WalletPage() {
   })
   return (
     <>
-      <PageHeader title={words.title} about={about}>
+      <PageHeader about={about}>
         {user === "" && <BuyLink />}
         {balance.data !== undefined && (
           <WalletActions wallet={balance.data} onChanged={readAgain} />
