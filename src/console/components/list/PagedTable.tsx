@@ -51,7 +51,7 @@ const classOf = (column: Column<never>): string | undefined => {
     column.isLead === true ? "lead" : "",
     column.isAbout === true ? "about" : ""
   ]
-  return names.filter((it) => it !== "").join(" ") || undefined
+  return names.filter(Boolean).join(" ") || undefined
 }
 
 /**

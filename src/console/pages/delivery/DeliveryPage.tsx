@@ -171,7 +171,7 @@ const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
             status === null ? "" : taskTexts.answered(status),
             failure === null ? "" : failureTexts[failure]
           ]
-            .filter((it) => it !== "")
+            .filter(Boolean)
             .join(", ")}
         </span>
         {detail !== null && detail !== `HTTP ${status}` && <span class="faint"> {detail}</span>}

@@ -54,7 +54,7 @@ const Limits = (key: ApiKey) => {
     models === null ? "" : words.modelCount(models.length),
     rate === null ? "" : words.perMinute(rate),
     tasks === null ? "" : words.atOnce(tasks)
-  ].filter((it) => it !== "")
+  ].filter(Boolean)
   return parts.length === 0 ? (
     <None />
   ) : (

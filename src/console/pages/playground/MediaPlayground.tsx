@@ -126,7 +126,6 @@ export const MediaPlayground = ({ model, picker }: Props) => {
   const { end, forget, run, start } = useRun(model, body)
   const price = usePrice(model, body)
   const form = useCtrlEnter()
-  const custom = (field: SchemaFieldProps) => <Medium {...field} model={model} />
   const result = useRef<HTMLElement>(null)
   useEffect(() => {
     // On a phone the result is below the form
@@ -152,8 +151,7 @@ export const MediaPlayground = ({ model, picker }: Props) => {
               changeBody(change)
               forget()
             }}
-            custom={custom}
-            isCustom={({ pointer }) => model.media[fieldOf(pointer)] !== undefined}
+            custom={(field) => mediumOf(field, model)}
           />
           <div class="run-bar">
             <Price {...price} />
@@ -182,9 +180,9 @@ export const MediaPlayground = ({ model, picker }: Props) => {
   )
 }
 
-const Medium = ({ model, ...field }: SchemaFieldProps & { readonly model: Schemas["Model"] }) => {
+const mediumOf = (field: SchemaFieldProps, model: Schemas["Model"]) => {
   const rules = model.media[fieldOf(field.pointer)]
-  if (rules === undefined) return null
+  if (rules === undefined) return undefined
   return plainSchema(field.schema).type === "array" ? (
     <MediaListInput {...field} rules={rules} />
   ) : (

@@ -4,6 +4,7 @@ import { useAction } from "../../api/action.ts"
 import { credentialOf, signIn } from "../../api/session.ts"
 import type { Credential } from "../../api/session.ts"
 import { TextField } from "../../components/form/Field.tsx"
+import { useFields } from "../../components/form/useFields.ts"
 import { ProblemView } from "../../components/States.tsx"
 import { signInTexts } from "../../texts/en/signIn.ts"
 
@@ -34,25 +35,22 @@ export const SignInForm = ({ children, credential, isPrimary = false, label }: F
 }
 
 export const PasswordForm = () => {
-  const [email, setEmail] = useState("")
-  const [password, setPassword] = useState("")
+  const { fields, text } = useFields(() => ({ email: "", password: "" }))
   return (
-    <SignInForm label={signInTexts.withPassword} credential={() => ({ email, password })} isPrimary>
+    <SignInForm label={signInTexts.withPassword} credential={() => fields} isPrimary>
       <TextField
         label={signInTexts.email}
         type="email"
         autocomplete="username"
         required
-        value={email}
-        onText={setEmail}
+        {...text("email")}
       />
       <TextField
         label={signInTexts.password}
         type="password"
         autocomplete="current-password"
         required
-        value={password}
-        onText={setPassword}
+        {...text("password")}
       />
     </SignInForm>
   )

@@ -74,8 +74,7 @@ export const checkSignature = async (received: Received): Promise<Report> => {
   const { atMillis, serviceName } = received
   const names = headerNames(serviceName)
   const headers = readHeaders(received.headers)
-  const valuesOf = (name: string) =>
-    (headers.get(name.toLowerCase()) ?? []).filter((it) => it !== "")
+  const valuesOf = (name: string) => (headers.get(name.toLowerCase()) ?? []).filter(Boolean)
   const findings: Array<Finding> = [names.id, names.timestamp, names.signature].flatMap((name) => {
     const count = valuesOf(name).length
     if (count === 1) return []

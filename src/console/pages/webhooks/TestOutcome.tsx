@@ -41,7 +41,7 @@ export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
               ? ""
               : taskTexts.took(showDuration(millisBetween(attempt.started_at, attempt.ended_at)))
           ]
-            .filter((it) => it !== "")
+            .filter(Boolean)
             .join(", ")}
         </span>
       )}{" "}
