@@ -124,7 +124,7 @@ const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
     loaded.set(route.path, Page)
     return true
   })
-  // The values with grid lines: the top and the middle or, if the axis goes below zero, the top, zero and the bottom.
+  // A browser may cache that a chunk failed to load
   const reload = () => globalThis.location.reload()
   useBack(() => {
     if (page.cause !== undefined) reload()

@@ -91,7 +91,7 @@ const useRun = (model: Schemas["Model"], body: Body) => {
     const operationId = run.unanswered ?? newOperationId()
     setRun({ isBusy: true })
     try {
-      const { body: created } = await send<Schemas["CreatedTask"]>("POST", model.path, body, {
+      const created = await send<Schemas["CreatedTask"]>("POST", model.path, body, {
         "idempotency-key": operationId
       })
       setRun({ isBusy: true, id: created.task_info.id })

@@ -37,15 +37,12 @@ const followTask = (
   source.addEventListener("error", () => {
     source.close()
     timer ??= setInterval(() => {
-      send<TaskResult>("GET", path).then(
-        ({ body }) => take(body),
-        (cause: unknown) => {
-          // The link is to a task that no longer exists or belongs to someone else
-          if (!(cause instanceof ApiFailure)) return
-          stop()
-          onRefused(cause)
-        }
-      )
+      send<TaskResult>("GET", path).then(take, (cause: unknown) => {
+        // The link is to a task that no longer exists or belongs to someone else
+        if (!(cause instanceof ApiFailure)) return
+        stop()
+        onRefused(cause)
+      })
     }, pollMillis)
   })
   return stop

@@ -40,7 +40,7 @@ export const usePrice = (model: Model, body: Body) => {
     let isCurrent = true
     const timer = setTimeout(() => {
       send<Schemas["Quote"]>("POST", `${model.path}?dry_run=true`, JSON.parse(text)).then(
-        ({ body: { quote } }) => isCurrent && setPrice({ amount: quote.amount }),
+        ({ quote }) => isCurrent && setPrice({ amount: quote.amount }),
         (cause: unknown) => isCurrent && setPrice({ cause })
       )
     }, pauseMillis)

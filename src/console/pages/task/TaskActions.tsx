@@ -26,11 +26,11 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
     const priced = await withMedia(task)
       .then((body) => send<Schemas["Quote"]>("POST", `${taskPath(task)}?dry_run=true`, body))
       .catch(() => undefined)
-    if (priced !== undefined) setQuote(priced.body.quote.amount)
+    if (priced !== undefined) setQuote(priced.quote.amount)
     setAsked(true)
   }
   const runAgain = async () => {
-    const { body } = await send<Schemas["CreatedTask"]>(
+    const created = await send<Schemas["CreatedTask"]>(
       "POST",
       taskPath(task),
       await withMedia(task),
@@ -38,7 +38,7 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
         "idempotency-key": operation
       }
     )
-    navigate(hrefOf(`/tasks/${body.task_info.id}`))
+    navigate(hrefOf(`/tasks/${created.task_info.id}`))
   }
   const cancel = async () => {
     await send("DELETE", `${taskPath(task)}/${task.id}`)
