@@ -51,3 +51,9 @@ export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T>
     set
   }
 }
+
+/** A part of the program. A browser may cache that it failed to load, so a retry reloads the page. */
+export const useChunk = <T>(key: string, load: () => Promise<T>): Resource<T> => ({
+  ...useResource(key, load),
+  reload: () => globalThis.location.reload()
+})

@@ -1,6 +1,6 @@
 import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
@@ -74,19 +74,9 @@ const Details = ({ call }: { readonly call: Call }) => (
       </Pair>
       <Pair name={words.answer}>{call.http_status ?? <None />}</Pair>
       <Pair name={filterTexts.account}>{call.account_id ?? <None />}</Pair>
-      <Pair name={words.id}>
-        <Id name={words.id} value={call.id} />
-      </Pair>
-      {call.trace_id !== null && (
-        <Pair name={texts.states.traceId}>
-          <Id name={texts.states.traceId} value={call.trace_id} />
-        </Pair>
-      )}
-      {call.catalog !== null && (
-        <Pair name={texts.pages.catalog}>
-          <Id name={texts.pages.catalog} value={call.catalog} />
-        </Pair>
-      )}
+      <IdPair name={words.id} value={call.id} />
+      {call.trace_id !== null && <IdPair name={texts.states.traceId} value={call.trace_id} />}
+      {call.catalog !== null && <IdPair name={texts.pages.catalog} value={call.catalog} />}
     </dl>
   </section>
 )

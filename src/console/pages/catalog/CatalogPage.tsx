@@ -6,7 +6,7 @@ import type { Schemas } from "../../api/schema.ts"
 import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
 import { Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
@@ -88,9 +88,7 @@ const Outcome = ({ of }: { readonly of: Schemas["CatalogReload"] | undefined }) 
 
 const About = ({ catalog }: { readonly catalog: Schemas["Catalog"] }) => (
   <dl class="pairs">
-    <Pair name={words.hash}>
-      <Id name={words.hash} value={catalog.hash} />
-    </Pair>
+    <IdPair name={words.hash} value={catalog.hash} />
     <Pair name={words.adopted}>
       {catalog.adopted_at === null ? words.atStart : <Time at={catalog.adopted_at} />}
     </Pair>

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import { readModels } from "../../api/lists.ts"
-import { useResource } from "../../api/resource.ts"
-import type { Resource } from "../../api/resource.ts"
+import { useChunk, useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -99,22 +98,15 @@ interface PartProps<Model> {
   readonly picker: ComponentChildren
 }
 
-/** A browser may cache that a chunk failed to load, so a retry reloads the page. */
-const whole = <T,>({ cause, data }: Resource<T>) => ({
-  cause,
-  data,
-  reload: () => globalThis.location.reload()
-})
-
 /** Chats and media have little in common, so the page loads only the part that its model needs. */
 const ChatPart = (props: PartProps<Schemas["TokenModel"]>) => {
-  const part = useResource("chat", () => import("./ChatPlayground.tsx"))
-  return <Loaded of={whole(part)}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
+  const part = useChunk("chat", () => import("./ChatPlayground.tsx"))
+  return <Loaded of={part}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
 }
 
 const MediaPart = (props: PartProps<Schemas["Model"]>) => {
-  const part = useResource("media", () => import("./MediaPlayground.tsx"))
-  return <Loaded of={whole(part)}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
+  const part = useChunk("media", () => import("./MediaPlayground.tsx"))
+  return <Loaded of={part}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
 }
 
 const Picker = ({ models, name }: PlaygroundProps) => {

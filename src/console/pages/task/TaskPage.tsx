@@ -4,7 +4,7 @@ import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Share } from "../../components/chart/Share.tsx"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -174,16 +174,8 @@ const Receipt = ({ captured, held, released }: Task["receipt"]) => (
 
 const Details = ({ task: { catalog, id, trace_id } }: { readonly task: Task }) => (
   <dl class="pairs">
-    {(
-      [
-        [words.id, id],
-        [texts.states.traceId, trace_id],
-        [texts.pages.catalog, catalog]
-      ] as const
-    ).map(([name, value]) => (
-      <Pair key={name} name={name}>
-        <Id name={name} value={value} />
-      </Pair>
-    ))}
+    <IdPair name={words.id} value={id} />
+    <IdPair name={texts.states.traceId} value={trace_id} />
+    <IdPair name={texts.pages.catalog} value={catalog} />
   </dl>
 )

@@ -2,7 +2,7 @@ import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -90,9 +90,7 @@ const limitOf = (limit: number | null): string =>
 
 const Details = ({ user }: { readonly user: User }) => (
   <dl class="pairs">
-    <Pair name={operatorTexts.all.userId}>
-      <Id name={operatorTexts.all.userId} value={user.id} />
-    </Pair>
+    <IdPair name={operatorTexts.all.userId} value={user.id} />
     <Pair name={words.rate}>{limitOf(user.rate_limit_per_minute)}</Pair>
     <Pair name={words.tasks}>{limitOf(user.concurrent_tasks)}</Pair>
     <Pair name={operatorTexts.users.created}>
