@@ -1,7 +1,8 @@
 import type { ComponentType } from "preact"
 import { useEffect } from "preact/hooks"
 import { useBack } from "./api/online.ts"
-import { useResource } from "./api/resource.ts"
+import { useChunk, useResource } from "./api/resource.ts"
+import type { Resource } from "./api/resource.ts"
 import { isExpired, loadSession, session } from "./api/session.ts"
 import { Link } from "./components/Link.tsx"
 import { PageHeader } from "./components/PageHeader.tsx"
@@ -29,11 +30,7 @@ export const App = () => {
   if (who === undefined) {
     return (
       <main class="alone">
-        {loading.cause === undefined ? (
-          <Loading />
-        ) : (
-          <ProblemView cause={loading.cause} onRetry={loading.reload} />
-        )}
+        <LoadingPart of={loading} />
       </main>
     )
   }
@@ -94,16 +91,12 @@ const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
 
 /** Loaded separately, because signed-in users never need it. */
 const SignIn = () => {
-  const page = useResource("sign in", () => import("./pages/signIn/SignInPage.tsx"))
+  const page = useChunk("sign in", () => import("./pages/signIn/SignInPage.tsx"))
   const { data: found } = page
   if (found !== undefined) return <found.SignInPage />
   return (
     <main class="alone">
-      {page.cause === undefined ? (
-        <Loading />
-      ) : (
-        <ProblemView cause={page.cause} onRetry={() => globalThis.location.reload()} />
-      )}
+      <LoadingPart of={page} />
     </main>
   )
 }
@@ -119,24 +112,24 @@ const SignInAgain = () => {
 const loaded = new Map<string, ComponentType<PageProps>>()
 
 const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
-  const page = useResource(route.path, async () => {
+  const page = useChunk(route.path, async () => {
     const { default: Page } = await route.load()
     loaded.set(route.path, Page)
     return true
   })
-  // The values with grid lines: the top and the middle or, if the axis goes below zero, the top, zero and the bottom.
-  const reload = () => globalThis.location.reload()
   useBack(() => {
-    if (page.cause !== undefined) reload()
+    if (page.cause !== undefined) page.reload()
   })
   const Page = loaded.get(route.path)
   if (Page !== undefined) return <Page params={params} />
-  return page.cause === undefined ? (
-    <Loading />
-  ) : (
+  return (
     <>
-      <PageHeader title={route.title} />
-      <ProblemView cause={page.cause} onRetry={reload} />
+      {page.cause !== undefined && <PageHeader title={route.title} />}
+      <LoadingPart of={page} />
     </>
   )
 }
+
+/** What is shown instead of a part that is not there yet. */
+const LoadingPart = ({ of }: { readonly of: Pick<Resource<unknown>, "cause" | "reload"> }) =>
+  of.cause === undefined ? <Loading /> : <ProblemView cause={of.cause} onRetry={of.reload} />

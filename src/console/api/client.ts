@@ -9,8 +9,7 @@ import type { Init, Method, PathOf, ResponseOf } from "./schema.ts"
 const call =
   <M extends Method>(method: M) =>
   async <P extends PathOf<M>>(template: P, init: Init<M, P>): Promise<ResponseOf<M, P>> => {
-    const { body, params = {} }: AnyInit = init
-    const { header, path = {}, query = {} } = params
+    const { body, header, path = {}, query = {} }: AnyInit = init
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) search.set(name, String(value))
@@ -22,22 +21,14 @@ const call =
     const filled = template.replaceAll(/\{(\w+)\}/gu, (_, name) =>
       encodeURIComponent(path[name] ?? "")
     )
-    const reply = await send<ResponseOf<M, P>>(
-      method,
-      search.size === 0 ? filled : `${filled}?${search}`,
-      body,
-      header
-    )
-    return reply.body
+    return send(method, search.size === 0 ? filled : `${filled}?${search}`, body, header)
   }
 
 /** Any `Init`, as requests are made of it. */
 interface AnyInit {
-  readonly params?: {
-    readonly path?: Readonly<Record<string, string>>
-    readonly query?: Readonly<Record<string, unknown>>
-    readonly header?: Readonly<Record<string, string>>
-  }
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, unknown>>
+  readonly header?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
@@ -86,19 +77,13 @@ const reached = async <T>(answer: Promise<T>): Promise<T> => {
   }
 }
 
-export interface Reply<T> {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: T
-}
-
-/** Calls a route outside the management API, such as those of models. `T` is the type in that route's documentation. */
+/** Calls any route, such as those of models. `T` is the type in that route's documentation. */
 export const send = async <T>(
   method: string,
   path: string,
   body?: unknown,
   headers: Readonly<Record<string, string>> = {}
-): Promise<Reply<T>> => {
+): Promise<T> => {
   refuseChange(method, `${basePath}${path}`)
   const response = await reached(
     fetch(`${basePath}${path}`, {
@@ -112,5 +97,5 @@ export const send = async <T>(
   const isJson = /\bjson\b/u.test(response.headers.get("content-type") ?? "")
   const parsed = isJson && text !== "" ? JSON.parse(text) : text
   if (!response.ok) throw reportSignedOut(failureOf(response, parsed))
-  return { status: response.status, headers: response.headers, body: parsed }
+  return parsed
 }

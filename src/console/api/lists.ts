@@ -1,30 +1,28 @@
 import { api } from "./client.ts"
-import type { Page } from "./pages.ts"
 import { useResource } from "./resource.ts"
-import type { Schemas } from "./schema.ts"
+import type { Page, Schemas } from "./schema.ts"
+import { pageAfter } from "./searchOn.ts"
+import type { PageQuery } from "./searchOn.ts"
+
+const listMax = 100
 
 /** Reads all pages of a short list, such as keys or models. */
 export const readAll = async <T>(
-  load: (cursor: string | undefined) => Promise<Page<T>>,
+  load: (query: PageQuery) => Promise<Page<T>>,
   cursor?: string
 ): Promise<ReadonlyArray<T>> => {
-  const page = await load(cursor)
+  const page = await load(pageAfter(listMax, cursor))
   return page.next_cursor === null
     ? page.data
     : [...page.data, ...(await readAll(load, page.next_cursor))]
 }
 
-export const pageAfter = (limit: number, cursor: string | undefined) => ({
-  limit,
-  ...(cursor === undefined ? {} : { cursor })
-})
-
 /** Read once and shared by all pages, because the catalog seldom changes. */
 let models: Promise<ReadonlyArray<Schemas["Model"] | Schemas["TokenModel"]>> | undefined
 
 export const readModels = () => {
-  models ??= readAll<Schemas["Model"] | Schemas["TokenModel"]>((cursor) =>
-    api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } })
+  models ??= readAll<Schemas["Model"] | Schemas["TokenModel"]>((query) =>
+    api.GET("/manage/v1/models", { query })
   ).catch((cause: unknown) => {
     models = undefined
     throw cause
@@ -48,11 +46,11 @@ export const useModelNames = (): { readonly models: Options; readonly vendors: O
 /** The user's keys by id, for showing their names. Empty when all users are shown. */
 export const useKeys = (user: string | undefined): ReadonlyMap<string, Schemas["ApiKey"]> => {
   const keys = useResource(`keys ${user}`, async () =>
-    user === undefined
-      ? []
-      : await readAll((cursor) =>
-          api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } })
-        )
+    user === undefined ? [] : await readAll((query) => api.GET("/manage/v1/api-keys", { query }))
   )
   return new Map(keys.data?.map((key) => [key.id, key]))
 }
+
+/** The webhook endpoints of the user. */
+export const readEndpoints = () =>
+  readAll((query) => api.GET("/manage/v1/webhook-endpoints", { query }))

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
 import { viewedUser } from "../router/location.ts"
 import { basePath } from "./address.ts"
 import { api } from "./client.ts"
+import { useListener } from "./listen.ts"
 import { isOnline, tellBack } from "./online.ts"
 import type { Schemas } from "./schema.ts"
 
@@ -98,14 +98,4 @@ export const followLive = (): (() => void) => {
 }
 
 /** Calls the function with each event while the component is mounted. */
-export const useLive = (handle: (event: LiveEvent) => void): void => {
-  const newest = useRef(handle)
-  newest.current = handle
-  useEffect(() => {
-    const listener = (event: LiveEvent) => newest.current(event)
-    listeners.add(listener)
-    return () => {
-      listeners.delete(listener)
-    }
-  }, [])
-}
+export const useLive = (handle: (event: LiveEvent) => void): void => useListener(listeners, handle)

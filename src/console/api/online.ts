@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
+import { useListener } from "./listen.ts"
 
 /** Whether the browser reports a network connection. */
 export const isOnline = signal(navigator.onLine)
@@ -20,14 +20,4 @@ globalThis.addEventListener("online", () => {
 })
 
 /** Calls the function each time the gateway becomes reachable again while the component is mounted. */
-export const useBack = (handle: () => void): void => {
-  const newest = useRef(handle)
-  newest.current = handle
-  useEffect(() => {
-    const listener = () => newest.current()
-    listeners.add(listener)
-    return () => {
-      listeners.delete(listener)
-    }
-  }, [])
-}
+export const useBack = (handle: () => void): void => useListener(listeners, handle)

@@ -5,7 +5,6 @@ import { useBack } from "./online.ts"
 export interface Resource<T> {
   readonly data: T | undefined
   readonly cause: unknown
-  readonly isLoading: boolean
   readonly reload: () => void
   /** Replaces the data, for example with those of a live event. */
   readonly set: (data: T) => void
@@ -13,10 +12,7 @@ export interface Resource<T> {
 
 /** Loads initially and whenever the key changes. A response for an earlier key is dropped. */
 export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T> => {
-  const [state, setState] = useState<{ key: string; data?: T; cause?: unknown; done: boolean }>({
-    key,
-    done: false
-  })
+  const [state, setState] = useState<{ key: string; data?: T; cause?: unknown }>({ key })
   const newest = useRef({ load, round: 0 })
   newest.current.load = load
   const reload = useCallback(() => {
@@ -29,8 +25,7 @@ export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T>
           ? { data: before.data }
           : {}),
         ...part,
-        key,
-        done: true
+        key
       }))
     }
     newest.current.load().then(
@@ -47,13 +42,18 @@ export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T>
   useBack(() => {
     if (state.cause !== undefined) reload()
   })
-  const set = useCallback((data: T) => setState({ key, data, done: true }), [key])
+  const set = useCallback((data: T) => setState({ key, data }), [key])
   const isCurrent = state.key === key
   return {
     data: isCurrent ? state.data : undefined,
     cause: isCurrent ? state.cause : undefined,
-    isLoading: !isCurrent || !state.done,
     reload,
     set
   }
 }
+
+/** A part of the program. A browser may cache that it failed to load, so a retry reloads the page. */
+export const useChunk = <T>(key: string, load: () => Promise<T>): Resource<T> => ({
+  ...useResource(key, load),
+  reload: () => globalThis.location.reload()
+})

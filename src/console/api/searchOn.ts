@@ -1,7 +1,15 @@
-export interface Page<T> {
-  readonly data: ReadonlyArray<T>
-  readonly next_cursor: string | null
+import type { Page } from "./schema.ts"
+
+/** The part of a query that asks for a page. */
+export interface PageQuery {
+  readonly limit: number
+  readonly cursor?: string
 }
+
+export const pageAfter = (limit: number, cursor: string | undefined): PageQuery => ({
+  limit,
+  ...(cursor === undefined ? {} : { cursor })
+})
 
 const searchMillis = 1000
 

@@ -2,9 +2,10 @@ import { signal } from "@preact/signals"
 import { root, viewedUser } from "../router/location.ts"
 import { api, whenSignedOut } from "./client.ts"
 import { forgetPages } from "./pages.ts"
-import type { Schemas } from "./schema.ts"
+import type { BodyOf, Schemas } from "./schema.ts"
 
 export type Session = Schemas["Session"]
+export type Credential = BodyOf<"POST", "/manage/v1/session">
 
 /** `undefined`: not known yet; `null`: nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined)
@@ -39,13 +40,6 @@ export const loadSession = async (): Promise<void> => {
   service.value = found[0]
   session.value = found[1]
 }
-
-export type Credential =
-  | { readonly email: string; readonly password: string }
-  | { readonly api_key: string }
-  | { readonly operator_token: string }
-  | { readonly link: string }
-  | { readonly passkey: Schemas["PasskeyAssertion"] }
 
 /** The kind of credential that was typed or pasted, by its form. */
 export const credentialOf = (secret: string): Credential => {

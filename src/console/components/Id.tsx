@@ -1,5 +1,5 @@
 import { CopyButton } from "./CopyButton.tsx"
-import { None } from "./Values.tsx"
+import { None, Pair } from "./Values.tsx"
 
 interface Props {
   readonly name: string
@@ -16,3 +16,10 @@ export const Id = ({ name, value }: Props) =>
       <CopyButton text={value} what={name} />
     </span>
   )
+
+/** The same in `<dl class="pairs">`. */
+export const IdPair = (props: Props) => (
+  <Pair name={props.name}>
+    <Id {...props} />
+  </Pair>
+)

@@ -9,11 +9,12 @@ import { Icon } from "./Icon.tsx"
 import { Link } from "./Link.tsx"
 
 interface Props {
-  readonly title: string
+  /** Absent: the title of the route. */
+  readonly title?: string | undefined
   /** A sentence below the title. */
   readonly about?: string
-  /** The list to which the page belongs. */
-  readonly back?: { readonly to: string; readonly name: string }
+  /** The path of the list to which the page belongs. */
+  readonly back?: string
   /** The page's buttons. */
   readonly children?: ComponentChildren
 }
@@ -21,7 +22,10 @@ interface Props {
 let isFirst = true
 
 /** The heading of a page. It receives the focus when the page was opened from another page. */
-export const PageHeader = ({ about, back, children, title }: Props) => {
+export const PageHeader = ({ about, back, children, title: own }: Props) => {
+  const { path } = location.value
+  const route = routes.find((it) => matchPath(it.path, path) !== undefined)
+  const title = own ?? route?.title ?? texts.product
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${title} · ${texts.product}`
@@ -34,16 +38,16 @@ export const PageHeader = ({ about, back, children, title }: Props) => {
     <header class="page-header">
       <div class="heading">
         {back !== undefined && (
-          <Link to={back.to} class="back">
+          <Link to={back} class="back">
             <Icon name="back" />
-            {back.name}
+            {routes.find((it) => it.path === back)?.title}
           </Link>
         )}
         <div class="title">
           <h1 ref={heading} tabIndex={-1}>
             {title}
           </h1>
-          <DocsLink />
+          {route?.docs !== undefined && <DocsLink to={route.docs} />}
         </div>
         {about !== undefined && <p class="about">{about}</p>}
       </div>
@@ -53,19 +57,15 @@ export const PageHeader = ({ about, back, children, title }: Props) => {
 }
 
 /** A link to the documentation of this page. */
-const DocsLink = () => {
-  const { path } = location.value
-  const docs = routes.find((it) => matchPath(it.path, path) !== undefined)?.docs
-  return docs === undefined ? null : (
-    <a
-      class="docs"
-      href={`${basePath}/docs#tag/${docs}`}
-      target="_blank"
-      rel="noreferrer"
-      title={texts.documents}
-      aria-label={texts.documents}
-    >
-      <Icon name="book" />
-    </a>
-  )
-}
+const DocsLink = ({ to }: { readonly to: string }) => (
+  <a
+    class="docs"
+    href={`${basePath}/docs#tag/${to}`}
+    target="_blank"
+    rel="noreferrer"
+    title={texts.documents}
+    aria-label={texts.documents}
+  >
+    <Icon name="book" />
+  </a>
+)

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { basePath } from "../api/address.ts"
 import { ApiFailure, Offline } from "../api/problem.ts"
+import type { Schemas } from "../api/schema.ts"
 import { texts } from "../texts/en.ts"
 import { CopyButton } from "./CopyButton.tsx"
 
@@ -45,12 +46,14 @@ export const LoadingRows = ({ hasChart = false, hasRows = true, tiles = 0 }: Bon
 
 interface EmptyProps {
   readonly title: string
+  readonly detail?: string | undefined
   readonly children?: ComponentChildren
 }
 
-export const Empty = ({ children, title }: EmptyProps) => (
+export const Empty = ({ children, detail, title }: EmptyProps) => (
   <div class="empty">
     <p class="empty-title">{title}</p>
+    {detail !== undefined && <p>{detail}</p>}
     {children}
   </div>
 )
@@ -79,6 +82,23 @@ export const ProblemView = ({ cause, onRetry }: ProblemProps) => {
   )
 }
 
+/** Why a task failed. */
+export const TaskErrorView = ({ error }: { readonly error: Schemas["TaskError"] }) => (
+  <div class="problem">
+    <p class="problem-title">{error.title}</p>
+    <p>{error.detail}</p>
+    <p class="faint">
+      <CodeLink code={error.code} />
+    </p>
+  </div>
+)
+
+const CodeLink = ({ code }: { readonly code: number }) => (
+  <a href={`${basePath}/docs/errors#${code}`} title={texts.states.codeHelp}>
+    {texts.states.code(code)}
+  </a>
+)
+
 const wordsOf = (cause: unknown) => {
   if (cause instanceof ApiFailure) return cause.problem
   if (cause instanceof Offline) {
@@ -102,9 +122,7 @@ const Particulars = ({ failure: { problem, traceId } }: { readonly failure: ApiF
       </ul>
     )}
     <p class="faint">
-      <a href={`${basePath}/docs/errors#${problem.code}`} title={texts.states.codeHelp}>
-        {texts.states.code(problem.code)}
-      </a>
+      <CodeLink code={problem.code} />
       {traceId !== undefined && (
         <>
           {" · "}

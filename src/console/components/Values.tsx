@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
 import { showCredits } from "../format/credits.ts"
 import { millisBetween, showAgo, showDuration, showTime, utcOf } from "../format/time.ts"
 import { texts } from "../texts/en.ts"
@@ -67,9 +68,27 @@ export const Status = ({ of }: { readonly of: StatusName }) => (
   <span class={`status ${tones[of] ?? "going"}`}>{texts.status[of]}</span>
 )
 
+/** A text of several lines, unchanged. */
+export const Text = ({ label, text }: { readonly label: string; readonly text: string }) => (
+  <pre class="json" tabIndex={0} role="region" aria-label={label}>
+    {text}
+  </pre>
+)
+
 /** A value as JSON text. */
 export const Json = ({ label, value }: { readonly label: string; readonly value: unknown }) => (
-  <pre class="json" tabIndex={0} role="region" aria-label={label}>
-    {JSON.stringify(value, null, 2)}
-  </pre>
+  <Text label={label} text={JSON.stringify(value, null, 2)} />
+)
+
+interface PairProps {
+  readonly name: string
+  readonly children: ComponentChildren
+}
+
+/** A line of `<dl class="pairs">`. */
+export const Pair = ({ children, name }: PairProps) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </div>
 )

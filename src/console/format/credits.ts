@@ -1,3 +1,5 @@
+import type { Schemas } from "../api/schema.ts"
+
 /** Amounts of credits. The API's decimal texts are computed as whole millionths, without floating point. */
 
 const decimals = 6
@@ -37,11 +39,7 @@ export const showCharge = (text: string): string =>
 /** The default threshold. docs/reference/wallet.md */
 const thresholdByDefault = "1000.00"
 
-interface Alerting {
-  readonly state: "NORMAL" | "ALERTED"
-  readonly settled_balance: string
-  readonly trigger_threshold: string
-}
+type Alerting = Pick<Schemas["Wallet"], "state" | "settled_balance" | "trigger_threshold">
 
 /** Whether the balance is below the alert. The state says so only if a webhook was told. */
 export const isLow = ({ settled_balance, state, trigger_threshold }: Alerting): boolean =>

@@ -57,6 +57,7 @@ export const texts = {
   save: "Save",
   actions: "Actions",
   actionsFor: (name: string) => `Actions for ${name}`,
+  actionOn: (action: string, name: string) => `${action} ${name}`,
   csv: "Download CSV",
   secretOnce: "Copy it now: it cannot be shown again.",
   secretKept: "Done",
@@ -66,7 +67,6 @@ export const texts = {
   credits: "credits",
   table: {
     more: "Show more",
-    loadingMore: "Loading…",
     searching: "No match so far. Search older entries?",
     searchOn: "Search further back",
     scroll: (caption: string) => `${caption}, scrolls horizontally`,
@@ -129,8 +129,6 @@ export const texts = {
   tasks: {
     created: "Created",
     task: "Task",
-    model: "Model",
-    status: "Status",
     cost: "Cost",
     duration: "Duration",
     heldCost: (credits: string) => `${credits} held`

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 import { CopyButton } from "../CopyButton.tsx"
 import { Segments } from "../form/Segments.tsx"
+import { Text } from "../Values.tsx"
 import { languages, snippetOf } from "./snippets.ts"
 import type { Language, ShownRequest } from "./snippets.ts"
 
@@ -22,9 +23,7 @@ export const Code = ({ request }: { readonly request: ShownRequest }) => {
         <CopyButton text={text} what={words.code} />
         <span class="faint">{words.codeHelp}</span>
       </div>
-      <pre class="json" tabIndex={0} role="region" aria-label={words.code}>
-        {text}
-      </pre>
+      <Text label={words.code} text={text} />
     </section>
   )
 }

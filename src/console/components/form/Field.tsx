@@ -23,7 +23,7 @@ export const Field = ({ children, error, help, isRequired = false, label }: Fiel
     help === undefined ? "" : `${id}-help`,
     error === undefined ? "" : `${id}-error`
   ]
-    .filter((it) => it !== "")
+    .filter(Boolean)
     .join(" ")
   return (
     <div class="field">

@@ -31,6 +31,17 @@ export const filterValues = <const Name extends string>(
   return found
 }
 
+/** The value in the address, if it is one of these; otherwise it is absent. */
+export const choiceIn = <const Name extends string, const Value extends string>(
+  name: Name,
+  values: ReadonlyArray<Value>
+): { readonly [name in Name]?: Value } => {
+  const value = values.find((it) => it === location.value.query.get(name))
+  const found: { [name in Name]?: Value } = {}
+  if (value !== undefined) found[name] = value
+  return found
+}
+
 /** The filters of a list. They are in the address, so that a search can be shared as a link. */
 export const Filters = ({ filters }: { readonly filters: ReadonlyArray<Filter> }) => {
   const { query } = location.value

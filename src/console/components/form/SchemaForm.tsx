@@ -1,5 +1,6 @@
 import { Fragment } from "preact"
-import type { ComponentChildren } from "preact"
+import type { VNode } from "preact"
+import { parseJson } from "../../format/json.ts"
 import { texts } from "../../texts/en.ts"
 import { Field } from "./Field.tsx"
 import { Fold } from "./Fold.tsx"
@@ -26,19 +27,18 @@ type Fields = Readonly<Record<string, Value>>
 interface FormProps {
   readonly schema: JsonSchema
   readonly value: Fields
-  readonly errors?: ReadonlyMap<string, string>
+  readonly errors: ReadonlyMap<string, string>
   /** Changes the newest value, because a file may be read while other fields are filled in. */
   readonly onChange: (change: (before: Fields) => Fields) => void
-  /** Fields that the page renders itself, such as media. */
-  readonly isCustom: (props: SchemaFieldProps) => boolean
-  readonly custom: (props: SchemaFieldProps) => ComponentChildren
+  /** A field that the page renders itself, such as a medium; `undefined` for others. */
+  readonly custom: (props: SchemaFieldProps) => VNode | undefined
   /** Optional fields that are collapsed. */
   readonly isAdvanced: (name: string) => boolean
 }
 
 /** The fields of a JSON Schema of an object: required fields first, the others under “Advanced”. */
 export const SchemaForm = (form: FormProps) => {
-  const { custom, errors = new Map(), isAdvanced, isCustom, onChange, schema, value } = form
+  const { custom, errors, isAdvanced, onChange, schema, value } = form
   const required = new Set(schema.required)
   const names = Object.keys(schema.properties ?? {})
   const optional = names.filter((name) => !required.has(name))
@@ -60,11 +60,7 @@ export const SchemaForm = (form: FormProps) => {
           return next === undefined ? rest : { ...before, [name]: next }
         })
     }
-    return isCustom(props) ? (
-      <Fragment key={name}>{custom(props)}</Fragment>
-    ) : (
-      <SchemaField key={name} {...props} />
-    )
+    return <Fragment key={name}>{custom(props) ?? <SchemaField {...props} />}</Fragment>
   }
   return (
     <>
@@ -170,21 +166,14 @@ const JsonText = ({ attributes, onValue, value }: ControlProps) => (
     class="code"
     defaultValue={value === undefined ? "" : JSON.stringify(value, null, 2)}
     onInput={({ currentTarget }) => {
-      const parsed = parse(currentTarget.value)
-      currentTarget.setCustomValidity(parsed.isJson ? "" : texts.form.invalidJson)
-      if (parsed.isJson) onValue(parsed.value)
+      const { value: text } = currentTarget
+      const parsed = parseJson(text)
+      const isJson = parsed !== undefined || text.trim() === ""
+      currentTarget.setCustomValidity(isJson ? "" : texts.form.invalidJson)
+      if (isJson) onValue(parsed)
     }}
   />
 )
-
-const parse = (text: string): { readonly isJson: boolean; readonly value?: unknown } => {
-  if (text.trim() === "") return { isJson: true }
-  try {
-    return { isJson: true, value: JSON.parse(text) }
-  } catch {
-    return { isJson: false }
-  }
-}
 
 /** A list of items of the same type. */
 const ListField = (props: SchemaFieldProps) => {

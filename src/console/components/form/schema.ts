@@ -6,11 +6,9 @@ export interface JsonSchema {
   readonly enum?: ReadonlyArray<unknown>
   readonly minimum?: number
   readonly maximum?: number
-  readonly minLength?: number
   readonly maxLength?: number
   readonly minItems?: number
   readonly maxItems?: number
-  readonly pattern?: string
   readonly items?: JsonSchema
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: ReadonlyArray<string>

@@ -6,35 +6,53 @@ import { Empty, LoadingRows, ProblemView } from "../States.tsx"
 
 export interface PagedProps<T> {
   readonly pages: Pages<T>
-  /** Shown when the list is empty. */
-  readonly empty: ComponentChildren
-  /** The number of rows added since. They are shown on request, so that nothing moves while the user reads. */
-  readonly fresh?: number
-  readonly onFresh?: () => void
+  readonly words: ListWords
+  /** The filters that are set. */
+  readonly search?: object
+}
+
+/** The texts of a list. */
+interface ListWords {
+  readonly empty: string
+  readonly emptyDetail?: string | undefined
+  /** Why a list with filters is empty. */
+  readonly noMatch?: string
+}
+
+interface Props<T> extends PagedProps<T> {
+  readonly children: ComponentChildren
+  /** What to do in an empty list. */
+  readonly first?: ComponentChildren
 }
 
 /** A paged API list, rendered by its children. Rows keep their place; newer rows wait behind a button. */
-export const PagedView = <T,>(props: PagedProps<T> & { readonly children: ComponentChildren }) => {
-  const { children, empty, pages } = props
+export const PagedView = <T,>({ children, first, pages, search = {}, words }: Props<T>) => {
   const { cause, hasMore, isLoading, loadMore, missed, reload, rows } = pages
-  const { fresh = 0, onFresh = reload } = props
-  const waiting = Math.max(fresh, missed)
   // In an empty list nothing can move
-  const isFirst = waiting > 0 && rows.length === 0 && !isLoading
+  const isFirst = missed > 0 && rows.length === 0 && !isLoading
   useEffect(() => {
-    if (isFirst) onFresh()
+    if (isFirst) reload()
   }, [isFirst])
   if (rows.length === 0) {
     if (cause !== undefined) return <ProblemView cause={cause} onRetry={reload} />
     if (isLoading) return <LoadingRows />
-    if (!hasMore) return <>{empty}</>
+    if (!hasMore && Object.keys(search).length > 0) {
+      return <Empty title={words.noMatch ?? words.empty} />
+    }
+    if (!hasMore) {
+      return (
+        <Empty title={words.empty} detail={words.emptyDetail}>
+          {first}
+        </Empty>
+      )
+    }
   }
   return (
     <>
-      {waiting > 0 && (
+      {missed > 0 && (
         <p class="fresh" role="status">
-          <button type="button" class="small" onClick={onFresh}>
-            {texts.table.fresh(waiting)}
+          <button type="button" class="small" onClick={reload}>
+            {texts.table.fresh(missed)}
           </button>
         </p>
       )}
@@ -60,7 +78,7 @@ const More = ({ isEmpty, isLoading, onMore }: MoreProps) => {
     <div class="more">
       {isEmpty && !isLoading && <Empty title={texts.table.searching} />}
       <button type="button" disabled={isLoading} onClick={onMore}>
-        {isLoading ? texts.table.loadingMore : label}
+        {isLoading ? texts.states.loading : label}
       </button>
     </div>
   )

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks"
 import { isShown, mediaPath } from "../../api/address.ts"
+import type { Schemas } from "../../api/schema.ts"
 import { texts } from "../../texts/en.ts"
 
-export type MediaKind = "images" | "videos" | "audios" | "meshes" | "documents"
+type MediaKind = Schemas["Model"]["result"]
 
 interface Props {
   readonly kind: MediaKind

@@ -3,6 +3,7 @@ import { api } from "../../api/client.ts"
 import { readModels } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import { isOverAll } from "../../api/session.ts"
+import { modelPath } from "../../format/paths.ts"
 import { hrefOf, navigate } from "../../router/location.ts"
 import type { Query } from "../../router/location.ts"
 import { routes } from "../../routes.ts"
@@ -41,9 +42,7 @@ const useUsers = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
   const isAsked = isOperator && asked.length >= typedMin
   const users = useResource(isAsked ? asked : "", async () =>
     isAsked
-      ? api
-          .GET("/manage/v1/users", { params: { query: { q: asked, limit: usersMax } } })
-          .catch(() => undefined)
+      ? api.GET("/manage/v1/users", { query: { q: asked, limit: usersMax } }).catch(() => undefined)
       : undefined
   )
   if (!isAsked) return []
@@ -63,7 +62,7 @@ const useFound = (text: string, isOperator: boolean): ReadonlyArray<Found> => {
     .map(({ icon = "page", path, title }): Found => ({ path, name: title, icon }))
   const names = (models.data ?? []).map(({ model, vendor }): Found => ({
     icon: "cube",
-    path: `/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`,
+    path: modelPath({ model, vendor }),
     name: `${vendor}/${model}`
   }))
   const asked = text.trim().toLowerCase()

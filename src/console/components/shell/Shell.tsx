@@ -181,7 +181,7 @@ const isWithin = (path: string, page: string): boolean =>
   path === page || (page !== "/" && path.startsWith(`${page}/`))
 
 const ViewingAs = ({ id }: { readonly id: string }) => {
-  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
+  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { path: { id } }))
   return (
     <p class="banner warning">
       {texts.viewingAs(user.data?.email ?? texts.viewingAsUser(id))}

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
@@ -14,47 +15,41 @@ import type { Account } from "./accountColumns.tsx"
 
 const words = operatorTexts.accounts
 
-/** The outcome of the last check or resume. */
-type Outcome = { readonly said: string } | { readonly cause: unknown } | undefined
-
-const pathOf = ({ id }: Account) => ({ params: { path: { id } } })
+const pathOf = ({ id }: Account) => ({ path: { id } })
 
 /** `/accounts`: the vendor accounts, with actions to drain and resume them. */
 export default function AccountsPage() {
   const accounts = useResource("accounts", () => api.GET("/manage/v1/accounts", {}))
   usePoll(accounts.reload)
   const [drained, setDrained] = useState<Account | undefined>(undefined)
-  const [outcome, setOutcome] = useState<Outcome>(undefined)
+  const [said, setSaid] = useState("")
+  const { cause, run } = useAction()
   const act = {
     drain: (account: Account) => setDrained(account),
     resume: (account: Account) => {
-      void resume(account).then(setOutcome).then(accounts.reload)
+      setSaid("")
+      void run(() => resume(account)).then(accounts.reload)
     },
     check: (account: Account) => {
-      setOutcome({ said: words.checking(account.id) })
-      void check(account).then(setOutcome).then(accounts.reload)
+      setSaid(words.checking(account.id))
+      void run(async () => setSaid(await check(account))).then(accounts.reload)
     }
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about} />
-      <div role="status">{outcome !== undefined && "said" in outcome && <p>{outcome.said}</p>}</div>
-      {outcome !== undefined && "cause" in outcome && <ProblemView cause={outcome.cause} />}
+      <PageHeader about={words.about} />
+      <div role="status">{said !== "" && cause === undefined && <p>{said}</p>}</div>
+      {cause !== undefined && <ProblemView cause={cause} />}
       <Loaded of={accounts}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          ) : (
-            <Table
-              caption={words.caption}
-              columns={[...accountColumns, actionsColumn(act)]}
-              rows={data}
-              idOf={({ id }) => id}
-            />
-          )
-        }
+        {({ data }) => (
+          <Table
+            caption={words.caption}
+            columns={[...accountColumns, actionsColumn(act)]}
+            rows={data}
+            idOf={({ id }) => id}
+            empty={<Empty title={words.empty} detail={words.emptyDetail} />}
+          />
+        )}
       </Loaded>
       {drained !== undefined && (
         <Confirm
@@ -62,7 +57,7 @@ export default function AccountsPage() {
           detail={words.drainDetail}
           action={words.drain}
           isDangerous
-          onConfirm={async () => {
+          onSubmit={async () => {
             await api.POST("/manage/v1/accounts/{id}/drain", pathOf(drained))
             accounts.reload()
           }}
@@ -73,25 +68,15 @@ export default function AccountsPage() {
   )
 }
 
-const resume = async (account: Account): Promise<Outcome> => {
-  try {
-    await api.POST("/manage/v1/accounts/{id}/resume", pathOf(account))
-    return undefined
-  } catch (cause) {
-    return { cause }
-  }
-}
+const resume = (account: Account) => api.POST("/manage/v1/accounts/{id}/resume", pathOf(account))
 
-const check = async (account: Account): Promise<Outcome> => {
-  try {
-    const found = await api.POST("/manage/v1/accounts/{id}/check", pathOf(account))
-    if (found.ok) return { said: words.checkGood(account.id, found.duration_ms) }
-    const status = found.http_status === null ? null : words.httpStatus(found.http_status)
-    const what = [status, found.detail].filter((it) => it !== null).join(", ")
-    return { said: words.checkBad(account.id, what) }
-  } catch (cause) {
-    return { cause }
-  }
+/** The outcome of a check. */
+const check = async (account: Account): Promise<string> => {
+  const found = await api.POST("/manage/v1/accounts/{id}/check", pathOf(account))
+  if (found.ok) return words.checkGood(account.id, found.duration_ms)
+  const status = found.http_status === null ? null : words.httpStatus(found.http_status)
+  const what = [status, found.detail].filter((it) => it !== null).join(", ")
+  return words.checkBad(account.id, what)
 }
 
 type Act = Readonly<Record<"drain" | "resume" | "check", (account: Account) => void>>
@@ -106,7 +91,7 @@ const actionsColumn = (act: Act): Column<Account> => ({
           key={what}
           type="button"
           class={what === "drain" ? "small danger" : "small"}
-          aria-label={words.actionOn(words[what], account.id)}
+          aria-label={texts.actionOn(words[what], account.id)}
           onClick={() => act[what](account)}
         >
           {words[what]}

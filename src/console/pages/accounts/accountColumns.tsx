@@ -51,7 +51,7 @@ interface PauseProps {
 
 const Pause = ({ circuit, seconds }: PauseProps) => {
   const parts = [words.circuit[circuit], seconds > 0 ? words.paused(seconds.toFixed(0)) : ""]
-  return <span class="faint">{parts.filter((it) => it !== "").join(", ")}</span>
+  return <span class="faint">{parts.filter(Boolean).join(", ")}</span>
 }
 
 const Fault = ({ last_fault: fault }: Account) =>

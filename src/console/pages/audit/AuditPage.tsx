@@ -1,14 +1,11 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
-import { session } from "../../api/session.ts"
+import { isOverAll } from "../../api/session.ts"
 import { Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { CsvLink } from "../../components/list/CsvLink.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
-import { viewedUser } from "../../router/location.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { actionName } from "./actionName.ts"
@@ -16,7 +13,6 @@ import { auditColumns } from "./auditColumns.tsx"
 import type { Entry } from "./auditColumns.tsx"
 
 const words = operatorTexts.audit
-const pageSize = 50
 
 /** The actions of the entries shown. */
 const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
@@ -33,24 +29,17 @@ const filtersWith = (entries: ReadonlyArray<Entry>): ReadonlyArray<Filter> => [
 ]
 
 /** In the address, `user_id` is the user as whom the operator views the console. */
-const userFilter: Filter = { name: "of_user", label: words.userId, kind: "text" }
+const userFilter: Filter = { name: "of_user", label: operatorTexts.all.userId, kind: "text" }
 
 const names = ["type", "resource_id", "actor_id", "since", "until"] as const
 
 /** `/audit-log`: the user's own entries or, for the operator, all entries. */
 export default function AuditPage() {
-  const viewed = viewedUser()
-  const isOfAll = session.value?.role === "operator" && viewed === undefined
+  const isOfAll = isOverAll()
   const { of_user: user } = isOfAll ? filterValues(["of_user"]) : {}
   const search = { ...filterValues(names), ...(user === undefined ? {} : { user_id: user }) }
-  const pages = usePages<Entry>(
-    "audit",
-    JSON.stringify([viewed, search]),
-    (cursor) =>
-      api.GET("/manage/v1/audit-log", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-      }),
-    ({ id }) => id
+  const pages = usePages("audit", search, (page) =>
+    api.GET("/manage/v1/audit-log", { query: { ...search, ...page } })
   )
   const filters = filtersWith(pages.rows)
   return (
@@ -59,13 +48,7 @@ export default function AuditPage() {
         <CsvLink path="/manage/v1/audit-log" query={search} />
       </PageHeader>
       <Filters filters={isOfAll ? [userFilter, ...filters] : filters} />
-      <PagedTable
-        caption={words.caption}
-        columns={auditColumns}
-        pages={pages}
-        idOf={({ id }) => id}
-        empty={<Empty title={Object.keys(search).length === 0 ? words.empty : words.noMatch} />}
-      />
+      <PagedTable words={words} search={search} columns={auditColumns} pages={pages} />
     </>
   )
 }

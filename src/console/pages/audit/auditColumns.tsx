@@ -1,6 +1,7 @@
 import type { Schemas } from "../../api/schema.ts"
+import { createdColumn } from "../../components/list/createdColumn.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Ago, None } from "../../components/Values.tsx"
+import { None } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { actionName, isRead } from "./actionName.ts"
 
@@ -66,10 +67,5 @@ export const auditColumns: ReadonlyArray<Column<Entry>> = [
   { title: words.actor, isPlain: true, cell: (entry) => <Actor {...entry} /> },
   { title: words.resource, isPlain: true, cell: (entry) => <Subject {...entry} /> },
   { title: words.changes, isPlain: true, cell: (entry) => <Changes {...entry} /> },
-  {
-    title: words.at,
-    isNumber: true,
-    isPlain: true,
-    cell: ({ created_at: at }) => <Ago at={at} />
-  }
+  createdColumn(words.at)
 ]

@@ -7,9 +7,9 @@ import { sumCredits } from "../../format/credits.ts"
 import { texts } from "../../texts/en.ts"
 import { billTexts } from "../../texts/en/bills.ts"
 import { MarginChart, MarginTile, nameOf, sumColumns } from "./BillReport.tsx"
+import type { Margin } from "./BillReport.tsx"
 
 type Report = Schemas["Reconciliation"]
-type Sums = Pick<Report["margin"], "billed" | "charged" | "margin">
 
 const words = billTexts
 
@@ -28,7 +28,7 @@ interface Props {
   readonly onRemove: (bill: Bill) => void
 }
 
-type Row = Sums & { readonly bill: Bill }
+type Row = Margin & { readonly bill: Bill }
 
 const billColumns = ({
   onRemove,
@@ -103,7 +103,7 @@ export const AllBills = ({ bills, ...shown }: Props) => {
   )
 }
 
-const sumsOf = (all: ReadonlyArray<Sums>): Sums => ({
+const sumsOf = (all: ReadonlyArray<Margin>): Margin => ({
   billed: sumCredits(all.map(({ billed }) => billed)),
   charged: sumCredits(all.map(({ charged }) => charged)),
   margin: sumCredits(all.map(({ margin }) => margin))

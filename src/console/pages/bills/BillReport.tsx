@@ -13,6 +13,7 @@ import { texts } from "../../texts/en.ts"
 import { billTexts } from "../../texts/en/bills.ts"
 
 type Report = Schemas["Reconciliation"]
+export type Margin = Pick<Report["margin"], "billed" | "charged" | "margin">
 type Difference = Report["differences"][number]
 type Uncharged = Report["bought_not_charged"]["data"][number]
 type Unbilled = Report["charged_not_bought"]["data"][number]
@@ -169,12 +170,6 @@ const amountColumn = <Row,>(title: string, of: (row: Row) => string): Column<Row
   isNumber: true,
   cell: (row) => <Credits amount={of(row)} />
 })
-
-interface Margin {
-  readonly billed: string
-  readonly charged: string
-  readonly margin: string
-}
 
 /** The margin as a share of the charges; absent without charges. */
 export const shareOfMargin = ({ charged, margin }: Margin): string =>

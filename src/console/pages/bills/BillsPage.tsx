@@ -69,7 +69,7 @@ export default function BillsPage() {
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about} />
+      <PageHeader about={words.about} />
       <form
         class="card form"
         noValidate

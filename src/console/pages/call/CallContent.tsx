@@ -5,22 +5,22 @@ import type { Schemas } from "../../api/schema.ts"
 import { Code } from "../../components/code/Code.tsx"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Loaded } from "../../components/States.tsx"
+import { Text } from "../../components/Values.tsx"
+import { indented } from "../../format/json.ts"
 import { contentTexts as words } from "../../texts/en/contents.ts"
 import { KeepCalls, useKeepsCalls } from "../calls/KeepCalls.tsx"
 import type { Call } from "../calls/tokens.tsx"
-import { indented, requestAsCode } from "./content.ts"
+import { requestAsCode } from "./content.ts"
 
 type Content = Schemas["CallContent"]
 
 /** The call's request and response, if they were kept. */
 export const CallContent = ({ call }: { readonly call: Call }) => {
   const content = useResource(call.id, () =>
-    api
-      .GET("/manage/v1/calls/{id}/content", { params: { path: { id: call.id } } })
-      .catch((cause: unknown) => {
-        if (cause instanceof ApiFailure && cause.problem.status === 404) return null
-        throw cause
-      })
+    api.GET("/manage/v1/calls/{id}/content", { path: { id: call.id } }).catch((cause: unknown) => {
+      if (cause instanceof ApiFailure && cause.problem.status === 404) return null
+      throw cause
+    })
   )
   return (
     <Loaded of={content}>{(it) => (it === null ? <NotKept /> : <Texts content={it} />)}</Loaded>
@@ -90,9 +90,7 @@ const Side = ({ name, none, side }: SideProps) => {
         <h2>{name}</h2>
         <CopyButton text={text} what={name} />
       </div>
-      <pre class="json" tabIndex={0} role="region" aria-label={name}>
-        {text}
-      </pre>
+      <Text label={name} text={text} />
       {side.truncated && <p class="faint">{words.truncated(side.bytes.toLocaleString("en"))}</p>}
     </section>
   )

@@ -1,11 +1,10 @@
-import type { ComponentChildren } from "preact"
 import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Ago, Credits, None, Time } from "../../components/Values.tsx"
+import { Ago, Credits, None, Pair, Time } from "../../components/Values.tsx"
 import { showCharge } from "../../format/credits.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
@@ -21,28 +20,15 @@ const words = callTexts
 
 /** `/calls/:id`: the receipt of a call. */
 export default function CallPage({ params: { id = "" } }: PageProps) {
-  const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { params: { path: { id } } }))
-  const title = call.data === undefined ? texts.pages.call : callName(call.data)
+  const call = useResource(id, () => api.GET("/manage/v1/calls/{id}", { path: { id } }))
+  const title = call.data && callName(call.data)
   return (
     <>
-      <PageHeader title={title} back={{ to: "/calls", name: texts.pages.calls }} />
+      <PageHeader title={title} back="/calls" />
       <Loaded of={call}>{(it) => <Receipt call={it} />}</Loaded>
     </>
   )
 }
-
-const Pair = ({
-  children,
-  name
-}: {
-  readonly name: string
-  readonly children: ComponentChildren
-}) => (
-  <div>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
-)
 
 const tokenNames = [
   "inputTokens",
@@ -88,19 +74,9 @@ const Details = ({ call }: { readonly call: Call }) => (
       </Pair>
       <Pair name={words.answer}>{call.http_status ?? <None />}</Pair>
       <Pair name={filterTexts.account}>{call.account_id ?? <None />}</Pair>
-      <Pair name={words.id}>
-        <Id name={words.id} value={call.id} />
-      </Pair>
-      {call.trace_id !== null && (
-        <Pair name={texts.states.traceId}>
-          <Id name={texts.states.traceId} value={call.trace_id} />
-        </Pair>
-      )}
-      {call.catalog !== null && (
-        <Pair name={taskTexts.catalog}>
-          <Id name={taskTexts.catalog} value={call.catalog} />
-        </Pair>
-      )}
+      <IdPair name={words.id} value={call.id} />
+      {call.trace_id !== null && <IdPair name={texts.states.traceId} value={call.trace_id} />}
+      {call.catalog !== null && <IdPair name={texts.pages.catalog} value={call.catalog} />}
     </dl>
   </section>
 )

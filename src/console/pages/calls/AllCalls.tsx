@@ -1,16 +1,14 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import { choiceIn, Filters } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
-import { searchOverAll, useFiltersOverAll } from "../../components/list/overAll.ts"
 import { OwnerLink } from "../../components/list/OwnerLink.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
+import { searchOverAll, useFiltersOverAll } from "../../components/list/workFilters.ts"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
 import { callTexts } from "../../texts/en/calls.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
@@ -21,10 +19,9 @@ import { callName } from "./tokens.tsx"
 type Call = Schemas["OperatorCall"]
 
 const words = operatorTexts.all
-const pageSize = 50
-const outcomes = ["settled", "released", "lost"] as const
+export const outcomes = ["settled", "released", "lost"] as const
 
-const outcomeFilter: Filter = {
+export const outcomeFilter: Filter = {
   name: "outcome",
   label: filterTexts.outcome,
   kind: "segments",
@@ -47,34 +44,23 @@ const columns: ReadonlyArray<Column<Call>> = [
 
 /** The operator's list over all users. A call opens as its user sees it. */
 export const AllCalls = () => {
-  const { outcome: chosen } = filterValues(["outcome"])
-  const outcome = outcomes.find((it) => it === chosen)
-  const search = { ...searchOverAll(), ...(outcome === undefined ? {} : { outcome }) }
-  const pages = usePages<Call>(
-    "all calls",
-    JSON.stringify(search),
-    (cursor) =>
-      api.GET("/manage/v1/operator/calls", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-      }),
-    ({ id }) => id
+  const search = { ...searchOverAll(), ...choiceIn("outcome", outcomes) }
+  const pages = usePages("all calls", search, (page) =>
+    api.GET("/manage/v1/operator/calls", { query: { ...search, ...page } })
   )
   return (
     <>
-      <PageHeader title={callTexts.title} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={useFiltersOverAll(outcomeFilter)} />
       <PagedTable
-        caption={words.calls}
+        words={{ ...callTexts, caption: words.calls, emptyDetail: undefined }}
+        search={search}
         columns={columns}
         pages={pages}
-        idOf={({ id }) => id}
-        empty={
-          <Empty title={Object.keys(search).length > 0 ? callTexts.noMatch : callTexts.empty} />
-        }
       />
     </>
   )

@@ -1,7 +1,6 @@
-import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { contentTexts as words } from "../../texts/en/contents.ts"
 
@@ -16,27 +15,23 @@ interface Props {
 
 /** The button that turns this on or off. An operator can only see the state. */
 export const KeepCalls = ({ isKept, onChanged }: Props) => {
-  const [isAsking, setAsking] = useState(false)
   const change = async () => {
     const body = { keep_calls: !isKept }
     onChanged((await api.PATCH("/manage/v1/settings", { body })).keep_calls)
   }
   if (viewedUser() !== undefined) return null
   return (
-    <>
-      <button type="button" onClick={() => setAsking(true)}>
-        {isKept ? words.off : words.on}
-      </button>
-      {isAsking && (
+    <DialogButton label={isKept ? words.off : words.on}>
+      {(close) => (
         <Confirm
           title={isKept ? words.offTitle : words.onTitle}
           detail={isKept ? words.offDetail : words.onDetail}
           action={isKept ? words.off : words.on}
           isDangerous={isKept}
-          onConfirm={change}
-          onClose={() => setAsking(false)}
+          onSubmit={change}
+          onClose={close}
         />
       )}
-    </>
+    </DialogButton>
   )
 }

@@ -1,6 +1,7 @@
 import { Link } from "../../components/Link.tsx"
+import { createdColumn } from "../../components/list/createdColumn.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
-import { Ago, Duration, None } from "../../components/Values.tsx"
+import { Duration, None } from "../../components/Values.tsx"
 import { showCharge } from "../../format/credits.ts"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
@@ -57,10 +58,5 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
     isNumber: true,
     cell: ({ cost, outcome }) => (outcome === "settled" ? showCharge(cost) : <None />)
   },
-  {
-    title: words.begun,
-    isNumber: true,
-    isPlain: true,
-    cell: ({ created_at: at }) => <Ago at={at} />
-  }
+  createdColumn(words.begun)
 ]

@@ -1,22 +1,21 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
 import { Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
-import { Time } from "../../components/Values.tsx"
+import { Pair, Time } from "../../components/Values.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { Difference, rowsOf } from "./Difference.tsx"
 import { priceColumns } from "./priceColumns.tsx"
 
 const words = operatorTexts.catalog
-
-type State = { readonly reload: Schemas["CatalogReload"] } | { readonly cause: unknown } | undefined
 
 const filters: ReadonlyArray<Filter> = [
   { name: "q", label: words.search, kind: "search" },
@@ -24,35 +23,40 @@ const filters: ReadonlyArray<Filter> = [
 ]
 
 const reload = (isDryRun: boolean) =>
-  api.POST("/manage/v1/catalog/reload", {
-    params: isDryRun ? { query: { dry_run: "true" } } : {}
-  })
+  api.POST("/manage/v1/catalog/reload", isDryRun ? { query: { dry_run: "true" } } : {})
 
 /** `/catalog`: the models on sale, what the catalog file would change, and the prices on any day. */
 export default function CatalogPage() {
   const { at, q = "" } = filterValues(["at", "q"])
   const catalog = useResource(at ?? "", () =>
-    api.GET("/manage/v1/catalog", { params: { query: at === undefined ? {} : { at } } })
+    api.GET("/manage/v1/catalog", { query: at === undefined ? {} : { at } })
   )
-  const [state, setState] = useState<State>(undefined)
-  const [isAsked, setAsked] = useState(false)
-  const compare = () => {
-    void reload(true).then(
-      (it) => setState({ reload: it }),
-      (cause: unknown) => setState({ cause })
-    )
+  const [compared, setCompared] = useState<Schemas["CatalogReload"] | undefined>(undefined)
+  const { cause, forget, run } = useAction()
+  const adopt = async () => {
+    setCompared(await reload(false))
+    forget()
+    catalog.reload()
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
-        <button type="button" onClick={compare}>
+      <PageHeader about={words.about}>
+        <button type="button" onClick={() => void run(async () => setCompared(await reload(true)))}>
           {words.compare}
         </button>
-        <button type="button" class="primary" onClick={() => setAsked(true)}>
-          {words.adopt}
-        </button>
+        <DialogButton label={words.adopt} class="primary">
+          {(close) => (
+            <Confirm
+              title={words.adoptTitle}
+              detail={words.adoptDetail}
+              action={words.adopt}
+              onSubmit={adopt}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       </PageHeader>
-      <Outcome of={state} />
+      {cause === undefined ? <Outcome of={compared} /> : <ProblemView cause={cause} />}
       <Loaded of={catalog}>
         {(it) => (
           <>
@@ -63,26 +67,13 @@ export default function CatalogPage() {
           </>
         )}
       </Loaded>
-      {isAsked && (
-        <Confirm
-          title={words.adoptTitle}
-          detail={words.adoptDetail}
-          action={words.adopt}
-          onConfirm={async () => {
-            setState({ reload: await reload(false) })
-            catalog.reload()
-          }}
-          onClose={() => setAsked(false)}
-        />
-      )}
     </>
   )
 }
 
-const Outcome = ({ of }: { readonly of: State }) => {
+const Outcome = ({ of }: { readonly of: Schemas["CatalogReload"] | undefined }) => {
   if (of === undefined) return <div role="status" />
-  if ("cause" in of) return <ProblemView cause={of.cause} />
-  const { adopted, difference } = of.reload
+  const { adopted, difference } = of
   const rows = rowsOf(difference)
   return (
     <>
@@ -97,31 +88,20 @@ const Outcome = ({ of }: { readonly of: State }) => {
 
 const About = ({ catalog }: { readonly catalog: Schemas["Catalog"] }) => (
   <dl class="pairs">
-    <div>
-      <dt>{words.hash}</dt>
-      <dd>
-        <Id name={words.hash} value={catalog.hash} />
-      </dd>
-    </div>
-    <div>
-      <dt>{words.adopted}</dt>
-      <dd>{catalog.adopted_at === null ? words.atStart : <Time at={catalog.adopted_at} />}</dd>
-    </div>
-    <div>
-      <dt>{words.rows}</dt>
-      <dd>{catalog.data.length}</dd>
-    </div>
+    <IdPair name={words.hash} value={catalog.hash} />
+    <Pair name={words.adopted}>
+      {catalog.adopted_at === null ? words.atStart : <Time at={catalog.adopted_at} />}
+    </Pair>
+    <Pair name={words.rows}>{catalog.data.length}</Pair>
   </dl>
 )
 
-const Prices = ({ rows }: { readonly rows: ReadonlyArray<Schemas["CatalogRow"]> }) =>
-  rows.length === 0 ? (
-    <Empty title={words.noMatch} />
-  ) : (
-    <Table
-      caption={words.prices}
-      columns={priceColumns}
-      rows={rows}
-      idOf={({ id, type, valid_from: from }) => `${type} ${id} ${from ?? ""}`}
-    />
-  )
+const Prices = ({ rows }: { readonly rows: ReadonlyArray<Schemas["CatalogRow"]> }) => (
+  <Table
+    caption={words.prices}
+    columns={priceColumns}
+    rows={rows}
+    idOf={({ id, type, valid_from: from }) => `${type} ${id} ${from ?? ""}`}
+    empty={<Empty title={words.noMatch} />}
+  />
+)

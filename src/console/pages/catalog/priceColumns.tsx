@@ -12,7 +12,7 @@ const Valid = ({ valid_from: from, valid_until: until }: Row) => {
   const parts = [
     from === null ? "" : `${words.from} ${from.slice(0, 10)}`,
     until === null ? "" : `${words.until} ${until.slice(0, 10)}`
-  ].filter((it) => it !== "")
+  ].filter(Boolean)
   return <>{parts.length === 0 ? words.always : parts.join(" ")}</>
 }
 

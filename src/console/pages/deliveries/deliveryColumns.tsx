@@ -1,5 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
+import { createdColumn } from "../../components/list/createdColumn.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
@@ -36,7 +37,7 @@ export const deliveryColumns = (
     cell: ({ status }) => <DeliveryStatus of={status} />
   },
   {
-    title: words.endpoint,
+    title: webhookTexts.endpoint,
     isPlain: true,
     isAbout: true,
     cell: ({ endpoint_id: id, webhook_url: url }) => (
@@ -49,12 +50,7 @@ export const deliveryColumns = (
     cell: ({ attempt_count: count }) => count
   },
   { title: words.next, isNumber: true, cell: ({ next_attempt_at: at }) => <Ago at={at} /> },
-  {
-    title: words.created,
-    isNumber: true,
-    isPlain: true,
-    cell: ({ created_at: at }) => <Ago at={at} />
-  }
+  createdColumn(words.created)
 ]
 
 /** Resends an undelivered event from its row. */

@@ -1,22 +1,12 @@
 import { api } from "../../api/client.ts"
-import type { Schemas } from "../../api/schema.ts"
-import type { EventType } from "../webhooks/endpointForm.ts"
+import type { Schemas, SearchOf } from "../../api/schema.ts"
 
-type Delivery = Schemas["WebhookDelivery"]
 type RedeliveryFilter = Schemas["RedeliveryFilter"]
 
 export const statuses = ["pending", "delivering", "succeeded", "failed", "skipped"] as const
 
 /** The filters of the list. */
-export interface Search {
-  readonly status?: Delivery["status"]
-  readonly type?: EventType
-  readonly endpoint_id?: string
-  readonly task_id?: string
-  readonly trace_id?: string
-  readonly since?: string
-  readonly until?: string
-}
+export type Search = SearchOf<"/manage/v1/webhook-deliveries">
 
 /** The filter as a redelivery. `undefined`: a redelivery would select other deliveries than the list shows. */
 export const redeliveryOf = (search: Search): RedeliveryFilter | undefined => {

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
@@ -8,7 +8,8 @@ import { CopyButton } from "../../components/CopyButton.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded, ProblemView } from "../../components/States.tsx"
-import { Ago, Time } from "../../components/Values.tsx"
+import { Ago, Text, Time } from "../../components/Values.tsx"
+import { indented } from "../../format/json.ts"
 import { showDuration } from "../../format/time.ts"
 import { viewedUser } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
@@ -24,11 +25,11 @@ const words = webhookTexts.delivery
 
 /** A deleted endpoint is in no list, and neither is the webhook of a task. */
 const readDelivery = async (id: string) => {
-  const delivery = await api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
+  const delivery = await api.GET("/manage/v1/webhook-deliveries/{id}", { path: { id } })
   if (delivery.webhook_url !== null) return { delivery, url: delivery.webhook_url }
   const endpoint = await api
     .GET("/manage/v1/webhook-endpoints/{id}", {
-      params: { path: { id: delivery.endpoint_id } }
+      path: { id: delivery.endpoint_id }
     })
     .catch(() => undefined)
   return { delivery, url: endpoint?.url }
@@ -37,7 +38,7 @@ const readDelivery = async (id: string) => {
 /** `/webhooks/deliveries/:id`: what was sent, each attempt with its response, and why it failed. */
 export default function DeliveryPage({ params: { id = "" } }: PageProps) {
   const found = useResource(id, () => readDelivery(id))
-  const [again, setAgain] = useState<{ cause?: unknown; isDone: boolean }>({ isDone: false })
+  const { cause, isDone, run } = useAction()
   useLive((event) => {
     const isOwn = event.type === "delivery" && event.data.id === id
     if (event.type === "poll" || (isOwn && isNews(found.data?.delivery, event.data))) {
@@ -45,32 +46,24 @@ export default function DeliveryPage({ params: { id = "" } }: PageProps) {
     }
   })
   const redeliver = async () => {
-    try {
-      await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params: { path: { id } } })
-      setAgain({ isDone: true })
-      found.reload()
-    } catch (cause) {
-      setAgain({ isDone: false, cause })
-    }
+    await api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { path: { id } })
+    found.reload()
   }
   return (
     <>
-      <PageHeader
-        title={found.data?.delivery.type ?? words.title}
-        back={{ to: "/webhooks/deliveries", name: webhookTexts.deliveries }}
-      >
+      <PageHeader title={found.data?.delivery.type} back="/webhooks/deliveries">
         {viewedUser() === undefined && (
-          <button type="button" class="primary" onClick={() => void redeliver()}>
+          <button type="button" class="primary" onClick={() => void run(redeliver)}>
             {words.again}
           </button>
         )}
       </PageHeader>
-      {again.isDone && (
+      {isDone === true && (
         <p class="banner" role="status">
           {words.sentAgain}
         </p>
       )}
-      {again.cause !== undefined && <ProblemView cause={again.cause} />}
+      {cause !== undefined && <ProblemView cause={cause} />}
       <Loaded of={found}>
         {({ delivery, url }) => <DeliveryView delivery={delivery} url={url} />}
       </Loaded>
@@ -123,7 +116,7 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
           <p class="faint">{words.bodyGone}</p>
         ) : (
           <>
-            <Text label={words.body} text={readable(delivery.body)} />
+            <Text label={words.body} text={indented(delivery.body)} />
             <p class="help">{words.bodyHelp}</p>
           </>
         )}
@@ -134,15 +127,6 @@ const DeliveryView = ({ delivery, url }: ViewProps) => (
     </div>
   </>
 )
-
-/** JSON with indentation; any other text unchanged. */
-const readable = (body: string): string => {
-  try {
-    return JSON.stringify(JSON.parse(body), null, 2)
-  } catch {
-    return body
-  }
-}
 
 /** Each attempt has a new timestamp and signature. docs/reference/webhooks.md#delivery-request */
 const headersOf = ({ id }: Delivery): string => {
@@ -183,11 +167,11 @@ const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
       <p>
         <span class={`status ${toneOf(isGood, ended !== null)}`}>
           {[
-            ended === null ? words.underWay : "",
+            ended === null ? words.status.delivering : "",
             status === null ? "" : taskTexts.answered(status),
             failure === null ? "" : failureTexts[failure]
           ]
-            .filter((it) => it !== "")
+            .filter(Boolean)
             .join(", ")}
         </span>
         {detail !== null && detail !== `HTTP ${status}` && <span class="faint"> {detail}</span>}
@@ -214,10 +198,3 @@ const toneOf = (isGood: boolean, isEnded: boolean): string => {
   if (isGood) return "good"
   return isEnded ? "bad" : "going"
 }
-
-/** Text from outside, shown unchanged. */
-const Text = ({ label, text }: { readonly label: string; readonly text: string }) => (
-  <pre class="json" tabIndex={0} role="region" aria-label={label}>
-    {text}
-  </pre>
-)

@@ -1,19 +1,16 @@
 import { isShown } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
-import { useFresh } from "../../api/fresh.ts"
-import { pageAfter, useModelNames } from "../../api/lists.ts"
+import { useModelNames } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
-import type { Page } from "../../api/pages.ts"
-import type { Schemas } from "../../api/schema.ts"
-import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import type { Page, Schemas, SearchOf } from "../../api/schema.ts"
+import type { PageQuery } from "../../api/searchOn.ts"
+import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PagedView } from "../../components/list/PagedView.tsx"
 import { TaskGallery } from "../../components/list/TaskGallery.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
-import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
 import { galleryTexts } from "../../texts/en/gallery.ts"
@@ -50,63 +47,36 @@ const withPreview = ({ data, next_cursor }: Page<Task>): Page<Task> => ({
 
 /** `/gallery`: the stored results of the user's tasks, as pictures. */
 export default function GalleryPage() {
-  const user = viewedUser() ?? ""
-  const { result_kind: chosen } = filterValues(["result_kind"])
-  const kind = kinds.find((it) => it === chosen)
-  const search = {
-    ...filterValues(["q", "model"]),
-    ...(kind === undefined ? {} : { result_kind: kind })
+  const search = { ...filterValues(["q", "model"]), ...choiceIn("result_kind", kinds) }
+  const load = async (page: PageQuery) => {
+    // A result is stored from the end of its task, which may have run for a while
+    const since = new Date(Date.now() - 2 * keptMillis).toISOString()
+    const query = { ...search, ...page, status: "completed" as const, since }
+    return withPreview(await api.GET("/manage/v1/tasks", { query }))
   }
-  const key = JSON.stringify([user, search])
-  const pages = usePages<Task>(
-    "gallery",
-    key,
-    async (cursor) => {
-      // A result is stored from the end of its task, which may have run for a while
-      const since = new Date(Date.now() - 2 * keptMillis).toISOString()
-      const query = {
-        ...search,
-        status: "completed" as const,
-        since,
-        ...pageAfter(pageSize, cursor)
-      }
-      return withPreview(await api.GET("/manage/v1/tasks", { params: { query } }))
-    },
-    ({ id }) => id
-  )
-  const fresh = useFresh(key, pages.reload)
+  const pages = usePages("gallery", search, load, pageSize)
   useLive((event) => {
-    if (event.type !== "task" || event.data.preview === undefined || pages.isLoading) return
-    const isNewer = event.data.created_at > (pages.rows[0]?.created_at ?? "")
-    if (!pages.update(event.data) && isNewer && matches(event.data, search)) {
-      fresh.add(event.data.id)
-    }
+    if (event.type !== "task" || event.data.preview === undefined) return
+    pages.take(event.data, matches(event.data, search))
   })
   return (
     <>
-      <PageHeader title={texts.pages.gallery} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={useFilters()} />
       <PagedView
+        words={words}
+        search={search}
         pages={pages}
-        fresh={fresh.count}
-        onFresh={fresh.show}
-        empty={
-          Object.keys(search).length > 0 ? (
-            <Empty title={words.noMatch} />
-          ) : (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-              <p>
-                <Link to="/playground" query={{ kind: "images" }} class="button">
-                  {words.create}
-                </Link>
-              </p>
-            </Empty>
-          )
+        first={
+          <p>
+            <Link to="/playground" query={{ kind: "images" }} class="button">
+              {words.create}
+            </Link>
+          </p>
         }
       >
         <TaskGallery tasks={pages.rows} />
@@ -116,10 +86,7 @@ export default function GalleryPage() {
 }
 
 /** The filters that can be checked on a new result without the gateway. */
-const matches = (
-  { model, preview }: Task,
-  search: { readonly q?: string; readonly model?: string; readonly result_kind?: string }
-): boolean =>
+const matches = ({ model, preview }: Task, search: SearchOf<"/manage/v1/tasks">): boolean =>
   search.q === undefined &&
   (search.model === undefined || search.model === model) &&
   (search.result_kind === undefined || search.result_kind === preview?.kind)

@@ -9,7 +9,7 @@ import { dayAfter, dayOf, daysBetween, showDay } from "../../format/days.ts"
 import { texts } from "../../texts/en.ts"
 import { homeTexts } from "../../texts/en/home.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
-import { weekOf } from "./readHome.ts"
+import { amountsOn, weekOf } from "./readHome.ts"
 
 const words = operatorTexts.overview
 const now = () => new Date()
@@ -23,15 +23,13 @@ export const Charges = () => {
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
   const usage = useResource(`charges ${today}`, () =>
     api.GET("/manage/v1/usage", {
-      params: { query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 } }
+      query: { from: days[0] ?? today, to: today, sandbox: "false", limit: 100 }
     })
   )
   return (
     <Loaded of={usage} bones={<LoadingRows tiles={3} hasChart hasRows={false} />}>
       {({ data }) => {
-        const charged = new Map(data.map(({ amount, day }) => [day, amount]))
-        const amounts = days.map((day) => charged.get(day) ?? "0.00")
-        const { change, spent } = weekOf(amounts)
+        const amounts = amountsOn(days, data)
         const month = amounts.filter((_, index) => (days[index] ?? "") >= from)
         return (
           <>
@@ -39,28 +37,13 @@ export const Charges = () => {
               <Tile name={words.chargedToday} to="/usage" query={{ from: today }}>
                 <Credits amount={amounts.at(-1) ?? "0.00"} />
               </Tile>
-              <Tile
-                name={homeTexts.week}
-                to="/usage"
-                query={{ from: days.at(-7) ?? "" }}
-                note={change === undefined ? homeTexts.noWeekBefore : homeTexts.change(change)}
-              >
-                <Credits amount={spent} />
-              </Tile>
+              <WeekTile days={days} amounts={amounts} />
               <Tile name={words.chargedMonth} to="/usage" query={{ from }}>
                 <Credits amount={sumCredits(month)} />
               </Tile>
             </Tiles>
             {amounts.some((it) => parseCredits(it) > 0n) && (
-              <BarChart
-                title={words.chargesByDay}
-                bars={days.map((day, index) => ({
-                  label: showDay(day),
-                  value: `${showCredits(amounts[index] ?? "0.00")} ${texts.credits}`,
-                  length: Number(amounts[index] ?? "0"),
-                  to: { path: "/usage", query: { day } }
-                }))}
-              />
+              <SpendingChart title={words.chargesByDay} days={days} amounts={amounts} />
             )}
           </>
         )
@@ -68,3 +51,33 @@ export const Charges = () => {
     </Loaded>
   )
 }
+
+/** What was charged on each of these days, in the same order. */
+interface Spending {
+  readonly days: ReadonlyArray<string>
+  readonly amounts: ReadonlyArray<string>
+}
+
+/** The credits of the last seven days, and how they have changed. */
+export const WeekTile = ({ amounts, days }: Spending) => {
+  const { change, spent } = weekOf(amounts)
+  const note = change === undefined ? homeTexts.noWeekBefore : homeTexts.change(change)
+  return (
+    <Tile name={homeTexts.week} to="/usage" query={{ from: days.at(-7) ?? "" }} note={note}>
+      <Credits amount={spent} />
+    </Tile>
+  )
+}
+
+/** A bar per day. */
+export const SpendingChart = ({ amounts, days, title }: Spending & { readonly title: string }) => (
+  <BarChart
+    title={title}
+    bars={days.map((day, index) => ({
+      label: showDay(day),
+      value: `${showCredits(amounts[index] ?? "0.00")} ${texts.credits}`,
+      length: Number(amounts[index] ?? "0"),
+      to: { path: "/usage", query: { day } }
+    }))}
+  />
+)

@@ -1,13 +1,8 @@
-import { session } from "../../api/session.ts"
-import { viewedUser } from "../../router/location.ts"
+import { isOverAll } from "../../api/session.ts"
 import { OperatorHome } from "./OperatorHome.tsx"
 import { UserHome } from "./UserHome.tsx"
 
 /** `/`: the current state, for a user or for the operator. */
 export default function HomePage() {
-  return session.value?.role === "operator" && viewedUser() === undefined ? (
-    <OperatorHome />
-  ) : (
-    <UserHome />
-  )
+  return isOverAll() ? <OperatorHome /> : <UserHome />
 }

@@ -27,7 +27,7 @@ export const OperatorHome = () => {
   })
   return (
     <>
-      <PageHeader title={homeTexts.title} about={words.update} />
+      <PageHeader about={words.update} />
       {queues.data !== undefined && <Restored of={queues.data} />}
       <Troubles queues={queues.data} accounts={accounts.data?.data ?? []} />
       <h2>{words.charges}</h2>
@@ -82,7 +82,7 @@ const Troubles = ({ accounts, queues }: TroublesProps) => {
   const { budget_drift: budgets = 0, drift = 0 } = queues?.wallets ?? {}
   if (broken.length + drift + budgets === 0 && !late && !lateDeliveries) return null
   return (
-    <ul class="problems" aria-label={words.problems}>
+    <ul class="problems" aria-label={homeTexts.problems}>
       {broken.map(({ health, id, last_fault: fault }) => (
         <li key={id}>
           <Link to="/accounts">
@@ -166,9 +166,13 @@ const InNeed = ({ accounts }: { readonly accounts: ReadonlyArray<Schemas["Vendor
   const rows = accounts.filter(
     ({ health, status }) => health !== "healthy" || status === "draining"
   )
-  return rows.length === 0 ? (
-    <p>{words.allWell}</p>
-  ) : (
-    <Table caption={words.accounts} columns={accountColumns} rows={rows} idOf={({ id }) => id} />
+  return (
+    <Table
+      caption={words.accounts}
+      columns={accountColumns}
+      rows={rows}
+      idOf={({ id }) => id}
+      empty={<p>{words.allWell}</p>}
+    />
   )
 }

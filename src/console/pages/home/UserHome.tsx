@@ -1,8 +1,7 @@
-import { useMemo } from "preact/hooks"
 import { isShown } from "../../api/address.ts"
+import { useThrottled } from "../../api/listen.ts"
 import { useLive, wallet } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
-import { BarChart } from "../../components/chart/BarChart.tsx"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
 import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
@@ -12,12 +11,11 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded, LoadingRows } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { isLow, parseCredits, showCredits } from "../../format/credits.ts"
-import { showDay } from "../../format/days.ts"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
 import { homeTexts } from "../../texts/en/home.ts"
 import { isConsoleKey } from "../keys/keyForm.ts"
 import { taskColumns } from "../tasks/taskColumns.tsx"
+import { SpendingChart, WeekTile } from "./Charges.tsx"
 import { Problems } from "./Problems.tsx"
 import { readHome, runwayOf, successOf, weekOf } from "./readHome.ts"
 import type { Home } from "./readHome.ts"
@@ -31,21 +29,13 @@ const pauseMillis = 1000
 
 export const UserHome = () => {
   const home = useResource(viewedUser() ?? "", () => readHome(new Date()))
-  const again = useMemo(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    return (read: () => void) => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        read()
-      }, pauseMillis)
-    }
-  }, [])
+  const again = useThrottled(home.reload, pauseMillis)
   useLive((event) => {
-    if (event.type === "poll" || isNews(home.data, event)) again(home.reload)
+    if (event.type === "poll" || isNews(home.data, event)) again()
   })
   return (
     <>
-      <PageHeader title={words.title}>
+      <PageHeader>
         <Link to="/playground" query={{ kind: "token" }} class="button">
           {words.newChat}
         </Link>
@@ -90,15 +80,7 @@ const HomeView = ({ home }: { readonly home: Home }) => {
               </Link>
             </span>
           </div>
-          <BarChart
-            title={words.chart}
-            bars={days.map((day, index) => ({
-              label: showDay(day),
-              value: `${showCredits(amounts[index] ?? "0.00")} ${texts.credits}`,
-              length: Number(amounts[index] ?? "0"),
-              to: { path: "/usage", query: { day } }
-            }))}
-          />
+          <SpendingChart title={words.chart} days={days} amounts={amounts} />
         </section>
       )}
       {tasks.length > 0 && (
@@ -122,7 +104,7 @@ const HomeView = ({ home }: { readonly home: Home }) => {
 const Figures = ({ home }: HomeProps) => {
   const { amounts, balance: read, days, endpoints, running, tasks } = home
   const balance = wallet.value ?? read
-  const { change, spent } = weekOf(amounts)
+  const { spent } = weekOf(amounts)
   const runway = runwayOf(balance.available_balance, spent)
   const success = successOf(tasks)
   const failing = endpoints.filter(({ enabled, health }) => enabled && health.status === "failing")
@@ -144,14 +126,7 @@ const Figures = ({ home }: HomeProps) => {
       <Tile name={words.today} to="/usage" query={{ day: today }}>
         <Credits amount={amounts.at(-1) ?? "0.00"} />
       </Tile>
-      <Tile
-        name={words.week}
-        to="/usage"
-        query={{ from: days.at(-7) ?? "" }}
-        note={change === undefined ? words.noWeekBefore : words.change(change)}
-      >
-        <Credits amount={spent} />
-      </Tile>
+      <WeekTile days={days} amounts={amounts} />
       <Tile name={words.running} to="/tasks" query={{ status: "processing" }}>
         {home.hasMoreRunning ? words.atLeast(running) : running}
       </Tile>

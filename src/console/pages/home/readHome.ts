@@ -1,5 +1,5 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
+import type { Schemas } from "../../api/schema.ts"
 import { parseCredits, sumCredits } from "../../format/credits.ts"
 import { dayAfter, dayOf, daysBetween } from "../../format/days.ts"
 
@@ -11,26 +11,24 @@ const weekDays = 7
 export const readHome = async (now: Date) => {
   const today = dayOf(now)
   const days = daysBetween(dayAfter(today, 1 - chartDays), today, chartDays)
-  const query = pageAfter(listMax, undefined)
+  const query = { limit: listMax }
   const running = (status: "pending" | "processing") =>
-    api.GET("/manage/v1/tasks", { params: { query: { ...query, status } } })
+    api.GET("/manage/v1/tasks", { query: { ...query, status } })
   const [balance, usage, tasks, endpoints, keys, pending, processing] = await Promise.all([
     api.GET("/manage/v1/wallet", {}),
     api.GET("/manage/v1/usage", {
-      params: { query: { from: days[0] ?? today, to: today, ...query } }
+      query: { from: days[0] ?? today, to: today, ...query }
     }),
-    api.GET("/manage/v1/tasks", { params: { query } }),
-    api.GET("/manage/v1/webhook-endpoints", { params: { query } }),
-    api.GET("/manage/v1/api-keys", { params: { query } }),
+    api.GET("/manage/v1/tasks", { query }),
+    api.GET("/manage/v1/webhook-endpoints", { query }),
+    api.GET("/manage/v1/api-keys", { query }),
     running("pending"),
     running("processing")
   ])
-  const spent = new Map(usage.data.map(({ amount, day }) => [day, amount]))
-  const amounts = days.map((day) => spent.get(day) ?? "0.00")
   return {
     balance,
     days,
-    amounts,
+    amounts: amountsOn(days, usage.data),
     tasks: tasks.data,
     endpoints: endpoints.data,
     keys: keys.data,
@@ -40,6 +38,15 @@ export const readHome = async (now: Date) => {
 }
 
 export type Home = Awaited<ReturnType<typeof readHome>>
+
+/** The charges on each of these days. */
+export const amountsOn = (
+  days: ReadonlyArray<string>,
+  usage: ReadonlyArray<Schemas["Usage"]>
+): ReadonlyArray<string> => {
+  const charged = new Map(usage.map(({ amount, day }) => [day, amount]))
+  return days.map((day) => charged.get(day) ?? "0.00")
+}
 
 /** The credits of the last seven days, and the change from the seven days before, in percent. */
 export const weekOf = (amounts: ReadonlyArray<string>) => {

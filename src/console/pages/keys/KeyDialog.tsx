@@ -1,8 +1,8 @@
-import { useState } from "preact/hooks"
 import { useModelNames } from "../../api/lists.ts"
 import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { SelectField, TextField } from "../../components/form/Field.tsx"
 import { Fold } from "../../components/form/Fold.tsx"
+import { useFields } from "../../components/form/useFields.ts"
 import { texts } from "../../texts/en.ts"
 import { keyTexts } from "../../texts/en/keys.ts"
 import { faultsOf, fieldsOf, resets, scopes } from "./keyForm.ts"
@@ -19,12 +19,9 @@ interface Props {
 
 /** The name, scopes, budget, models and limits of a key. */
 export const KeyDialog = ({ of, onClose, onSubmit }: Props) => {
-  const [fields, setFields] = useState(() => fieldsOf(of))
-  const set = (name: keyof KeyFields) => (text: string) =>
-    setFields((before) => ({ ...before, [name]: text }))
-  const faults = faultsOf(fields)
+  const { change, fields, isFaulty, text } = useFields(() => fieldsOf(of), faultsOf)
   const submit = async () => {
-    if (faults.size > 0) throw new FormFault()
+    if (isFaulty) throw new FormFault()
     await onSubmit(fields)
   }
   return (
@@ -40,69 +37,39 @@ export const KeyDialog = ({ of, onClose, onSubmit }: Props) => {
         required
         maxLength={200}
         autocomplete="off"
-        value={fields.name}
-        onText={set("name")}
+        {...text("name")}
       />
       {of === undefined && (
-        <Scopes
-          chosen={fields.scopes}
-          onChosen={(chosen) => setFields((before) => ({ ...before, scopes: chosen }))}
-        />
+        <Scopes chosen={fields.scopes} onChosen={(chosen) => change({ scopes: chosen })} />
       )}
-      <Fold name={words.advanced} isFaulty={faults.size > 0} isOpenAtFirst={of !== undefined}>
-        <Limits fields={fields} faults={faults} set={set} />
-        <Models value={fields.models} onText={set("models")} />
+      <Fold name={words.advanced} isFaulty={isFaulty} isOpenAtFirst={of !== undefined}>
+        <div class="columns narrow-columns">
+          <TextField
+            label={words.budget}
+            help={words.budgetHelp}
+            inputMode="decimal"
+            {...text("budget")}
+          />
+          <SelectField
+            label={words.reset}
+            help={words.resetHelp}
+            options={resets.map((it) => [it, words.resets[it]])}
+            {...text("reset")}
+          />
+          <TextField label={words.rate} inputMode="numeric" {...text("rate")} />
+          <TextField label={words.tasks} inputMode="numeric" {...text("tasks")} />
+        </div>
+        <Models {...text("models")} />
         <TextField
           label={words.expires}
           help={words.expiresHelp}
           type="datetime-local"
-          value={fields.expires}
-          onText={set("expires")}
+          {...text("expires")}
         />
       </Fold>
     </DialogForm>
   )
 }
-
-interface LimitsProps {
-  readonly fields: KeyFields
-  readonly faults: ReadonlyMap<string, string>
-  readonly set: (name: keyof KeyFields) => (text: string) => void
-}
-
-const Limits = ({ faults, fields, set }: LimitsProps) => (
-  <div class="columns narrow-columns">
-    <TextField
-      label={words.budget}
-      help={words.budgetHelp}
-      inputMode="decimal"
-      error={faults.get("budget")}
-      value={fields.budget}
-      onText={set("budget")}
-    />
-    <SelectField
-      label={words.reset}
-      help={words.resetHelp}
-      value={fields.reset}
-      options={resets.map((it) => [it, words.resets[it]])}
-      onText={set("reset")}
-    />
-    <TextField
-      label={words.rate}
-      inputMode="numeric"
-      error={faults.get("rate")}
-      value={fields.rate}
-      onText={set("rate")}
-    />
-    <TextField
-      label={words.tasks}
-      inputMode="numeric"
-      error={faults.get("tasks")}
-      value={fields.tasks}
-      onText={set("tasks")}
-    />
-  </div>
-)
 
 interface ScopesProps {
   readonly chosen: ReadonlyArray<Scope>

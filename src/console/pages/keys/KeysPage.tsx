@@ -1,15 +1,13 @@
 import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { usePages } from "../../api/pages.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { SecretDialog } from "../../components/Secret.tsx"
-import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { keyTexts } from "../../texts/en/keys.ts"
 import { actionsColumn, keyColumns } from "./keyColumns.tsx"
@@ -20,38 +18,30 @@ import type { ApiKey, KeyFields } from "./keyForm.ts"
 import { RotateDialog } from "./RotateDialog.tsx"
 
 const words = keyTexts
-const pageSize = 50
 
 type Asked =
   | { readonly what: "create" }
   | { readonly what: KeyAction; readonly key: ApiKey }
   | undefined
 
-const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } })
+const pathOf = ({ id }: { readonly id: string }) => ({ path: { id } })
 
 const createKey = async (fields: KeyFields): Promise<string> =>
   (await api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) })).key
 
 /** `/keys`: the API keys, their permissions, and what is left of their budgets. */
 export default function KeysPage() {
-  const user = viewedUser()
-  const keys = usePages<ApiKey>(
-    "keys",
-    user ?? "",
-    (cursor) => api.GET("/manage/v1/api-keys", { params: { query: pageAfter(pageSize, cursor) } }),
-    ({ id }) => id
-  )
+  const keys = usePages("keys", "", (query) => api.GET("/manage/v1/api-keys", { query }))
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
   // The spent part of a budget changes with the wallet
   useLive((event) => {
-    const isCalm = asked === undefined && !keys.isLoading && keys.rows.length <= pageSize
-    if ((event.type === "poll" || event.type === "wallet") && isCalm) keys.reload()
+    if ((event.type === "poll" || event.type === "wallet") && asked === undefined) keys.refresh()
   })
-  const isReadOnly = user !== undefined
+  const isReadOnly = viewedUser() !== undefined
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
+      <PageHeader about={words.about}>
         {!isReadOnly && (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             {words.create}
@@ -59,19 +49,13 @@ export default function KeysPage() {
         )}
       </PageHeader>
       <PagedTable
-        caption={words.caption}
+        words={words}
         columns={
           isReadOnly
             ? keyColumns
             : [...keyColumns, actionsColumn((what, key) => setAsked({ what, key }))]
         }
         pages={keys}
-        idOf={({ id }) => id}
-        empty={
-          <Empty title={words.empty}>
-            <p>{words.emptyDetail}</p>
-          </Empty>
-        }
       />
       <Dialogs
         asked={asked}
@@ -144,7 +128,7 @@ const Dialogs = ({ asked, onChanged, onClose, onSecret }: DialogsProps) => {
       detail={words.revokeDetail}
       action={words.revoke}
       isDangerous
-      onConfirm={revoke}
+      onSubmit={revoke}
       onClose={onClose}
     />
   )

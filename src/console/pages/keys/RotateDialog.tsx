@@ -21,7 +21,7 @@ export const RotateDialog = ({ of, onClose, onRotated }: Props) => {
   const [grace, setGrace] = useState<number>(86_400)
   const rotate = async () => {
     const rotated = await api.POST("/manage/v1/api-keys/{id}/rotate", {
-      params: { path: { id: of.id } },
+      path: { id: of.id },
       body: { grace_seconds: grace }
     })
     onRotated(rotated.key)

@@ -54,7 +54,7 @@ const Limits = (key: ApiKey) => {
     models === null ? "" : words.modelCount(models.length),
     rate === null ? "" : words.perMinute(rate),
     tasks === null ? "" : words.atOnce(tasks)
-  ].filter((it) => it !== "")
+  ].filter(Boolean)
   return parts.length === 0 ? (
     <None />
   ) : (
@@ -80,7 +80,7 @@ const Name = (key: ApiKey) => {
       )}
       {expires !== null && (
         <div class={isPast(expires) ? "second status bad" : "second"}>
-          {isPast(expires) ? words.expired : words.expiresAt} <Ago at={expires} />
+          {isPast(expires) ? words.expired : words.expires} <Ago at={expires} />
         </div>
       )}
     </>
@@ -120,7 +120,7 @@ export const actionsColumn = (act: (what: KeyAction, key: ApiKey) => void): Colu
       of={key.name}
       actions={actionsOf(key).map((what) => ({
         label: words[what],
-        name: words.actionOn(words[what], key.name),
+        name: texts.actionOn(words[what], key.name),
         isDangerous: what === "revoke",
         onAct: () => act(what, key)
       }))}

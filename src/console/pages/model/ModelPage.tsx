@@ -4,7 +4,8 @@ import { CopyButton } from "../../components/CopyButton.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
-import { Credits, Json, Time } from "../../components/Values.tsx"
+import { Credits, Json, Pair, Time } from "../../components/Values.tsx"
+import { modelPath } from "../../format/paths.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
@@ -25,7 +26,7 @@ export default function ModelPage({ params: { model = "", vendor = "" } }: PageP
   const name = `${vendor}/${model}`
   return (
     <>
-      <PageHeader title={name} back={{ to: "/models", name: texts.pages.models }}>
+      <PageHeader title={name} back="/models">
         <Link to="/usage" query={{ model, vendor }} class="button">
           {texts.pages.usage}
         </Link>
@@ -37,9 +38,7 @@ export default function ModelPage({ params: { model = "", vendor = "" } }: PageP
       <Loaded of={models}>
         {(found) =>
           found.length === 0 ? (
-            <Empty title={words.notFound}>
-              <p>{words.notFoundDetail}</p>
-            </Empty>
+            <Empty title={words.notFound} detail={words.notFoundDetail} />
           ) : (
             <>
               {found.map((it) => (
@@ -88,12 +87,9 @@ const Rates = ({ of }: { readonly of: ReturnType<typeof ratesOf> }) => {
   return (
     <dl class="pairs">
       {of.map((rate) => (
-        <div key={rate.name}>
-          <dt>{rate.name}</dt>
-          <dd>
-            <OneRate {...rate} />
-          </dd>
-        </div>
+        <Pair key={rate.name} name={rate.name}>
+          <OneRate {...rate} />
+        </Pair>
       ))}
     </dl>
   )
@@ -112,7 +108,7 @@ const Candidates = ({ of }: { readonly of: NonNullable<AnyModel["candidates"]> }
     <ol>
       {of.map(({ model, vendor, weight }) => (
         <li key={`${vendor}/${model}`}>
-          <Link to={`/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`}>
+          <Link to={modelPath({ model, vendor })}>
             {vendor}/{model}
           </Link>
           {weight !== null && ` × ${weight}`}
@@ -129,23 +125,18 @@ const Particulars = ({ of }: { readonly of: AnyModel }) =>
       <dl class="pairs">
         {of.type === "token" && (
           <>
-            <div>
-              <dt>{words.inputMost}</dt>
-              <dd class="number">{of.input_tokens_max.toLocaleString("en")}</dd>
-            </div>
-            <div>
-              <dt>{words.outputMost}</dt>
-              <dd class="number">{of.output_tokens_max.toLocaleString("en")}</dd>
-            </div>
+            <Pair name={words.inputMost}>
+              <span class="number">{of.input_tokens_max.toLocaleString("en")}</span>
+            </Pair>
+            <Pair name={words.outputMost}>
+              <span class="number">{of.output_tokens_max.toLocaleString("en")}</span>
+            </Pair>
           </>
         )}
         {of.valid_until !== null && (
-          <div>
-            <dt>{words.validUntil}</dt>
-            <dd>
-              <Time at={of.valid_until} />
-            </dd>
-          </div>
+          <Pair name={words.validUntil}>
+            <Time at={of.valid_until} />
+          </Pair>
         )}
       </dl>
     </section>

@@ -7,17 +7,15 @@ import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
+import { modelPath } from "../../format/paths.ts"
 import { texts } from "../../texts/en.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
 import { modelTexts } from "../../texts/en/models.ts"
 import { Availability } from "./Availability.tsx"
-import { Price } from "./price.tsx"
+import { kindOf, kinds, Price } from "./price.tsx"
 import type { AnyModel } from "./price.tsx"
 
 const words = modelTexts
-
-const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
-const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
 const filtersWith = (models: ReadonlyArray<AnyModel>): ReadonlyArray<Filter> => [
   {
@@ -38,16 +36,12 @@ const filtersWith = (models: ReadonlyArray<AnyModel>): ReadonlyArray<Filter> => 
 const idOf = ({ model, path, type, vendor }: AnyModel): string =>
   [type, vendor, model, path].join(" ")
 
-/** The page of a model, whose name may contain slashes. */
-const linkTo = ({ model, vendor }: AnyModel): string =>
-  `/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`
-
 const columns: ReadonlyArray<Column<AnyModel>> = [
   {
     title: filterTexts.model,
     isPlain: true,
     cell: (model) => (
-      <Link to={linkTo(model)}>
+      <Link to={modelPath(model)}>
         {model.vendor}/{model.model}
       </Link>
     )
@@ -81,14 +75,15 @@ export default function ModelsPage() {
       <PageHeader title={words.title} about={words.about} />
       <Filters filters={filtersWith(models.data ?? [])} />
       <Loaded of={models}>
-        {(all) => {
-          const rows = all.filter(matches)
-          return rows.length === 0 ? (
-            <Empty title={words.noMatch} />
-          ) : (
-            <Table caption={words.caption} columns={columns} rows={rows} idOf={idOf} />
-          )
-        }}
+        {(all) => (
+          <Table
+            caption={words.caption}
+            columns={columns}
+            rows={all.filter(matches)}
+            idOf={idOf}
+            empty={<Empty title={words.noMatch} />}
+          />
+        )}
       </Loaded>
     </>
   )

@@ -7,6 +7,10 @@ export type AnyModel = Schemas["Model"] | Schemas["TokenModel"]
 
 const words = modelTexts
 
+/** What models return, in the order of lists. */
+export const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
+export const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
+
 interface Rate {
   readonly name: string
   readonly amount: string

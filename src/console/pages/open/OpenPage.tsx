@@ -11,7 +11,6 @@ import { Empty, Loaded } from "../../components/States.tsx"
 import { Ago } from "../../components/Values.tsx"
 import { hrefOf, navigate } from "../../router/location.ts"
 import type { PageProps } from "../../routes.ts"
-import { texts } from "../../texts/en.ts"
 import { openTexts } from "../../texts/en/open.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { findOverAll, placeOf, placeOfThing } from "./placeOf.ts"
@@ -34,7 +33,7 @@ const OpenOwn = ({ id }: { readonly id: string }) => {
   useGoTo(place.data)
   return (
     <>
-      <PageHeader title={texts.pages.open} />
+      <PageHeader />
       <Loaded of={place}>{(it) => it === null && <Empty title={words.nothing(id)} />}</Loaded>
     </>
   )
@@ -69,15 +68,18 @@ const OpenOverAll = ({ id }: { readonly id: string }) => {
   useGoTo(found.data?.place)
   return (
     <>
-      <PageHeader title={texts.pages.open} />
+      <PageHeader />
       <Loaded of={found}>
         {({ place, things }) =>
-          place === null &&
-          (things.length === 0 ? (
-            <Empty title={words.nothingAtAll(id)} />
-          ) : (
-            <Table caption={words.results} columns={columns} rows={things} idOf={(it) => it.id} />
-          ))
+          place === null && (
+            <Table
+              caption={words.results}
+              columns={columns}
+              rows={things}
+              idOf={(it) => it.id}
+              empty={<Empty title={words.nothingAtAll(id)} />}
+            />
+          )
         }
       </Loaded>
     </>

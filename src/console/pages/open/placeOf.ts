@@ -21,10 +21,10 @@ const orNone = async <T>(found: Promise<T>): Promise<T | undefined> => {
 }
 
 const ofTask = async (id: string): Promise<Place | undefined> => {
-  const params = { path: { id } }
+  const path = { id }
   const [task, call] = await Promise.all([
-    orNone(api.GET("/manage/v1/tasks/{id}", { params })),
-    orNone(api.GET("/manage/v1/calls/{id}", { params }))
+    orNone(api.GET("/manage/v1/tasks/{id}", { path })),
+    orNone(api.GET("/manage/v1/calls/{id}", { path }))
   ])
   if (task !== undefined) return { path: `/tasks/${id}` }
   return call === undefined ? undefined : { path: `/calls/${id}` }
@@ -32,10 +32,10 @@ const ofTask = async (id: string): Promise<Place | undefined> => {
 
 /** A single match of this trace opens by itself; several are shown as a list. */
 const ofTrace = async (trace_id: string): Promise<Place | undefined> => {
-  const params = { query: { trace_id, limit: 2 } }
+  const query = { trace_id, limit: 2 }
   const [tasks, calls] = await Promise.all([
-    api.GET("/manage/v1/tasks", { params }),
-    api.GET("/manage/v1/calls", { params })
+    api.GET("/manage/v1/tasks", { query }),
+    api.GET("/manage/v1/calls", { query })
   ])
   const [task] = tasks.data
   const [call] = calls.data
@@ -70,7 +70,7 @@ export const placeOfThing = ({ id, type, user }: Schemas["FoundThing"]): Place =
 
 /** Everything that has the id or trace id, and users whose address contains the text, over all users. */
 export const findOverAll = async (q: string): Promise<ReadonlyArray<Schemas["FoundThing"]>> =>
-  (await api.GET("/manage/v1/operator/search", { params: { query: { q } } })).data
+  (await api.GET("/manage/v1/operator/search", { query: { q } })).data
 
 /** The page of one of the signed-in user's ids. */
 export const placeOf = async (text: string): Promise<Place | undefined> => {

@@ -37,10 +37,6 @@ interface Run {
   readonly unanswered?: string
 }
 
-interface Created {
-  readonly task_info: { readonly id: string }
-}
-
 /** The media field of a pointer: `#/image`, or an item of a list, `#/images/0`. */
 const fieldOf = (pointer: string): string => pointer.split("/")[1] ?? ""
 
@@ -70,7 +66,7 @@ const useBody = (
   const [body, setBody, updateBody] = useDraft<Body>(name, {}, withoutMedia)
   useEffect(() => {
     if (task === undefined || !isNew) return
-    api.GET("/manage/v1/tasks/{id}", { params: { path: { id: task } } }).then(
+    api.GET("/manage/v1/tasks/{id}", { path: { id: task } }).then(
       ({ body: sent }) => isObject(sent) && setBody(withoutMedia(sent)),
       () => undefined
     )
@@ -95,7 +91,7 @@ const useRun = (model: Schemas["Model"], body: Body) => {
     const operationId = run.unanswered ?? newOperationId()
     setRun({ isBusy: true })
     try {
-      const { body: created } = await send<Created>("POST", model.path, body, {
+      const created = await send<Schemas["CreatedTask"]>("POST", model.path, body, {
         "idempotency-key": operationId
       })
       setRun({ isBusy: true, id: created.task_info.id })
@@ -130,7 +126,6 @@ export const MediaPlayground = ({ model, picker }: Props) => {
   const { end, forget, run, start } = useRun(model, body)
   const price = usePrice(model, body)
   const form = useCtrlEnter()
-  const custom = (field: SchemaFieldProps) => <Medium {...field} model={model} />
   const result = useRef<HTMLElement>(null)
   useEffect(() => {
     // On a phone the result is below the form
@@ -156,8 +151,7 @@ export const MediaPlayground = ({ model, picker }: Props) => {
               changeBody(change)
               forget()
             }}
-            custom={custom}
-            isCustom={({ pointer }) => model.media[fieldOf(pointer)] !== undefined}
+            custom={(field) => mediumOf(field, model)}
           />
           <div class="run-bar">
             <Price {...price} />
@@ -186,9 +180,9 @@ export const MediaPlayground = ({ model, picker }: Props) => {
   )
 }
 
-const Medium = ({ model, ...field }: SchemaFieldProps & { readonly model: Schemas["Model"] }) => {
+const mediumOf = (field: SchemaFieldProps, model: Schemas["Model"]) => {
   const rules = model.media[fieldOf(field.pointer)]
-  if (rules === undefined) return null
+  if (rules === undefined) return undefined
   return plainSchema(field.schema).type === "array" ? (
     <MediaListInput {...field} rules={rules} />
   ) : (

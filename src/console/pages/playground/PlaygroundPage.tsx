@@ -1,15 +1,14 @@
 import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import { readModels } from "../../api/lists.ts"
-import { useResource } from "../../api/resource.ts"
-import type { Resource } from "../../api/resource.ts"
+import { useChunk, useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Field } from "../../components/form/Field.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded } from "../../components/States.tsx"
 import { location, setQuery, viewedUser } from "../../router/location.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
-import { priceText } from "../models/price.tsx"
+import { kindOf, kinds, priceText } from "../models/price.tsx"
 import type { AnyModel } from "../models/price.tsx"
 import { dialectOf } from "./chat.ts"
 import { noteModel, recentModels } from "./draft.ts"
@@ -41,7 +40,7 @@ export default function PlaygroundPage() {
   const name = query.get("model") ?? ""
   return (
     <>
-      <PageHeader title={words.title} />
+      <PageHeader />
       {viewedUser() !== undefined && <p class="banner warning">{words.readOnly}</p>}
       <Loaded of={models}>
         {(all) => <Playground models={all} name={name === "" ? defaultOf(all) : name} />}
@@ -49,9 +48,6 @@ export default function PlaygroundPage() {
     </>
   )
 }
-
-const kinds = ["images", "videos", "audios", "meshes", "documents", "token"] as const
-const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
 
 /** A model that needs only a prompt, so that the first run is one click away. */
 const isSimple = (model: AnyModel): boolean =>
@@ -102,22 +98,15 @@ interface PartProps<Model> {
   readonly picker: ComponentChildren
 }
 
-/** A browser may cache that a chunk failed to load, so a retry reloads the page. */
-const whole = <T,>({ cause, data }: Resource<T>) => ({
-  cause,
-  data,
-  reload: () => globalThis.location.reload()
-})
-
 /** Chats and media have little in common, so the page loads only the part that its model needs. */
 const ChatPart = (props: PartProps<Schemas["TokenModel"]>) => {
-  const part = useResource("chat", () => import("./ChatPlayground.tsx"))
-  return <Loaded of={whole(part)}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
+  const part = useChunk("chat", () => import("./ChatPlayground.tsx"))
+  return <Loaded of={part}>{({ ChatPlayground }) => <ChatPlayground {...props} />}</Loaded>
 }
 
 const MediaPart = (props: PartProps<Schemas["Model"]>) => {
-  const part = useResource("media", () => import("./MediaPlayground.tsx"))
-  return <Loaded of={whole(part)}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
+  const part = useChunk("media", () => import("./MediaPlayground.tsx"))
+  return <Loaded of={part}>{({ MediaPlayground }) => <MediaPlayground {...props} />}</Loaded>
 }
 
 const Picker = ({ models, name }: PlaygroundProps) => {

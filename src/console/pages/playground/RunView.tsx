@@ -5,20 +5,12 @@ import { ApiFailure } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
-import type { MediaKind } from "../../components/media/Media.tsx"
-import { ProblemView } from "../../components/States.tsx"
+import { ProblemView, TaskErrorView } from "../../components/States.tsx"
 import { Credits, Status } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
 import { playgroundTexts as words } from "../../texts/en/playground.ts"
 
-/** The response of GET for a task. */
-type TaskResult = {
-  readonly task_info: {
-    readonly id: string
-    readonly status: Schemas["TaskListItem"]["status"]
-    readonly error?: Schemas["TaskError"]
-  }
-} & { readonly [kind in MediaKind]?: ReadonlyArray<string> }
+type TaskResult = Schemas["TaskResult"]
 
 const pollMillis = 2000
 
@@ -45,15 +37,12 @@ const followTask = (
   source.addEventListener("error", () => {
     source.close()
     timer ??= setInterval(() => {
-      send<TaskResult>("GET", path).then(
-        ({ body }) => take(body),
-        (cause: unknown) => {
-          // The link is to a task that no longer exists or belongs to someone else
-          if (!(cause instanceof ApiFailure)) return
-          stop()
-          onRefused(cause)
-        }
-      )
+      send<TaskResult>("GET", path).then(take, (cause: unknown) => {
+        // The link is to a task that no longer exists or belongs to someone else
+        if (!(cause instanceof ApiFailure)) return
+        stop()
+        onRefused(cause)
+      })
     }, pollMillis)
   })
   return stop
@@ -80,7 +69,7 @@ export const RunView = ({ id, model, onEnd }: Props) => {
   useEffect(() => {
     if (!isEnded) return
     onEnd()
-    api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }).then(
+    api.GET("/manage/v1/tasks/{id}", { path: { id } }).then(
       ({ receipt }) => setCharged(receipt.captured),
       () => undefined
     )
@@ -103,19 +92,13 @@ export const RunView = ({ id, model, onEnd }: Props) => {
         <span class="spacer" />
         {!isEnded && (
           <button type="button" class="small danger" onClick={cancel}>
-            {words.cancel}
+            {texts.cancel}
           </button>
         )}
         <Link to={`/tasks/${id}`}>{words.toTask}</Link>
       </div>
       {cause !== undefined && <ProblemView cause={cause} />}
-      {error !== undefined && (
-        <div class="problem">
-          <p class="problem-title">{error.title}</p>
-          <p>{error.detail}</p>
-          <p class="faint">{texts.states.code(error.code)}</p>
-        </div>
-      )}
+      {error !== undefined && <TaskErrorView error={error} />}
       {result?.[model.result] !== undefined ? (
         <Media kind={model.result} urls={result[model.result] ?? []} />
       ) : (

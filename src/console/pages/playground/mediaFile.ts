@@ -17,7 +17,7 @@ export const limitsOf = (rules: Rules): string =>
       : words.seconds(rules.min_seconds, rules.max_seconds),
     rules.inline ? "" : words.byUrl
   ]
-    .filter((it) => it !== "")
+    .filter(Boolean)
     .join(" · ")
 
 /** Faults that can be found locally; the gateway checks the bytes. */

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals"
 import { runsKey } from "../../api/session.ts"
 import { plainSchema } from "../../components/form/schema.ts"
 import type { JsonSchema } from "../../components/form/schema.ts"
+import { parseJson } from "../../format/json.ts"
 import { hrefOf, location, setQuery } from "../../router/location.ts"
 import { writeDraft } from "./draft.ts"
 
@@ -33,20 +34,12 @@ const isRun = (value: unknown): value is Run =>
   isObject(value["values"]) &&
   (value["task"] === undefined || typeof value["task"] === "string")
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const changes = signal(0)
 
 /** The latest runs of the signed-in user, newest first. */
 export const lastRuns = (): ReadonlyArray<Run> => {
   void changes.value
-  const all = parsed(localStorage.getItem(runsKey()) ?? "[]")
+  const all = parseJson(localStorage.getItem(runsKey()) ?? "[]")
   return Array.isArray(all) ? all.filter(isRun) : []
 }
 
@@ -95,7 +88,7 @@ export const openLink = (): void => {
 const linkedIn = (text: string): Pick<Run, "model" | "values"> | undefined => {
   try {
     const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" })
-    const value = parsed(new TextDecoder().decode(bytes))
+    const value = parseJson(new TextDecoder().decode(bytes))
     if (!isObject(value) || typeof value["model"] !== "string") return undefined
     return isObject(value["values"])
       ? { model: value["model"], values: value["values"] }

@@ -3,6 +3,7 @@ import { api } from "../../api/client.ts"
 import { failureOf, Offline } from "../../api/problem.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { service } from "../../api/session.ts"
+import { parseJson } from "../../format/json.ts"
 import type { ChatRequest } from "./chat.ts"
 import { eventsOf, failureIn } from "./chat.ts"
 
@@ -26,9 +27,7 @@ const receiptOf = async (
   tries = receiptTries
 ): Promise<Schemas["Call"] | undefined> => {
   await new Promise((resolve) => setTimeout(resolve, receiptMillis))
-  const found = await api
-    .GET("/manage/v1/calls/{id}", { params: { path: { id } } })
-    .catch(() => undefined)
+  const found = await api.GET("/manage/v1/calls/{id}", { path: { id } }).catch(() => undefined)
   return found ?? (tries > 1 ? receiptOf(id, tries - 1) : undefined)
 }
 
@@ -66,18 +65,10 @@ export const streamChat = async ({ controller, dialect, onChange, request }: Ask
 /** A problem of the gateway, or an error in the vendor's format. */
 const refusalOf = async (response: Response) => {
   const text = await response.text()
-  const value = parsed(text)
+  const value = parseJson(text) ?? text
   const message = failureIn(value)
   const failure = failureOf(response, value)
   return failure.problem.detail === "" && message !== undefined
     ? failureOf(response, message)
     : failure
-}
-
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

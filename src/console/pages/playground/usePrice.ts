@@ -5,10 +5,6 @@ import type { Schemas } from "../../api/schema.ts"
 type Model = Schemas["Model"]
 type Body = Readonly<Record<string, unknown>>
 
-interface Quote {
-  readonly quote: { readonly amount: string }
-}
-
 /** Requests wait for a pause in typing. */
 const pauseMillis = 400
 
@@ -43,8 +39,8 @@ export const usePrice = (model: Model, body: Body) => {
     }
     let isCurrent = true
     const timer = setTimeout(() => {
-      send<Quote>("POST", `${model.path}?dry_run=true`, JSON.parse(text)).then(
-        ({ body: { quote } }) => isCurrent && setPrice({ amount: quote.amount }),
+      send<Schemas["Quote"]>("POST", `${model.path}?dry_run=true`, JSON.parse(text)).then(
+        ({ quote }) => isCurrent && setPrice({ amount: quote.amount }),
         (cause: unknown) => isCurrent && setPrice({ cause })
       )
     }, pauseMillis)

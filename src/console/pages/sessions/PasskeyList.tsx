@@ -1,11 +1,10 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readAll } from "../../api/lists.ts"
 import { NoPasskey } from "../../api/passkeys.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
-import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { Confirm, DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
@@ -30,14 +29,9 @@ interface Props {
 
 /** A user's passkeys, each with a button to remove it. */
 export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
+  const of = user === undefined ? {} : { user_id: user }
   const passkeys = useResource(user ?? "", () =>
-    readAll((cursor) =>
-      api.GET("/manage/v1/passkeys", {
-        params: {
-          query: { ...pageAfter(100, cursor), ...(user === undefined ? {} : { user_id: user }) }
-        }
-      })
-    )
+    readAll((page) => api.GET("/manage/v1/passkeys", { query: { ...page, ...of } }))
   )
   const [isAdding, setAdding] = useState(false)
   const [asked, setAsked] = useState<Passkey | undefined>(undefined)
@@ -52,20 +46,15 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
         )}
       </div>
       <Loaded of={passkeys}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          ) : (
-            <Table
-              caption={words.title}
-              columns={isReadOnly ? columns : [...columns, removeColumn(setAsked)]}
-              rows={all}
-              idOf={({ id }) => id}
-            />
-          )
-        }
+        {(all) => (
+          <Table
+            caption={words.title}
+            columns={isReadOnly ? columns : [...columns, removeColumn(setAsked)]}
+            rows={all}
+            idOf={({ id }) => id}
+            empty={<Empty title={words.empty} detail={words.emptyDetail} />}
+          />
+        )}
       </Loaded>
       {isAdding && <AddDialog onAdded={passkeys.reload} onClose={() => setAdding(false)} />}
       {asked !== undefined && (
@@ -74,9 +63,8 @@ export const PasskeyList = ({ isReadOnly, onRemoved, user }: Props) => {
           detail={words.removeDetail(asked.name)}
           action={words.remove}
           isDangerous
-          onConfirm={async () => {
-            const params = { path: { id: asked.id } }
-            await api.DELETE("/manage/v1/passkeys/{id}", { params })
+          onSubmit={async () => {
+            await api.DELETE("/manage/v1/passkeys/{id}", { path: { id: asked.id } })
             passkeys.reload()
             onRemoved()
           }}

@@ -1,16 +1,13 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
-import { Empty } from "../../components/States.tsx"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { revokeColumn, sessionColumns } from "./sessionColumns.tsx"
 import type { Session } from "./sessionColumns.tsx"
 
 const words = operatorTexts.sessions
-const pageSize = 50
 
 interface Props {
   /** Absent: the signed-in user. */
@@ -22,29 +19,17 @@ interface Props {
 
 /** The open sessions, each with a button to revoke it. */
 export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
-  const sessions = usePages<Session>(
-    "sessions",
-    `${user ?? ""} ${round}`,
-    (cursor) =>
-      api.GET("/manage/v1/sessions", {
-        params: {
-          query: {
-            ...pageAfter(pageSize, cursor),
-            ...(user === undefined ? {} : { user_id: user })
-          }
-        }
-      }),
-    ({ id }) => id
+  const of = user === undefined ? {} : { user_id: user }
+  const sessions = usePages("sessions", [user, round], (page) =>
+    api.GET("/manage/v1/sessions", { query: { ...page, ...of } })
   )
   const [asked, setAsked] = useState<Session | undefined>(undefined)
   return (
     <>
       <PagedTable
-        caption={words.caption}
+        words={words}
         columns={isReadOnly ? sessionColumns : [...sessionColumns, revokeColumn(setAsked)]}
         pages={sessions}
-        idOf={({ id }) => id}
-        empty={<Empty title={words.empty} />}
       />
       {asked !== undefined && (
         <Confirm
@@ -52,9 +37,8 @@ export const SessionList = ({ isReadOnly, round = 0, user }: Props) => {
           detail={words.revokeDetail}
           action={words.revoke}
           isDangerous
-          onConfirm={async () => {
-            const params = { path: { id: asked.id } }
-            await api.DELETE("/manage/v1/sessions/{id}", { params })
+          onSubmit={async () => {
+            await api.DELETE("/manage/v1/sessions/{id}", { path: { id: asked.id } })
             sessions.reload()
           }}
           onClose={() => setAsked(undefined)}

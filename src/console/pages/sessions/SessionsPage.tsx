@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks"
 import { hasPasskeys } from "../../api/passkeys.ts"
 import { service, session } from "../../api/session.ts"
+import { DialogButton } from "../../components/form/DialogForm.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -13,7 +14,6 @@ const words = operatorTexts.sessions
 /** `/sessions`: the user's sessions and means of signing in. */
 export default function SessionsPage() {
   const user = viewedUser()
-  const [isChanging, setChanging] = useState(false)
   const [changes, setChanges] = useState(0)
   const [removals, setRemovals] = useState(0)
   const who = session.value
@@ -21,11 +21,13 @@ export default function SessionsPage() {
   const hasPassword = user === undefined && who?.role === "user" && who.method !== "api_key"
   return (
     <>
-      <PageHeader title={words.title} about={user === undefined ? words.about : words.aboutUser}>
+      <PageHeader about={user === undefined ? words.about : words.aboutUser}>
         {hasPassword && (
-          <button type="button" onClick={() => setChanging(true)}>
-            {words.changePassword}
-          </button>
+          <DialogButton label={words.changePassword}>
+            {(close) => (
+              <PasswordDialog onChanged={() => setChanges(changes + 1)} onClose={close} />
+            )}
+          </DialogButton>
         )}
       </PageHeader>
       <div role="status">{changes > 0 && <p>{words.passwordChanged}</p>}</div>
@@ -41,12 +43,6 @@ export default function SessionsPage() {
           user={user}
           isReadOnly={user !== undefined || !hasPasskeys()}
           onRemoved={() => setRemovals(removals + 1)}
-        />
-      )}
-      {isChanging && (
-        <PasswordDialog
-          onChanged={() => setChanges(changes + 1)}
-          onClose={() => setChanging(false)}
         />
       )}
     </>

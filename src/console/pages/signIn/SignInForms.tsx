@@ -1,8 +1,10 @@
-import type { ComponentChildren, TargetedSubmitEvent } from "preact"
+import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { credentialOf, signIn } from "../../api/session.ts"
 import type { Credential } from "../../api/session.ts"
 import { TextField } from "../../components/form/Field.tsx"
+import { useFields } from "../../components/form/useFields.ts"
 import { ProblemView } from "../../components/States.tsx"
 import { signInTexts } from "../../texts/en/signIn.ts"
 
@@ -15,21 +17,17 @@ interface FormProps {
 }
 
 export const SignInForm = ({ children, credential, isPrimary = false, label }: FormProps) => {
-  const [state, setState] = useState<{ isBusy: boolean; cause?: unknown }>({ isBusy: false })
-  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    setState({ isBusy: true })
-    try {
-      await signIn(credential())
-    } catch (cause) {
-      setState({ isBusy: false, cause })
-    }
-  }
+  const { cause, isBusy, run } = useAction()
   return (
-    <form onSubmit={(event) => void submit(event)}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(() => signIn(credential()))
+      }}
+    >
       {children}
-      {state.cause !== undefined && <ProblemView cause={state.cause} />}
-      <button type="submit" class={isPrimary ? "primary" : ""} disabled={state.isBusy}>
+      {cause !== undefined && <ProblemView cause={cause} />}
+      <button type="submit" class={isPrimary ? "primary" : ""} disabled={isBusy}>
         {label}
       </button>
     </form>
@@ -37,25 +35,22 @@ export const SignInForm = ({ children, credential, isPrimary = false, label }: F
 }
 
 export const PasswordForm = () => {
-  const [email, setEmail] = useState("")
-  const [password, setPassword] = useState("")
+  const { fields, text } = useFields(() => ({ email: "", password: "" }))
   return (
-    <SignInForm label={signInTexts.withPassword} credential={() => ({ email, password })} isPrimary>
+    <SignInForm label={signInTexts.withPassword} credential={() => fields} isPrimary>
       <TextField
         label={signInTexts.email}
         type="email"
         autocomplete="username"
         required
-        value={email}
-        onText={setEmail}
+        {...text("email")}
       />
       <TextField
         label={signInTexts.password}
         type="password"
         autocomplete="current-password"
         required
-        value={password}
-        onText={setPassword}
+        {...text("password")}
       />
     </SignInForm>
   )

@@ -21,7 +21,7 @@ type Fields = Readonly<Record<(typeof fieldNames)[number], string>>
 const sentBody = async (id: string | undefined): Promise<string | undefined> => {
   if (id === undefined || !/^whd_[\w-]{1,80}$/u.test(id)) return undefined
   const found = await api
-    .GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
+    .GET("/manage/v1/webhook-deliveries/{id}", { path: { id } })
     .catch(() => undefined)
   return found === undefined || found.body === "" ? undefined : found.body
 }
@@ -48,7 +48,7 @@ export default function SignaturePage() {
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about} />
+      <PageHeader about={words.about} />
       <WebhookTabs />
       {globalThis.isSecureContext ? (
         <>

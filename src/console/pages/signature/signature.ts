@@ -1,3 +1,4 @@
+import { parseJson } from "../../format/json.ts"
 import { webhookTexts } from "../../texts/en/webhooks.ts"
 
 const words = webhookTexts.signature
@@ -73,8 +74,7 @@ export const checkSignature = async (received: Received): Promise<Report> => {
   const { atMillis, serviceName } = received
   const names = headerNames(serviceName)
   const headers = readHeaders(received.headers)
-  const valuesOf = (name: string) =>
-    (headers.get(name.toLowerCase()) ?? []).filter((it) => it !== "")
+  const valuesOf = (name: string) => (headers.get(name.toLowerCase()) ?? []).filter(Boolean)
   const findings: Array<Finding> = [names.id, names.timestamp, names.signature].flatMap((name) => {
     const count = valuesOf(name).length
     if (count === 1) return []
@@ -142,13 +142,7 @@ const suspects = ({ body, secret, sent }: Received) => {
   )
 }
 
-const compact = (body: string): string => {
-  try {
-    return JSON.stringify(JSON.parse(body))
-  } catch {
-    return body
-  }
-}
+const compact = (body: string): string => JSON.stringify(parseJson(body)) ?? body
 
 const signedBy = async (
   received: Received,

@@ -3,7 +3,8 @@ import { send } from "../../api/client.ts"
 import { newOperationId } from "../../api/operations.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm, DialogButton } from "../../components/form/DialogForm.tsx"
+import { taskPath } from "../../format/paths.ts"
 import { hrefOf, navigate, viewedUser } from "../../router/location.ts"
 import { taskTexts } from "../../texts/en/task.ts"
 import { hasLostMedia, withMedia } from "./inputs.ts"
@@ -13,50 +14,52 @@ type Task = Schemas["TaskTimeline"]
 
 const words = taskTexts
 
-const pathOf = ({ action, model, vendor }: Task): string =>
-  `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
-
-interface Created {
-  readonly task_info: { readonly id: string }
-}
-
-interface Quote {
-  readonly quote: { readonly amount: string }
-}
-
 /** The actions on a task. An operator viewing as a user cannot change anything. */
 export const TaskActions = ({ task }: { readonly task: Task }) => {
-  const [asked, setAsked] = useState<"cancel" | "again" | undefined>(undefined)
+  const [isAsked, setAsked] = useState(false)
   const [quote, setQuote] = useState(task.receipt.held)
   // A retry after a lost response buys nothing more. A success opens another task
   const operation = useMemo(newOperationId, [task.id])
   const isReadOnly = viewedUser() !== undefined
   const isRunning = task.status === "pending" || task.status === "processing"
-  const close = () => setAsked(undefined)
   const askAgain = async () => {
     const priced = await withMedia(task)
-      .then((body) => send<Quote>("POST", `${pathOf(task)}?dry_run=true`, body))
+      .then((body) => send<Schemas["Quote"]>("POST", `${taskPath(task)}?dry_run=true`, body))
       .catch(() => undefined)
-    if (priced !== undefined) setQuote(priced.body.quote.amount)
-    setAsked("again")
+    if (priced !== undefined) setQuote(priced.quote.amount)
+    setAsked(true)
   }
   const runAgain = async () => {
-    const { body } = await send<Created>("POST", pathOf(task), await withMedia(task), {
-      "idempotency-key": operation
-    })
-    navigate(hrefOf(`/tasks/${body.task_info.id}`))
+    const created = await send<Schemas["CreatedTask"]>(
+      "POST",
+      taskPath(task),
+      await withMedia(task),
+      {
+        "idempotency-key": operation
+      }
+    )
+    navigate(hrefOf(`/tasks/${created.task_info.id}`))
   }
   const cancel = async () => {
-    await send("DELETE", `${pathOf(task)}/${task.id}`)
+    await send("DELETE", `${taskPath(task)}/${task.id}`)
   }
   const isBlocked = hasLostMedia(task)
   return (
     <>
       <CopyButton text={testOf(task)} what={words.testName} label={words.copyTest} />
       {isRunning && !isReadOnly && (
-        <button type="button" class="danger" onClick={() => setAsked("cancel")}>
-          {words.cancelTask}
-        </button>
+        <DialogButton label={words.cancelTask} class="danger">
+          {(close) => (
+            <Confirm
+              title={words.cancelTitle}
+              detail={words.cancelDetail}
+              action={words.cancelTask}
+              isDangerous
+              onSubmit={cancel}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       )}
       {!isReadOnly && (
         <button
@@ -68,23 +71,13 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
           {words.runAgain}
         </button>
       )}
-      {asked === "again" && (
+      {isAsked && (
         <Confirm
           title={words.runAgainTitle}
           detail={words.runAgainDetail(quote)}
           action={words.runAgain}
-          onConfirm={runAgain}
-          onClose={close}
-        />
-      )}
-      {asked === "cancel" && (
-        <Confirm
-          title={words.cancelTitle}
-          detail={words.cancelDetail}
-          action={words.cancelTask}
-          isDangerous
-          onConfirm={cancel}
-          onClose={close}
+          onSubmit={runAgain}
+          onClose={() => setAsked(false)}
         />
       )}
     </>

@@ -1,18 +1,18 @@
-import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
 import { useLive } from "../../api/live.ts"
 import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Share } from "../../components/chart/Share.tsx"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Media } from "../../components/media/Media.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Loaded } from "../../components/States.tsx"
+import { Loaded, TaskErrorView } from "../../components/States.tsx"
 import { Timeline } from "../../components/Timeline.tsx"
-import { Ago, Credits, Json, Status } from "../../components/Values.tsx"
+import { Ago, Credits, Json, Pair, Status } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
+import { modelPath } from "../../format/paths.ts"
 import { promptOf } from "../../format/prompt.ts"
 import { millisBetween, showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
@@ -28,7 +28,7 @@ const words = taskTexts
 
 /** `/tasks/:id`: a task and its history. */
 export default function TaskPage({ params: { id = "" } }: PageProps) {
-  const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
+  const task = useResource(id, () => api.GET("/manage/v1/tasks/{id}", { path: { id } }))
   useLive((event) => {
     const isOwn =
       event.type === "poll" ||
@@ -42,7 +42,7 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
   })
   return (
     <>
-      <PageHeader title={titleOf(task.data)} back={{ to: "/tasks", name: texts.pages.tasks }}>
+      <PageHeader title={titleOf(task.data)} back="/tasks">
         {task.data !== undefined && <TaskActions task={task.data} />}
       </PageHeader>
       <Loaded of={task}>{(it) => <TaskView task={it} />}</Loaded>
@@ -53,9 +53,9 @@ export default function TaskPage({ params: { id = "" } }: PageProps) {
 const titleMax = 80
 
 /** The prompt, as a title. */
-const titleOf = (task: Task | undefined): string => {
+const titleOf = (task: Task | undefined): string | undefined => {
   const prompt = task === undefined ? "" : promptOf(task.body)
-  if (prompt === "") return texts.pages.task
+  if (prompt === "") return undefined
   const line = prompt.replaceAll(/\s+/gu, " ").trim()
   return line.length > titleMax ? `${line.slice(0, titleMax).trimEnd()}…` : line
 }
@@ -68,7 +68,7 @@ const TaskView = ({ task }: { readonly task: Task }) => (
   <>
     <p class="facts">
       <Status of={task.status} />
-      <Link to={`/models/${encodeURIComponent(task.vendor)}/${encodeURIComponent(task.model)}`}>
+      <Link to={modelPath(task)}>
         {task.vendor}/{task.model}
       </Link>
       <Ago at={task.created_at} />
@@ -77,17 +77,7 @@ const TaskView = ({ task }: { readonly task: Task }) => (
       )}
       {task.sandbox && <span class="badge">{texts.sandbox}</span>}
     </p>
-    {task.error !== null && (
-      <div class="problem">
-        <p class="problem-title">{task.error.title}</p>
-        <p>{task.error.detail}</p>
-        <p class="faint">
-          <a href={`${basePath}/docs/errors#${task.error.code}`}>
-            {texts.states.code(task.error.code)}
-          </a>
-        </p>
-      </div>
-    )}
+    {task.error !== null && <TaskErrorView error={task.error} />}
     <div class="main-and-side">
       <div>
         {task.status !== "failed" && (
@@ -175,31 +165,17 @@ const Receipt = ({ captured, held, released }: Task["receipt"]) => (
     )
       .filter(([, amount]) => parseCredits(amount) !== 0n)
       .map(([name, amount]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <Credits amount={amount} /> {texts.credits}
-          </dd>
-        </div>
+        <Pair key={name} name={name}>
+          <Credits amount={amount} /> {texts.credits}
+        </Pair>
       ))}
   </dl>
 )
 
 const Details = ({ task: { catalog, id, trace_id } }: { readonly task: Task }) => (
   <dl class="pairs">
-    {(
-      [
-        [words.id, id],
-        [texts.states.traceId, trace_id],
-        [words.catalog, catalog]
-      ] as const
-    ).map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>
-          <Id name={name} value={value} />
-        </dd>
-      </div>
-    ))}
+    <IdPair name={words.id} value={id} />
+    <IdPair name={texts.states.traceId} value={trace_id} />
+    <IdPair name={texts.pages.catalog} value={catalog} />
   </dl>
 )

@@ -1,4 +1,5 @@
 import type { Schemas } from "../../api/schema.ts"
+import { taskPath } from "../../format/paths.ts"
 
 type Task = Schemas["TaskTimeline"]
 type Attempt = Task["attempts"][number]
@@ -45,8 +46,7 @@ const valueOf = (value: unknown, indent: string): string =>
 export const testOf = (task: Task): string => {
   const seconds = secondsOf(task)
   const steps = [...task.attempts.flatMap(refused), ...outcomeOf(task, seconds)]
-  const { action, body, error, id, model, vendor } = task
-  const path = `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
+  const { body, error, id } = task
   const script = steps.length === 0 ? [`MockVendor.result("${seconds} seconds")`] : steps
   // Media in the stored body are references, which no client may send
   const sent = JSON.stringify(body).includes('"artifact:art_')
@@ -64,7 +64,7 @@ layer(gateway)("task ${id}", (it) => {
   it.effect(${inCode(task.status === "failed" ? "fails as it did" : "is completed")}, () =>
     Effect.gen(function* () {
       const { fetch, key, runUntilQuiet } = yield* TestGateway
-      const path = ${inCode(path)}
+      const path = ${inCode(taskPath(task))}
       const headers = { authorization: \`Bearer \${key}\`, "content-type": "application/json" }
       const created = yield* fetch(path, {
         method: "POST",

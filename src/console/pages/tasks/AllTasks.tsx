@@ -1,16 +1,14 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import { choiceIn, Filters } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
-import { searchOverAll, useFiltersOverAll } from "../../components/list/overAll.ts"
 import { OwnerLink } from "../../components/list/OwnerLink.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
+import { searchOverAll, useFiltersOverAll } from "../../components/list/workFilters.ts"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
@@ -20,10 +18,9 @@ import { stateColumns } from "./taskColumns.tsx"
 type Task = Schemas["OperatorTask"]
 
 const words = operatorTexts.all
-const pageSize = 50
-const statuses = ["pending", "processing", "completed", "failed"] as const
+export const statuses = ["pending", "processing", "completed", "failed"] as const
 
-const statusFilter: Filter = {
+export const statusFilter: Filter = {
   name: "status",
   label: filterTexts.status,
   kind: "segments",
@@ -46,36 +43,23 @@ const columns: ReadonlyArray<Column<Task>> = [
 
 /** The operator's list over all users. A task opens as its user sees it. */
 export const AllTasks = () => {
-  const { status: chosen } = filterValues(["status"])
-  const status = statuses.find((it) => it === chosen)
-  const search = { ...searchOverAll(), ...(status === undefined ? {} : { status }) }
-  const pages = usePages<Task>(
-    "all tasks",
-    JSON.stringify(search),
-    (cursor) =>
-      api.GET("/manage/v1/operator/tasks", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-      }),
-    ({ id }) => id
+  const search = { ...searchOverAll(), ...choiceIn("status", statuses) }
+  const pages = usePages("all tasks", search, (page) =>
+    api.GET("/manage/v1/operator/tasks", { query: { ...search, ...page } })
   )
   return (
     <>
-      <PageHeader title={taskListTexts.title} about={words.about}>
+      <PageHeader about={words.about}>
         <button type="button" onClick={pages.reload}>
           {texts.refresh}
         </button>
       </PageHeader>
       <Filters filters={useFiltersOverAll(statusFilter)} />
       <PagedTable
-        caption={words.tasks}
+        words={{ ...taskListTexts, caption: words.tasks, emptyDetail: undefined }}
+        search={search}
         columns={columns}
         pages={pages}
-        idOf={({ id }) => id}
-        empty={
-          <Empty
-            title={Object.keys(search).length > 0 ? taskListTexts.noMatch : taskListTexts.empty}
-          />
-        }
       />
     </>
   )

@@ -1,8 +1,9 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Link } from "../../components/Link.tsx"
+import { createdColumn } from "../../components/list/createdColumn.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { Thumbnail } from "../../components/media/Preview.tsx"
-import { Ago, Credits, Duration, None, Status } from "../../components/Values.tsx"
+import { Credits, Duration, None, Status } from "../../components/Values.tsx"
 import { taskTitle } from "../../format/prompt.ts"
 import { texts } from "../../texts/en.ts"
 import { filterTexts } from "../../texts/en/filters.ts"
@@ -23,7 +24,7 @@ const Cost = ({ receipt, status }: TaskState) => {
 /** The outcome, for all lists of tasks. */
 export const stateColumns: ReadonlyArray<Column<TaskState>> = [
   {
-    title: texts.tasks.status,
+    title: filterTexts.status,
     isPlain: true,
     isLead: true,
     cell: ({ error, status }) => (
@@ -41,12 +42,7 @@ export const stateColumns: ReadonlyArray<Column<TaskState>> = [
     cell: ({ created_at, ended_at }) => <Duration from={created_at} to={ended_at} />
   },
   { title: texts.tasks.cost, isNumber: true, cell: (task) => <Cost {...task} /> },
-  {
-    title: texts.tasks.created,
-    isNumber: true,
-    isPlain: true,
-    cell: ({ created_at }) => <Ago at={created_at} />
-  }
+  createdColumn(texts.tasks.created)
 ]
 
 export const taskColumns: ReadonlyArray<Column<Task>> = [
@@ -61,7 +57,7 @@ export const taskColumns: ReadonlyArray<Column<Task>> = [
     )
   },
   {
-    title: texts.tasks.model,
+    title: filterTexts.model,
     isPlain: true,
     isAbout: true,
     cell: ({ model, vendor }) => (

@@ -1,5 +1,5 @@
 import { api } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readAll } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { BarChart } from "../../components/chart/BarChart.tsx"
@@ -43,9 +43,7 @@ interface Props {
 export const UsageChart = ({ keyName, search, user }: Props) => {
   const query = chartQuery(search)
   const usage = useResource(JSON.stringify([user, query]), () =>
-    readAll((cursor) =>
-      api.GET("/manage/v1/usage", { params: { query: { ...query, ...pageAfter(100, cursor) } } })
-    )
+    readAll((page) => api.GET("/manage/v1/usage", { query: { ...query, ...page } }))
   )
   return (
     <>

@@ -1,15 +1,15 @@
 import { api } from "../../api/client.ts"
-import { pageAfter, useKeys, useModelNames } from "../../api/lists.ts"
+import { useKeys, useModelNames } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { session } from "../../api/session.ts"
+import type { PageQuery } from "../../api/searchOn.ts"
+import { isOverAll } from "../../api/session.ts"
 import { Filters } from "../../components/form/Filters.tsx"
 import { Segments } from "../../components/form/Segments.tsx"
 import { Link } from "../../components/Link.tsx"
 import { CsvLink } from "../../components/list/CsvLink.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty } from "../../components/States.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { dayOf, showDays, showFullDay } from "../../format/days.ts"
 import { setQuery, viewedUser } from "../../router/location.ts"
@@ -31,7 +31,7 @@ const idOf = ({ day, hour, key, model, user }: Usage): string =>
 const timeOf = ({ day, hour }: Usage): string => hour ?? day ?? ""
 
 /** The most expensive rows first or, by time, the latest first. */
-const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
+const sorted = <Row extends Usage>(rows: ReadonlyArray<Row>, by: string): ReadonlyArray<Row> =>
   [...rows].sort(
     (one, other) =>
       (by.startsWith("day") ? timeOf(other).localeCompare(timeOf(one)) : 0) ||
@@ -41,19 +41,15 @@ const sorted = (rows: ReadonlyArray<Usage>, by: string): ReadonlyArray<Usage> =>
 /** `/usage`: charges per day in a chart, and by key, model and day in a table. */
 export default function UsagePage() {
   const user = viewedUser() ?? ""
-  const isOfAll = session.value?.role === "operator" && user === ""
+  const isOfAll = isOverAll()
   const search = readUsageSearch(today(), isOfAll)
   const query = rowsQuery(search)
   const keys = useKeys(isOfAll ? undefined : user)
-  const rows = usePages<Usage>(
-    "usage",
-    JSON.stringify([user, query]),
-    (cursor) =>
-      api.GET("/manage/v1/usage", {
-        params: { query: { ...query, ...pageAfter(pageSize, cursor) } }
-      }),
-    idOf
-  )
+  const load = async (page: PageQuery) => {
+    const found = await api.GET("/manage/v1/usage", { query: { ...query, ...page } })
+    return { ...found, data: Array.from(found.data, (row) => ({ ...row, id: idOf(row) })) }
+  }
+  const rows = usePages("usage", query, load, pageSize)
   const { models, vendors } = useModelNames()
   const keyName = (id: string | null) => (id === null ? words.noKey : (keys.get(id)?.name ?? id))
   const most = rows.rows.reduce(
@@ -62,7 +58,7 @@ export default function UsagePage() {
   )
   return (
     <>
-      <PageHeader title={words.title} {...(isOfAll ? { about: words.aboutAll } : {})}>
+      <PageHeader {...(isOfAll ? { about: words.aboutAll } : {})}>
         <CsvLink path="/manage/v1/usage" query={query} />
       </PageHeader>
       <div class="filter-bar">
@@ -105,15 +101,9 @@ export default function UsagePage() {
         )}
       </div>
       <PagedTable
-        caption={words.caption}
+        words={words}
         columns={usageColumns({ keyName, most, search, rows: rows.rows })}
         pages={{ ...rows, rows: sorted(rows.rows, search.by) }}
-        idOf={idOf}
-        empty={
-          <Empty title={words.empty}>
-            <p>{words.emptyDetail}</p>
-          </Empty>
-        }
       />
       <p class="faint">{words.dayHelp}</p>
       {isOfAll && (

@@ -112,7 +112,7 @@ export const usageColumns = ({
 /** The user's address. The user may have been deleted. */
 const UserName = ({ id }: { readonly id: string | null }) => {
   const { data } = useResource(`user ${id}`, async () =>
-    id === null ? undefined : await api.GET("/manage/v1/users/{id}", { params: { path: { id } } })
+    id === null ? undefined : await api.GET("/manage/v1/users/{id}", { path: { id } })
   )
   return id === null ? <None /> : <Link to={`/users/${id}`}>{data?.email ?? id}</Link>
 }

@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { DialogButton } from "../../components/form/DialogForm.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { parseCredits, textOfCredits } from "../../format/credits.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
@@ -17,22 +17,16 @@ interface Props {
 }
 
 /** The operator's actions on a wallet. */
-export const MoneyActions = (props: Props) => {
-  const [asked, setAsked] = useState<"top-up" | "adjustment" | undefined>(undefined)
-  const close = () => setAsked(undefined)
-  return (
-    <>
-      <button type="button" class="primary" onClick={() => setAsked("top-up")}>
-        {words.topUp}
-      </button>
-      <button type="button" onClick={() => setAsked("adjustment")}>
-        {words.adjust}
-      </button>
-      {asked === "top-up" && <TopUpDialog {...props} onClose={close} />}
-      {asked === "adjustment" && <AdjustDialog {...props} onClose={close} />}
-    </>
-  )
-}
+export const MoneyActions = (props: Props) => (
+  <>
+    <DialogButton label={words.topUp} class="primary">
+      {(close) => <MoneyDialog {...props} kind="topUp" onClose={close} />}
+    </DialogButton>
+    <DialogButton label={words.adjust}>
+      {(close) => <MoneyDialog {...props} kind="adjust" onClose={close} />}
+    </DialogButton>
+  </>
+)
 
 /** The owner of the wallet, and the balance after the amount. */
 const aboutWallet =
@@ -53,53 +47,53 @@ const aboutWallet =
     </>
   )
 
-interface DialogProps extends Props {
-  readonly onClose: () => void
-}
-
-export const TopUpDialog = (props: DialogProps) => (
-  <AmountDialog
-    title={words.topUpTitle}
-    help={words.topUpHelp}
-    action={words.topUp}
-    note="optional"
-    about={aboutWallet(props)}
-    onSubmit={async (amount) => {
-      await topUp(props.user.id, amount)
-      props.onChanged()
-    }}
-    onClose={props.onClose}
-  />
-)
-
-const AdjustDialog = (props: DialogProps) => (
-  <AmountDialog
-    title={words.adjustTitle}
-    help={words.adjustHelp}
-    action={words.adjust}
-    note="required"
-    about={aboutWallet(props)}
-    onSubmit={async (amount) => {
-      await adjust(props.user.id, amount)
-      props.onChanged()
-    }}
-    onClose={props.onClose}
-  />
-)
-
-const paramsOf = (user: string, operation: string) => ({
-  path: { id: user },
+const requestOf = (user: User, operation: string) => ({
+  path: { id: user.id },
   header: { "Idempotency-Key": operation }
 })
 
-const topUp = (user: string, { amount, note, operation }: Amount) =>
-  api.POST("/manage/v1/users/{id}/top-ups", {
-    params: paramsOf(user, operation),
-    body: { amount, ...(note === "" ? {} : { note }) }
-  })
+const kinds = {
+  topUp: {
+    title: words.topUpTitle,
+    help: words.topUpHelp,
+    action: words.topUp,
+    note: "optional",
+    send: (user: User, { amount, note, operation }: Amount) =>
+      api.POST("/manage/v1/users/{id}/top-ups", {
+        ...requestOf(user, operation),
+        body: { amount, ...(note === "" ? {} : { note }) }
+      })
+  },
+  adjust: {
+    title: words.adjustTitle,
+    help: words.adjustHelp,
+    action: words.adjust,
+    note: "required",
+    send: (user: User, { amount, note, operation }: Amount) =>
+      api.POST("/manage/v1/users/{id}/adjustments", {
+        ...requestOf(user, operation),
+        body: { amount, note }
+      })
+  }
+} as const
 
-const adjust = (user: string, { amount, note, operation }: Amount) =>
-  api.POST("/manage/v1/users/{id}/adjustments", {
-    params: paramsOf(user, operation),
-    body: { amount, note }
-  })
+interface DialogProps extends Props {
+  readonly kind: keyof typeof kinds
+  readonly onClose: () => void
+}
+
+/** Asks for the amount, and sends it. */
+export const MoneyDialog = ({ kind, onClose, ...props }: DialogProps) => {
+  const { send, ...texts } = kinds[kind]
+  return (
+    <AmountDialog
+      {...texts}
+      about={aboutWallet(props)}
+      onSubmit={async (amount) => {
+        await send(props.user, amount)
+        props.onChanged()
+      }}
+      onClose={onClose}
+    />
+  )
+}

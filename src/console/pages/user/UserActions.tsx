@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks"
 import { basePath } from "../../api/address.ts"
 import { api } from "../../api/client.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
-import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
+import { Confirm, DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { TextField } from "../../components/form/Field.tsx"
 import { Icon } from "../../components/Icon.tsx"
 import { Link } from "../../components/Link.tsx"
@@ -66,22 +65,22 @@ const LinkDialogs = ({
   const [url, setUrl] = useState<string | undefined>(undefined)
   const make = async () => {
     const made = await api.POST("/manage/v1/users/{id}/sign-in-links", {
-      params: { path: { id: user } }
+      path: { id: user }
     })
     setUrl(made.url)
   }
   return url === undefined ? (
     <Confirm
-      title={words.linkTitle}
+      title={words.link}
       detail={words.linkDetail}
       action={words.makeLink}
-      onConfirm={make}
+      onSubmit={make}
       onClose={onClose}
       isFollowed
     />
   ) : (
     <SecretDialog
-      title={words.linkTitle}
+      title={words.link}
       detail={words.linkDetail}
       what={words.link}
       secret={url}
@@ -96,7 +95,7 @@ interface DialogsProps extends Props {
 }
 
 const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
-  const params = { path: { id: user.id } }
+  const path = { id: user.id }
   if (asked === undefined) return null
   if (asked === "change") {
     return (
@@ -104,7 +103,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
         of={user}
         onSubmit={async (fields) => {
           const body = changeOf(user, fields)
-          onChanged(await api.PATCH("/manage/v1/users/{id}", { params, body }))
+          onChanged(await api.PATCH("/manage/v1/users/{id}", { path, body }))
         }}
         onClose={onClose}
       />
@@ -116,7 +115,7 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       <DeleteDialog
         user={user}
         onDelete={async () => {
-          await api.DELETE("/manage/v1/users/{id}", { params })
+          await api.DELETE("/manage/v1/users/{id}", { path })
           navigate(hrefOf("/users"))
         }}
         onClose={onClose}
@@ -130,9 +129,9 @@ const Dialogs = ({ asked, onChanged, onClose, user }: DialogsProps) => {
       detail={disabled ? words.enableDetail : words.disableDetail}
       action={disabled ? words.enable : words.disable}
       isDangerous={!disabled}
-      onConfirm={async () => {
+      onSubmit={async () => {
         const body = { disabled: !disabled }
-        onChanged(await api.PATCH("/manage/v1/users/{id}", { params, body }))
+        onChanged(await api.PATCH("/manage/v1/users/{id}", { path, body }))
       }}
       onClose={onClose}
     />

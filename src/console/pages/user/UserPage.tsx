@@ -2,12 +2,12 @@ import { api } from "../../api/client.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
-import { Id } from "../../components/Id.tsx"
+import { IdPair } from "../../components/Id.tsx"
 import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
-import { Credits, Time } from "../../components/Values.tsx"
+import { Credits, Pair, Time } from "../../components/Values.tsx"
 import { isLow } from "../../format/credits.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
@@ -26,17 +26,14 @@ const latest = 10
 
 /** `/users/:id`: a user, for the operator. */
 export default function UserPage({ params: { id = "" } }: PageProps) {
-  const params = { path: { id } }
-  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { params }))
+  const path = { id }
+  const user = useResource(id, () => api.GET("/manage/v1/users/{id}", { path }))
   const wallet = useResource(`wallet ${id}`, () =>
-    api.GET("/manage/v1/users/{id}/wallet", { params })
+    api.GET("/manage/v1/users/{id}/wallet", { path })
   )
   return (
     <>
-      <PageHeader
-        title={user.data?.email ?? words.title}
-        back={{ to: "/users", name: texts.pages.users }}
-      >
+      <PageHeader title={user.data?.email} back="/users">
         {user.data !== undefined && wallet.data !== undefined && (
           <>
             <MoneyActions user={user.data} wallet={wallet.data} onChanged={wallet.reload} />
@@ -60,7 +57,7 @@ export default function UserPage({ params: { id = "" } }: PageProps) {
             <Loaded of={wallet}>{(money) => <Money wallet={money} />}</Loaded>
             <h2>{taskTexts.details}</h2>
             <Details user={it} />
-            <h2>{words.sessions}</h2>
+            <h2>{texts.pages.sessions}</h2>
             <SessionList user={id} isReadOnly={false} />
             <h2>{words.latest}</h2>
             <Latest user={id} />
@@ -93,33 +90,19 @@ const limitOf = (limit: number | null): string =>
 
 const Details = ({ user }: { readonly user: User }) => (
   <dl class="pairs">
-    <div>
-      <dt>{words.id}</dt>
-      <dd>
-        <Id name={words.id} value={user.id} />
-      </dd>
-    </div>
-    <div>
-      <dt>{words.rate}</dt>
-      <dd>{limitOf(user.rate_limit_per_minute)}</dd>
-    </div>
-    <div>
-      <dt>{words.tasks}</dt>
-      <dd>{limitOf(user.concurrent_tasks)}</dd>
-    </div>
-    <div>
-      <dt>{operatorTexts.users.created}</dt>
-      <dd>
-        <Time at={user.created_at} />
-      </dd>
-    </div>
+    <IdPair name={operatorTexts.all.userId} value={user.id} />
+    <Pair name={words.rate}>{limitOf(user.rate_limit_per_minute)}</Pair>
+    <Pair name={words.tasks}>{limitOf(user.concurrent_tasks)}</Pair>
+    <Pair name={operatorTexts.users.created}>
+      <Time at={user.created_at} />
+    </Pair>
   </dl>
 )
 
 /** The latest audit entries about this user, including those that this page causes. */
 const Latest = ({ user }: { readonly user: string }) => {
   const entries = useResource(`audit ${user}`, () =>
-    api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } })
+    api.GET("/manage/v1/audit-log", { query: { user_id: user, limit: latest } })
   )
   return (
     <Loaded of={entries}>

@@ -1,22 +1,23 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { usePages } from "../../api/pages.ts"
 import type { Schemas } from "../../api/schema.ts"
-import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import { DialogButton } from "../../components/form/DialogForm.tsx"
+import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { Link } from "../../components/Link.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import type { Column } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
-import { Empty, ProblemView } from "../../components/States.tsx"
+import { ProblemView } from "../../components/States.tsx"
 import { Ago, Credits } from "../../components/Values.tsx"
 import { parseCredits } from "../../format/credits.ts"
 import { hrefOf, navigate } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { operatorTexts } from "../../texts/en/operator.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
-import { TopUpDialog } from "../user/MoneyActions.tsx"
+import { MoneyDialog } from "../user/MoneyActions.tsx"
 import { UserDialog } from "../user/UserDialog.tsx"
 import { newUserOf } from "../user/userForm.ts"
 import { UserState } from "../user/UserState.tsx"
@@ -24,7 +25,6 @@ import { UserState } from "../user/UserState.tsx"
 type User = Schemas["ListedUser"]
 
 const words = operatorTexts.users
-const pageSize = 50
 const states = ["active", "disabled", "alerted", "negative"] as const
 const sorts = ["balance", "spent"] as const
 
@@ -43,7 +43,7 @@ const filters: ReadonlyArray<Filter> = [
     all: words.newest,
     options: [
       ["balance", words.lowest],
-      ["spent", words.spenders]
+      ["spent", words.spent]
     ]
   }
 ]
@@ -100,75 +100,50 @@ const columnsWith = (topUp: (user: User) => void): ReadonlyArray<Column<User>> =
 
 /** `/users`: everyone who can have keys and credits. */
 export default function UsersPage() {
-  const { q, sort: order, state: chosen } = filterValues(["q", "sort", "state"])
-  const state = states.find((it) => it === chosen)
-  const sort = sorts.find((it) => it === order)
   const search = {
-    ...(q === undefined ? {} : { q }),
-    ...(state === undefined ? {} : { state }),
-    ...(sort === undefined ? {} : { sort })
+    ...filterValues(["q"]),
+    ...choiceIn("state", states),
+    ...choiceIn("sort", sorts)
   }
-  const users = usePages<User>(
-    "users",
-    JSON.stringify(search),
-    (cursor) =>
-      api.GET("/manage/v1/users", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-      }),
-    ({ id }) => id
+  const users = usePages("users", search, (page) =>
+    api.GET("/manage/v1/users", { query: { ...search, ...page } })
   )
   const [toppedUp, setToppedUp] = useState<{ user: User; wallet: Schemas["Wallet"] } | undefined>()
-  const [cause, setCause] = useState<unknown>(undefined)
+  const { cause, run } = useAction()
   const askTopUp = async (user: User) => {
-    try {
-      const params = { path: { id: user.id } }
-      const wallet = await api.GET("/manage/v1/users/{id}/wallet", { params })
-      setToppedUp({ user, wallet })
-      setCause(undefined)
-    } catch (failure) {
-      setCause(failure)
-    }
+    const wallet = await api.GET("/manage/v1/users/{id}/wallet", { path: { id: user.id } })
+    setToppedUp({ user, wallet })
   }
-  const [isCreating, setCreating] = useState(false)
   return (
     <>
-      <PageHeader title={words.title}>
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
-          {words.create}
-        </button>
+      <PageHeader>
+        <DialogButton label={words.create} class="primary">
+          {(close) => (
+            <UserDialog
+              onSubmit={async (fields) => {
+                const body = newUserOf(fields)
+                const { id } = await api.POST("/manage/v1/users", { body })
+                navigate(hrefOf(`/users/${id}`))
+              }}
+              onClose={close}
+            />
+          )}
+        </DialogButton>
       </PageHeader>
       <Filters filters={filters} />
       <PagedTable
-        caption={words.caption}
-        columns={columnsWith((user) => void askTopUp(user))}
+        words={words}
+        search={search}
+        columns={columnsWith((user) => void run(() => askTopUp(user)))}
         pages={users}
-        idOf={({ id }) => id}
-        empty={
-          Object.keys(search).length > 0 ? (
-            <Empty title={words.noMatch} />
-          ) : (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          )
-        }
       />
       {cause !== undefined && <ProblemView cause={cause} />}
       {toppedUp !== undefined && (
-        <TopUpDialog
+        <MoneyDialog
+          kind="topUp"
           {...toppedUp}
           onChanged={users.reload}
           onClose={() => setToppedUp(undefined)}
-        />
-      )}
-      {isCreating && (
-        <UserDialog
-          onSubmit={async (fields) => {
-            const body = newUserOf(fields)
-            const { id } = await api.POST("/manage/v1/users", { body })
-            navigate(hrefOf(`/users/${id}`))
-          }}
-          onClose={() => setCreating(false)}
         />
       )}
     </>

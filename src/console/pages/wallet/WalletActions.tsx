@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Schemas } from "../../api/schema.ts"
+import { DialogButton } from "../../components/form/DialogForm.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
 import { walletTexts } from "../../texts/en/wallet.ts"
@@ -15,14 +15,10 @@ interface Props {
 
 /** The threshold belongs to the user. An operator viewing as a user cannot change anything. */
 export const WalletActions = ({ onChanged, wallet }: Props) => {
-  const [isAsked, setAsked] = useState(false)
   if (viewedUser() !== undefined) return null
   return (
-    <>
-      <button type="button" onClick={() => setAsked(true)}>
-        {words.setThreshold}
-      </button>
-      {isAsked && (
+    <DialogButton label={words.setThreshold}>
+      {(close) => (
         <AmountDialog
           title={words.setThreshold}
           help={words.thresholdHelp}
@@ -33,9 +29,9 @@ export const WalletActions = ({ onChanged, wallet }: Props) => {
             await api.PATCH("/manage/v1/wallet", { body })
             onChanged()
           }}
-          onClose={() => setAsked(false)}
+          onClose={close}
         />
       )}
-    </>
+    </DialogButton>
   )
 }

@@ -1,19 +1,18 @@
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
-import { usePages } from "../../api/pages.ts"
+import { pageSize, usePages } from "../../api/pages.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { service } from "../../api/session.ts"
 import { Tile, Tiles } from "../../components/chart/Tiles.tsx"
-import { Filters, filterValues } from "../../components/form/Filters.tsx"
+import { choiceIn, Filters, filterValues } from "../../components/form/Filters.tsx"
 import type { Filter } from "../../components/form/Filters.tsx"
 import { CsvLink } from "../../components/list/CsvLink.tsx"
 import { PagedTable } from "../../components/list/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { BuyLink } from "../../components/shell/BuyLink.tsx"
-import { Empty, Loaded } from "../../components/States.tsx"
+import { Loaded } from "../../components/States.tsx"
 import { Credits } from "../../components/Values.tsx"
 import { isLow } from "../../format/credits.ts"
 import { viewedUser } from "../../router/location.ts"
@@ -25,7 +24,6 @@ import { useWork } from "./useWork.ts"
 import { WalletActions } from "./WalletActions.tsx"
 
 const words = walletTexts
-const pageSize = 50
 const kinds = ["top_up", "adjustment", "hold", "capture", "release", "late_charge"] as const
 
 const filters: ReadonlyArray<Filter> = [
@@ -48,20 +46,13 @@ const names = ["task_id", "trace_id", "since", "until", "min_amount", "max_amoun
 /** `/wallet`: the balance and the ledger entries behind it. */
 export default function WalletPage() {
   const user = viewedUser() ?? ""
-  const { kind: chosen } = filterValues(["kind"])
-  const kind = kinds.find((it) => it === chosen)
-  const search = { ...filterValues(names), ...(kind === undefined ? {} : { kind }) }
+  const search = { ...filterValues(names), ...choiceIn("kind", kinds) }
   const key = JSON.stringify([user, search])
   const balance = useResource(user, () => api.GET("/manage/v1/wallet", {}))
-  const entries = usePages<Schemas["WalletEntry"]>(
-    "ledger",
-    key,
-    (cursor) =>
-      api.GET("/manage/v1/wallet/entries", {
-        params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
-      }),
-    ({ seq }) => String(seq)
-  )
+  const entries = usePages("ledger", search, async (page) => {
+    const found = await api.GET("/manage/v1/wallet/entries", { query: { ...search, ...page } })
+    return { ...found, data: Array.from(found.data, (it) => ({ ...it, id: String(it.seq) })) }
+  })
   const work = useWork(entries.rows.find((it) => it.task_id !== null)?.task_id ?? undefined)
   const isBought = (service.value?.top_up_url ?? null) !== null
   const about = isBought ? words.about : `${words.about} ${words.askOperator}`
@@ -83,7 +74,7 @@ export default function WalletPage() {
   })
   return (
     <>
-      <PageHeader title={words.title} about={about}>
+      <PageHeader about={about}>
         {user === "" && <BuyLink />}
         {balance.data !== undefined && (
           <WalletActions wallet={balance.data} onChanged={readAgain} />
@@ -101,15 +92,10 @@ export default function WalletPage() {
         </p>
       )}
       <PagedTable
-        caption={words.caption}
+        words={words}
+        search={search}
         columns={ledgerColumns({ open, work, onToggle: toggle })}
-        pages={{ ...entries, rows: rowsOf(entries.rows), update: () => false }}
-        idOf={({ id }) => id}
-        empty={
-          <Empty title={Object.keys(search).length === 0 ? words.empty : words.noMatch}>
-            <p>{words.emptyDetail}</p>
-          </Empty>
-        }
+        pages={{ ...entries, rows: rowsOf(entries.rows), take: () => undefined }}
       />
     </>
   )

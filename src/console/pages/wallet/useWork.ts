@@ -1,5 +1,4 @@
 import { api } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
 import { useResource } from "../../api/resource.ts"
 import { taskTitle } from "../../format/prompt.ts"
 import { viewedUser } from "../../router/location.ts"
@@ -10,17 +9,16 @@ export interface Work {
   readonly title: string
 }
 
-const limit = 100
+const query = { limit: 100 }
 
 /** The newest tasks and calls by id, reloaded whenever `newest` changes, because ledger entries contain only ids. */
 export const useWork = (newest: string | undefined): ReadonlyMap<string, Work> => {
-  const query = pageAfter(limit, undefined)
   const work = useResource(`${viewedUser()} ${newest}`, async () => {
     const named = new Map<string, Work>()
     if (newest === undefined) return named
     const [tasks, calls] = await Promise.all([
-      api.GET("/manage/v1/tasks", { params: { query } }),
-      api.GET("/manage/v1/calls", { params: { query } })
+      api.GET("/manage/v1/tasks", { query }),
+      api.GET("/manage/v1/calls", { query })
     ])
     for (const it of tasks.data) named.set(it.id, { path: `/tasks/${it.id}`, title: taskTitle(it) })
     for (const it of calls.data) named.set(it.id, { path: `/calls/${it.id}`, title: callName(it) })

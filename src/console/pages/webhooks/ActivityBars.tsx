@@ -1,5 +1,5 @@
-import { useEffect, useRef } from "preact/hooks"
 import { api } from "../../api/client.ts"
+import { useThrottled } from "../../api/listen.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import type { Schemas } from "../../api/schema.ts"
@@ -25,17 +25,12 @@ const totalOf = ({ failed, succeeded, waiting }: Hour): number => succeeded + fa
 /** The deliveries of an endpoint in the last 24 hours, one bar per hour. */
 export const ActivityBars = ({ endpoint }: { readonly endpoint: string }) => {
   const found = useResource(`${viewedUser() ?? ""} ${endpoint}`, () =>
-    api.GET("/manage/v1/webhook-endpoints/{id}/activity", { params: { path: { id: endpoint } } })
+    api.GET("/manage/v1/webhook-endpoints/{id}/activity", { path: { id: endpoint } })
   )
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
+  const again = useThrottled(found.reload, pauseMillis)
   useLive((event) => {
     const isNews = event.type === "delivery" && event.data.endpoint_id === endpoint
-    if (!isNews && event.type !== "poll") return
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined
-      found.reload()
-    }, pauseMillis)
+    if (isNews || event.type === "poll") again()
   })
   if (found.data === undefined) {
     return found.cause === undefined ? <div class="chart spark" /> : <>{texts.none}</>

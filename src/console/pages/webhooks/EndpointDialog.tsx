@@ -1,6 +1,7 @@
-import { useId, useState } from "preact/hooks"
+import { useId } from "preact/hooks"
 import { DialogForm, FormFault } from "../../components/form/DialogForm.tsx"
 import { SelectField, TextField } from "../../components/form/Field.tsx"
+import { useFields } from "../../components/form/useFields.ts"
 import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import { eventTypesOf, fieldsOf, withFormat } from "./endpointForm.ts"
@@ -15,7 +16,7 @@ interface Props {
 
 /** The URL, description and events of an endpoint. */
 export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
-  const [fields, setFields] = useState(() => fieldsOf(of))
+  const { change, fields, text } = useFields(() => fieldsOf(of))
   const { events, format } = fields
   const eventTypes = eventTypesOf(format)
   const isWithout = events.length === 0
@@ -38,22 +39,20 @@ export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
         required
         maxLength={2048}
         autocomplete="off"
-        value={fields.url}
-        onText={(url) => setFields({ ...fields, url })}
+        {...text("url")}
       />
       <TextField
         label={words.description}
         maxLength={200}
         autocomplete="off"
-        value={fields.description}
-        onText={(description) => setFields({ ...fields, description })}
+        {...text("description")}
       />
       <SelectField
         label={words.format}
         help={words.formatHelp}
         value={format}
         options={words.formats}
-        onText={(text) => setFields(withFormat(fields, text))}
+        onText={(chosen) => change(withFormat(fields, chosen))}
       />
       <fieldset>
         <legend>{words.events}</legend>
@@ -65,8 +64,7 @@ export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
               aria-invalid={isWithout || undefined}
               aria-describedby={isWithout ? fault : undefined}
               onChange={({ currentTarget: { checked } }) =>
-                setFields({
-                  ...fields,
+                change({
                   events: eventTypes.filter((it) => (it === type ? checked : events.includes(it)))
                 })
               }

@@ -1,5 +1,5 @@
 import { api } from "../../api/client.ts"
-import { Confirm } from "../../components/form/Dialog.tsx"
+import { Confirm } from "../../components/form/DialogForm.tsx"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 import { EndpointDialog } from "./EndpointDialog.tsx"
 import { bodyOf } from "./endpointForm.ts"
@@ -48,7 +48,7 @@ export const EndpointDialogs = (props: Props) => {
   return <Sure {...props} what={what} endpoint={endpoint} onSecret={onSecret} />
 }
 
-const pathOf = ({ id }: Endpoint) => ({ params: { path: { id } } })
+const pathOf = ({ id }: Endpoint) => ({ path: { id } })
 
 const update = (endpoint: Endpoint, body: ReturnType<typeof bodyOf> | { enabled: boolean }) =>
   api.PATCH("/manage/v1/webhook-endpoints/{id}", { ...pathOf(endpoint), body })
@@ -83,7 +83,7 @@ const Sure = ({ endpoint, onChanged, onClose, onSecret, what }: SureProps) => {
       detail={detail(endpoint.url)}
       action={words[what]}
       isDangerous={what === "remove"}
-      onConfirm={confirm}
+      onSubmit={confirm}
       onClose={onClose}
     />
   )

@@ -17,7 +17,7 @@ const recover = async (id: string, since: string, before = 0): Promise<number> =
   const { has_more: hasMore, recovered } = await api.POST(
     "/manage/v1/webhook-endpoints/{id}/recover",
     {
-      params: { path: { id } },
+      path: { id },
       body: { since }
     }
   )

@@ -13,7 +13,7 @@ const pollMillis = 1000
 /** The outcome of a test event. */
 export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
   const found = useResource(delivery, () =>
-    api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id: delivery } } })
+    api.GET("/manage/v1/webhook-deliveries/{id}", { path: { id: delivery } })
   )
   const attempt = found.data?.attempts.find(({ ended_at: end }) => end !== null)
   const isWaiting = attempt === undefined
@@ -41,7 +41,7 @@ export const TestOutcome = ({ delivery }: { readonly delivery: string }) => {
               ? ""
               : taskTexts.took(showDuration(millisBetween(attempt.started_at, attempt.ended_at)))
           ]
-            .filter((it) => it !== "")
+            .filter(Boolean)
             .join(", ")}
         </span>
       )}{" "}

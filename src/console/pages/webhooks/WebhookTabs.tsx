@@ -1,11 +1,12 @@
 import { Link } from "../../components/Link.tsx"
 import { location } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
 
 const tabs = [
   ["/webhooks", words.endpoints],
-  ["/webhooks/deliveries", words.deliveries],
-  ["/webhooks/signature", words.debugger]
+  ["/webhooks/deliveries", texts.pages.deliveries],
+  ["/webhooks/signature", texts.pages.signature]
 ] as const
 
 /** The tabs of the webhook pages. */

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks"
+import { useAction } from "../../api/action.ts"
 import { api } from "../../api/client.ts"
-import { pageAfter, readAll } from "../../api/lists.ts"
+import { readEndpoints } from "../../api/lists.ts"
 import { useLive } from "../../api/live.ts"
 import { useResource } from "../../api/resource.ts"
 import { Table } from "../../components/list/PagedTable.tsx"
@@ -15,30 +16,18 @@ import type { Asked, What } from "./EndpointDialogs.tsx"
 import type { Endpoint } from "./endpointForm.ts"
 import { WebhookTabs } from "./WebhookTabs.tsx"
 
-/** The outcome of the last action. */
-type Note = { readonly resent: number } | { readonly cause: unknown } | undefined
-
 /** `/webhooks`: the user's endpoints. */
 export default function WebhooksPage() {
   const user = viewedUser()
-  const endpoints = useResource(user ?? "", () =>
-    readAll((cursor) =>
-      api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } })
-    )
-  )
+  const endpoints = useResource(user ?? "", readEndpoints)
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
-  const [note, setNote] = useState<Note>(undefined)
+  const [resent, setResent] = useState<number | undefined>(undefined)
+  const { cause, forget, run } = useAction()
   const [tests, setTests] = useState<ReadonlyMap<string, string>>(new Map())
   const test = async ({ id }: Endpoint) => {
-    try {
-      const sent = await api.POST("/manage/v1/webhook-endpoints/{id}/test", {
-        params: { path: { id } }
-      })
-      setTests((now) => new Map([...now, [id, sent.delivery_id]]))
-    } catch (cause) {
-      setNote({ cause })
-    }
+    const sent = await api.POST("/manage/v1/webhook-endpoints/{id}/test", { path: { id } })
+    setTests((now) => new Map([...now, [id, sent.delivery_id]]))
   }
   // The end of an attempt may change the state of its endpoint
   useLive((event) => {
@@ -46,14 +35,15 @@ export default function WebhooksPage() {
   })
   const isReadOnly = user !== undefined
   const act = (what: What, endpoint: Endpoint) => {
-    setNote(undefined)
-    if (what === "test") void test(endpoint)
-    else if (what === "resume") void resume(endpoint).then(setNote).then(endpoints.reload)
+    forget()
+    setResent(undefined)
+    if (what === "test") void run(() => test(endpoint))
+    else if (what === "resume") void run(() => resume(endpoint)).then(endpoints.reload)
     else setAsked({ what, endpoint })
   }
   return (
     <>
-      <PageHeader title={words.title} about={words.about}>
+      <PageHeader about={words.about}>
         {!isReadOnly && (
           <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
             {words.create}
@@ -61,29 +51,29 @@ export default function WebhooksPage() {
         )}
       </PageHeader>
       <WebhookTabs />
-      <NoteView note={note} />
+      {cause !== undefined && <ProblemView cause={cause} />}
+      {resent !== undefined && (
+        <p class="banner" role="status">
+          {words.resent(resent)}
+        </p>
+      )}
       <Loaded of={endpoints}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title={words.empty}>
-              <p>{words.emptyDetail}</p>
-            </Empty>
-          ) : (
-            <Table
-              caption={words.endpoints}
-              columns={endpointColumns({ tests, onAct: act, isReadOnly })}
-              rows={all}
-              idOf={({ id }) => id}
-            />
-          )
-        }
+        {(all) => (
+          <Table
+            caption={words.endpoints}
+            columns={endpointColumns({ tests, onAct: act, isReadOnly })}
+            rows={all}
+            idOf={({ id }) => id}
+            empty={<Empty title={words.empty} detail={words.emptyDetail} />}
+          />
+        )}
       </Loaded>
       <EndpointDialogs
         asked={asked}
         onClose={() => setAsked(undefined)}
         onChanged={endpoints.reload}
         onSecret={setSecret}
-        onResent={(resent) => setNote({ resent })}
+        onResent={setResent}
       />
       {secret !== undefined && (
         <SecretDialog
@@ -98,24 +88,5 @@ export default function WebhooksPage() {
   )
 }
 
-const resume = async ({ id }: Endpoint): Promise<Note> => {
-  try {
-    await api.PATCH("/manage/v1/webhook-endpoints/{id}", {
-      params: { path: { id } },
-      body: { enabled: true }
-    })
-    return undefined
-  } catch (cause) {
-    return { cause }
-  }
-}
-
-const NoteView = ({ note }: { readonly note: Note }) => {
-  if (note === undefined) return null
-  if ("cause" in note) return <ProblemView cause={note.cause} />
-  return (
-    <p class="banner" role="status">
-      {words.resent(note.resent)}
-    </p>
-  )
-}
+const resume = ({ id }: Endpoint) =>
+  api.PATCH("/manage/v1/webhook-endpoints/{id}", { path: { id }, body: { enabled: true } })

@@ -1,6 +1,5 @@
 /** Texts of the comparison with vendors' bills. */
 export const billTexts = {
-  title: "Bills",
   about:
     "Compares vendors' bills with the jobs bought there and with what users were charged. Nothing is changed or stored.",
   vendor: "Vendor",

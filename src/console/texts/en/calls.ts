@@ -1,6 +1,5 @@
 /** Texts of calls. */
 export const callTexts = {
-  title: "Calls",
   about: "Calls to models that are charged by token or by call. Receipts are kept for 30 days.",
   caption: "Calls, newest first",
   empty: "No calls yet",

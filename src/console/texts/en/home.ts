@@ -1,6 +1,5 @@
 /** Texts of Home. */
 export const homeTexts = {
-  title: "Home",
   balance: "Available",
   held: (credits: string) => `${credits} held for running work`,
   runway: (days: number) => (days > 365 ? "lasts over a year" : `lasts about ${days} days`),

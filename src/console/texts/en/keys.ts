@@ -1,6 +1,5 @@
 /** Texts of the Keys page. */
 export const keyTexts = {
-  title: "Keys",
   about: "Your programs use the gateway with keys. Give each program its own.",
   caption: "API keys",
   key: "API key",
@@ -8,7 +7,6 @@ export const keyTexts = {
   change: "Change",
   rotate: "Rotate",
   revoke: "Revoke",
-  actionOn: (action: string, name: string) => `${action} ${name}`,
   empty: "No keys yet",
   emptyDetail: "Create one for your program; the secret is shown once.",
   name: "Name",
@@ -48,7 +46,6 @@ export const keyTexts = {
   lastUsed: "Last used",
   neverUsed: "Never",
   created: "created",
-  expiresAt: "Expires",
   expired: "Expired",
   oldUntil: "Old secret ends",
   secretTitle: "Your API key",

@@ -24,7 +24,6 @@ export const operatorTexts = {
     chargedToday: "Today",
     chargedMonth: "This month",
     chargesByDay: "Credits per day, last 31 days (UTC)",
-    problems: "Needs attention",
     unavailable: (id: string) => `The account ${id} is unavailable`,
     degraded: (id: string) => `The account ${id} is degraded`,
     late: (tasks: string) => `Tasks are ${tasks} overdue`,
@@ -55,7 +54,6 @@ export const operatorTexts = {
     deleted: "Deleted user"
   },
   users: {
-    title: "Users",
     caption: "Users",
     search: "Search users…",
     noMatch: "No users match these filters",
@@ -64,7 +62,6 @@ export const operatorTexts = {
     sort: "Sort by",
     newest: "Newest",
     lowest: "Lowest balance",
-    spenders: "Spent this month",
     balance: "Available",
     spent: "Spent this month",
     create: "Create user",
@@ -79,7 +76,6 @@ export const operatorTexts = {
     viewAs: "View as"
   },
   user: {
-    title: "User",
     email: "E-mail address",
     name: "Name",
     password: "Password",
@@ -106,11 +102,8 @@ export const operatorTexts = {
     otherAddress: "This is not the address of the user",
     link: "Sign-in link",
     makeLink: "Make a link",
-    linkTitle: "Sign-in link",
     linkDetail: "Give it to the user. It works once and expires after ten minutes.",
     export: "Export data",
-    id: "User id",
-    sessions: "Sessions",
     latest: "Recent changes and views",
     allEntries: "Audit log of this user"
   },
@@ -134,7 +127,6 @@ export const operatorTexts = {
       `${name} no longer signs you in, and other sessions that a passkey opened end. Delete it on the device, too.`
   },
   sessions: {
-    title: "Sessions",
     about: "Where you are signed in. Revoke any session you do not recognize.",
     aboutUser: "Where this user is signed in.",
     caption: "Sessions, newest first",
@@ -169,7 +161,6 @@ export const operatorTexts = {
     revokeDetail: "That browser is signed out at once."
   },
   accounts: {
-    title: "Accounts",
     about: "The vendor accounts that run the work. Updates every five seconds.",
     caption: "Vendor accounts",
     empty: "No vendor keys",
@@ -194,7 +185,6 @@ export const operatorTexts = {
     drain: "Drain",
     resume: "Resume",
     check: "Check",
-    actionOn: (action: string, id: string) => `${action} ${id}`,
     drainTitle: (id: string) => `Drain ${id}?`,
     drainDetail:
       "No process gives it new work until you resume it. Running jobs finish; waiting tasks move to another account.",
@@ -203,7 +193,6 @@ export const operatorTexts = {
     checkBad: (id: string, what: string) => `${id} failed its check: ${what}`
   },
   catalog: {
-    title: "Catalog",
     about: "The models and prices on offer. See the Models page for details.",
     hash: "Hash",
     adopted: "Adopted",
@@ -259,7 +248,6 @@ export const operatorTexts = {
       access_token: "Access token"
     },
     user: "User",
-    userId: "User id",
     resource: "Resource",
     resourceId: "Resource id",
     actorId: "Actor id",

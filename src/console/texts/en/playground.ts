@@ -1,15 +1,9 @@
+import { modelTexts } from "./models.ts"
+
 /** Texts of the playground. They load with its page, after the first paint. */
 export const playgroundTexts = {
-  title: "Playground",
   model: "Model",
-  kinds: {
-    images: "Image",
-    videos: "Video",
-    audios: "Audio",
-    meshes: "3D",
-    documents: "JSON",
-    token: "Chat"
-  },
+  kinds: { ...modelTexts.kinds, token: "Chat" },
   recent: "Recent",
   choose: "Choose a model…",
   noModel: "Choose a model to start.",
@@ -21,7 +15,6 @@ export const playgroundTexts = {
   priceRefused: "Correct the marked fields to see the price.",
   run: "Run",
   runAgain: "Run again",
-  cancel: "Cancel",
   toTask: "View task",
   charged: "Charged",
   working: "Working…",

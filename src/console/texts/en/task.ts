@@ -11,7 +11,6 @@ export const taskTexts = {
   timeline: "Timeline",
   details: "Details",
   id: "Task id",
-  catalog: "Catalog",
   runAgain: "Run again",
   runAgainTitle: "Run this task again?",
   runAgainDetail: (credits: string) =>

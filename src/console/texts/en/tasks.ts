@@ -1,6 +1,5 @@
 /** Texts of the list of tasks. */
 export const taskListTexts = {
-  title: "Tasks",
   caption: "Tasks, newest first",
   search: "Search prompts and ids…",
   empty: "No tasks yet",

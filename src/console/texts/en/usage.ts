@@ -1,6 +1,5 @@
 /** Texts of usage. */
 export const usageTexts = {
-  title: "Usage",
   aboutAll: "What all users were charged.",
   margin: "The gateway does not know vendors' prices. To see the margin,",
   compare: "compare a vendor's bill",

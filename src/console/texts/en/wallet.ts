@@ -1,6 +1,5 @@
 /** Texts of the wallet. */
 export const walletTexts = {
-  title: "Wallet",
   about: "Amounts are in credits; 100 credits are 1 US dollar.",
   askOperator: "To top up, ask your operator.",
   available: "Available",

@@ -1,10 +1,9 @@
+import type { Schemas } from "../../api/schema.ts"
+
+type Hour = Schemas["WebhookEndpointActivity"]["hours"][number]
+
 /** Outcomes of some deliveries; of an hour with more than were counted, at least. */
-const deliveriesOf = (of: {
-  readonly succeeded: number
-  readonly failed: number
-  readonly waiting: number
-  readonly has_more: boolean
-}): string => {
+const deliveriesOf = (of: Omit<Hour, "hour">): string => {
   const counts = [
     [of.succeeded, "delivered"],
     [of.failed, "failed"],
@@ -19,12 +18,9 @@ const deliveriesOf = (of: {
 
 /** Texts of endpoints, deliveries and the signature debugger. They load with their pages. */
 export const webhookTexts = {
-  title: "Webhooks",
   about: "The gateway calls your endpoints when something happens to your tasks or balance.",
   tabs: "Webhook pages",
   endpoints: "Endpoints",
-  deliveries: "Deliveries",
-  debugger: "Signature debugger",
   endpoint: "Endpoint",
   lastAttempt: "Last attempt",
   activity: "Last 24 hours",
@@ -121,7 +117,6 @@ export const webhookTexts = {
     empty: "No deliveries yet",
     emptyDetail: "A delivery appears for each event that an endpoint subscribes to.",
     noMatch: "No deliveries match these filters",
-    endpoint: "Endpoint",
     event: "Event",
     attempts: "Attempts",
     created: "Created",
@@ -141,7 +136,6 @@ export const webhookTexts = {
     againAllDetail: (status: string) =>
       `All deliveries that match the filters and are ${status}, oldest first, each with six new attempts.`,
     failedOrSkipped: "failed or skipped",
-    title: "Delivery",
     request: "Request",
     headers: "Headers",
     body: "Body",
@@ -149,7 +143,6 @@ export const webhookTexts = {
     why: "Why it failed",
     whyLast: "Why the last attempt failed",
     attempt: (n: number) => `Attempt ${n}`,
-    underWay: "In progress",
     late: (duration: string) => `${duration} after it was due`,
     bodyHelp: "Indented for reading. Copy gives the bytes that were sent.",
     resendOf: (id: string) => `Resend ${id}`,
@@ -175,7 +168,6 @@ export const webhookTexts = {
     }
   },
   signature: {
-    title: "Signature debugger",
     about:
       "Paste what your receiver got. Everything is computed in this browser; the secret is neither sent nor stored.",
     secret: "Secret of the endpoint",
