@@ -179,6 +179,11 @@ export const attacks: Record<string, (target: Target) => void | Promise<void>> =
     const request = bytesOf({ method: "GET", path: `/v1/files/${id}/content`, key })
     hold(port, 64, () => request, request)
   },
+  "large responses": ({ port, rich: key }) => {
+    const body = json({ model: "text-embedding-3-large", input: "Lighthouse" })
+    const request = bytesOf({ path: "/v1/embeddings", key, body })
+    hold(port, 64, () => request, request)
+  },
   "wrong keys": ({ port }) => {
     const body = json({ prompt: "A lighthouse", n: 1 })
     hammer(port, 64, (n) =>

@@ -1,5 +1,5 @@
 /**
- * Eleven attacks by one tenant or by anonymous clients, and their effect on another tenant; see README.md. `node
+ * Twelve attacks by one tenant or by anonymous clients, and their effect on another tenant; see README.md. `node
  * bench/hostile.ts [seconds] [--only=part of a name,…]`
  */
 import { fork } from "node:child_process"

@@ -1,4 +1,7 @@
-/** The upstream of the benchmark: a small chat response, or a stream of 200 events; slow if the prompt asks for it. */
+/**
+ * The upstream of the benchmark: a small chat response, or a stream of 200 events; slow if the prompt asks for it.
+ * Embeddings are 20 MiB.
+ */
 import { createServer } from "node:http"
 
 const body = Buffer.from(
@@ -25,6 +28,12 @@ const usage = Buffer.from(
 const firstWord = Buffer.from(event("word "))
 const splitAt = firstWord.length >> 1
 
+const vector = Array.from({ length: 1536 }, (_, index) => index / 7)
+const embedding = `{"object":"embedding","index":0,"embedding":${JSON.stringify(vector)}},`
+const embeddings = Buffer.from(
+  `{"object":"list","data":[${embedding.repeat((20 * 1024 * 1024) / embedding.length)}{}],"model":"text-embedding-3-large","usage":{"prompt_tokens":20,"total_tokens":20}}`
+)
+
 let answers = 0
 /** Each response has a different id, because a peer stores one row per id. */
 const numbered = (...templates: ReadonlyArray<Buffer>) => {
@@ -42,6 +51,11 @@ createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
   let text = ""
   request.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
   request.on("end", () => {
+    if (request.url?.endsWith("/embeddings") === true) {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(embeddings)
+      return
+    }
     // One peer writes a space after the colon
     if (!/"stream": ?true/u.test(text)) {
       const answer = () => {

@@ -17,6 +17,7 @@ import type { CallEnd } from "./Metering.ts"
 import { SlicedHold } from "./slices/SlicedHold.ts"
 import type { RaiseHold, RaiseOutcome } from "./slices/SlicedHold.ts"
 import type { AbandonedStream, AbandonedStreams } from "./streams/AbandonedStreams.ts"
+import { DocumentMeter } from "./streams/DocumentMeter.ts"
 import { StreamMeter } from "./streams/StreamMeter.ts"
 import type { Meter } from "./streams/StreamMeter.ts"
 import type { Reached } from "./UpstreamCalls.ts"
@@ -44,10 +45,15 @@ const nothingRead = {
   usage: undefined
 }
 
-const meterOf = ({ counted, protocol, usage }: MeteredTokens, hidesUsage: boolean): Meter =>
-  counted?.isSound === true
-    ? new SoundMeter(counted.counts)
+const meterOf = (
+  { counted, protocol, usage }: MeteredTokens,
+  { hidesUsage, isDocument }: { readonly hidesUsage: boolean; readonly isDocument: boolean }
+): Meter => {
+  if (counted?.isSound === true) return new SoundMeter(counted.counts)
+  return isDocument
+    ? new DocumentMeter(protocol, usage)
     : new StreamMeter(protocol, hidesUsage, usage)
+}
 
 /** Ids that are longer or contain other characters are not stored. */
 const requestIdPattern = /^[\x21-\x7E]{1,128}$/u
@@ -104,6 +110,8 @@ export class CallBill implements StreamWatch {
   readonly #content: CallContent | undefined
   /** Present for a stream that is metered. */
   #meter: Meter | undefined
+  /** The stream is one JSON document, not events. */
+  #isDocument = false
   /** Set if the client has left and the stream is still being read. */
   #left: AbandonedStream | undefined
   /** Another model is tried, with a separate bill. */
@@ -141,6 +149,10 @@ export class CallBill implements StreamWatch {
     this.#isSent = false
   }
 
+  document(): void {
+    this.#isDocument = true
+  }
+
   isHeld(): boolean {
     const lacks = this.#meter?.lacks
     const isCovered = lacks === undefined || lacks <= (this.#sliced?.covered ?? Infinity)
@@ -165,12 +177,13 @@ export class CallBill implements StreamWatch {
 
   /**
    * Charges for what the client has received, as a late charge if the hold is gone. Charges nothing if the client
-   * received nothing. Audio is cut off without an event.
+   * received nothing. Audio and documents are cut off without an event.
    */
   lose(): Buffer {
     if (this.#meter === undefined && this.#firstTokenMillis === undefined)
       this.release(this.#status)
     else this.ended("abandoned")
+    if (this.#isDocument) return Buffer.alloc(0)
     const { metered } = this.#plan
     if (metered._tag !== "Tokens") return endingEvent(undefined, this.#loss)
     const isSound = metered.counted?.isSound === true
@@ -180,7 +193,9 @@ export class CallBill implements StreamWatch {
   /** Meters a chunk of a stream as it passes; returns the bytes for the client. */
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
-    if (metered._tag === "Tokens") this.#meter ??= meterOf(metered, hidesUsage)
+    if (metered._tag === "Tokens") {
+      this.#meter ??= meterOf(metered, { hidesUsage, isDocument: this.#isDocument })
+    }
     // A client that left has received only what was relayed before, so the rest needs no hold
     const covered = this.#left === undefined ? this.#sliced?.covered : Infinity
     const relayed = this.#meter?.push(chunk, covered) ?? chunk
@@ -246,7 +261,7 @@ export class CallBill implements StreamWatch {
     const { metered } = this.#plan
     if (metered._tag !== "Tokens") return this.#settleCall()
     if (metered.counted?.isSound === true) {
-      const meter = meterOf(metered, false)
+      const meter = new SoundMeter(metered.counted.counts)
       meter.push(Buffer.from(response.body))
       return this.#settle(meter.usage ?? this.#estimate(0), true, undefined)
     }

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto"
 import { at } from "../domain/json/Json.ts"
-import type { Sliced } from "../domain/Slices.ts"
 import type { ParsedRequest } from "./Completion.ts"
 
 const dimensionsMax = 3072
@@ -18,19 +17,22 @@ export const inputsMax = 2048
 export const hasTooManyInputs = (body: unknown): boolean =>
   inputsOf(at(body, "input")).length > inputsMax
 
+/** A body in pieces, because 2,048 vectors take tens of megabytes. */
+export type BodyPieces = Generator<Buffer, void>
+
 /**
  * Unit vectors made from a hash of each input; `more` are further members. docs/reference/vendors.md#openai-embeddings
  */
-export function* embeddingsBody(
+export const embeddingsBody = (
   { body, completion }: ParsedRequest,
   more: Readonly<Record<string, string>> = {}
-): Sliced<Buffer> {
+): BodyPieces => {
   const dimensions = dimensionsFrom(at(body, "dimensions"), dimensionsOf(completion.model))
   const encode = at(body, "encoding_format") === "base64" ? base64 : numbers
   const tokens = completion.inputTokens
   const usage = { prompt_tokens: tokens, total_tokens: tokens }
   const last = { model: completion.model, usage, ...more }
-  return yield* listBody(
+  return listBody(
     '{"object":"list","data":[',
     inputsOf(at(body, "input")),
     (input, index) => {
@@ -41,22 +43,24 @@ export function* embeddingsBody(
   )
 }
 
-/** How many embeddings are made in one turn; each takes about half a millisecond. */
+/** How many embeddings are in one piece; each takes about half a millisecond. */
 const embeddingsAtOnce = 4
 
-/** A body with a list whose items are made in slices, because 2,048 vectors take tens of megabytes. */
 function* listBody<A>(
   first: string,
   items: ReadonlyArray<A>,
   show: (item: A, index: number) => string,
   last: string
-): Sliced<Buffer> {
-  const parts = [Buffer.from(first)]
+): BodyPieces {
+  let text = first
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % embeddingsAtOnce === 0) yield
-    parts.push(Buffer.from(`${index === 0 ? "" : ","}${show(item, index)}`))
+    if (index > 0 && index % embeddingsAtOnce === 0) {
+      yield Buffer.from(text)
+      text = ""
+    }
+    text += `${index === 0 ? "" : ","}${show(item, index)}`
   }
-  return Buffer.concat([...parts, Buffer.from(last)])
+  yield Buffer.from(text + last)
 }
 
 /** Default dimensions of Gemini's vectors. */
@@ -82,14 +86,14 @@ const geminiEmbedding = (request: unknown): string => {
 }
 
 /** One vector, or one per request of a batch. docs/reference/vendors.md#gemini-embeddings */
-export function* geminiEmbeddingsBody(
+export const geminiEmbeddingsBody = (
   { body, completion }: ParsedRequest,
   isBatch: boolean
-): Sliced<Buffer> {
+): BodyPieces => {
   const usage = `"usageMetadata":{"promptTokenCount":${completion.inputTokens}}}`
   return isBatch
-    ? yield* listBody('{"embeddings":[', requestsOf(body), geminiEmbedding, `],${usage}`)
-    : yield* listBody('{"embedding":', [body], geminiEmbedding, `,${usage}`)
+    ? listBody('{"embeddings":[', requestsOf(body), geminiEmbedding, `],${usage}`)
+    : listBody('{"embedding":', [body], geminiEmbedding, `,${usage}`)
 }
 
 const dimensionsFrom = (requested: unknown, usual: number): number =>

@@ -1,14 +1,16 @@
 import { Effect, Predicate, Result } from "effect"
+import type { Readable } from "node:stream"
 import { dialectOfProvider } from "../catalog/UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/json/Json.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Dialect, Provider, UsageDifferences } from "../domain/Provider.ts"
-import { atOnce, inSlices } from "../domain/Slices.ts"
+import { atOnce, inHeavyTurn, inSlices } from "../domain/Slices.ts"
 import type { Sliced } from "../domain/Slices.ts"
 import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
 import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
+import { documentBytesMin } from "../vendors/upstream/UpstreamExchange.ts"
 import type {
   SentUpload,
   UpstreamResponse,
@@ -26,6 +28,7 @@ import {
   moderationsBody,
   requestsMax
 } from "./EmbeddingsFormat.ts"
+import type { BodyPieces } from "./EmbeddingsFormat.ts"
 import {
   asksForPicture,
   generateContentChunks,
@@ -151,7 +154,7 @@ function* openAi(
   if (request.path.endsWith("/embeddings")) {
     // Mistral's client requires an id
     const more = request.route.provider === "mistral" ? { id: parsed.completion.seed } : {}
-    return jsonOf(yield* embeddingsBody(parsed, more))
+    return yield* inPieces(request, embeddingsBody(parsed, more))
   }
   if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
   if (request.path.endsWith("/speech")) return speech(request, parsed)
@@ -240,7 +243,7 @@ function* gemini(
   const { body, completion, stream: isStream } = parsed
   if (request.path.endsWith(":countTokens")) return json({ totalTokens: completion.inputTokens })
   if (request.path.endsWith(":embedContent")) {
-    return jsonOf(yield* geminiEmbeddingsBody(parsed, false))
+    return yield* inPieces(request, geminiEmbeddingsBody(parsed, false))
   }
   if (request.path.endsWith(":batchEmbedContents")) {
     return hasTooManyRequests(body)
@@ -248,7 +251,7 @@ function* gemini(
           "gemini",
           `* BatchEmbedContentsRequest.requests: at most ${requestsMax} requests can be in one batch\n`
         )
-      : jsonOf(yield* geminiEmbeddingsBody(parsed, true))
+      : yield* inPieces(request, geminiEmbeddingsBody(parsed, true))
   }
   const picture = mayDraw && asksForPicture(body) ? pictureResponse(body, completion) : undefined
   if (!isStream) return json(picture ?? generateContentResponse(completion))
@@ -281,15 +284,32 @@ const errorBody = (dialect: Dialect, message: string): unknown => {
 const json = (value: unknown, status = 200): UpstreamResponse =>
   jsonOf(Buffer.from(JSON.stringify(value)), status)
 
-const jsonOf = (body: Buffer, status = 200): UpstreamResponse => ({
+const jsonOf = (body: Buffer | Readable, status = 200): UpstreamResponse => ({
   status,
   headers: { "content-type": "application/json" },
   body
 })
 
+/** Like a vendor's: a large body of a watched call is relayed as it is made. */
+function* inPieces({ watch }: UpstreamRequest, pieces: BodyPieces): Sliced<UpstreamResponse> {
+  const made: Array<Buffer> = []
+  let bytes = 0
+  // Not with `for`, which would end the generator at the return
+  for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+    made.push(next.value)
+    bytes += next.value.length
+    if (bytes > documentBytesMin && watch !== undefined) {
+      return jsonOf(relayPieces(watch, Buffer.concat(made), pieces))
+    }
+    yield
+  }
+  return jsonOf(Buffer.concat(made))
+}
+
 const unwatched: StreamWatch = {
   sent: () => {},
   refused: () => {},
+  document: () => {},
   isHeld: () => true,
   retake: (done) => done(true),
   lose: () => Buffer.alloc(0),
@@ -297,6 +317,27 @@ const unwatched: StreamWatch = {
   flush: () => Buffer.alloc(0),
   readsOn: () => false,
   ended: () => {}
+}
+
+/** Makes the next piece, in turn with other heavy work, when the client has read those before. */
+const relayPieces = (watch: StreamWatch, first: Buffer, pieces: BodyPieces): Readable => {
+  let isWaiting = false
+  const makeNext = () => {
+    if (isWaiting || relay.isOver) return
+    isWaiting = true
+    inHeavyTurn(() => {
+      isWaiting = false
+      if (relay.isOver) return
+      const { done, value } = pieces.next()
+      if (done === true) relay.finish()
+      else if (relay.receive(value)) makeNext()
+    })
+  }
+  const relay = new StreamRelay(watch, { resume: makeNext, abort: () => {} })
+  watch.document()
+  const body = relay.open()
+  if (relay.receive(first)) makeNext()
+  return body
 }
 
 /** The pause between two events of a simulated stream. */

@@ -12,6 +12,7 @@ import {
   messageBatchesMax
 } from "../../contract/MessageBatchesApi.ts"
 import type { DeletedMessageBatch, MessageBatchList } from "../../contract/MessageBatchesApi.ts"
+import { inBodyTurns } from "../../domain/BodyTurns.ts"
 import { messageBatchIdOf, taskOfBatch } from "../../domain/Ids.ts"
 import { memberOf } from "../../domain/json/JsonBytes.ts"
 import {
@@ -35,7 +36,6 @@ import { makeAdmitInference } from "../server/access/Authentication.ts"
 import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import { withClientKey } from "../server/access/ClientKeys.ts"
 import { makeAdmitCreate } from "../server/access/CreateAdmission.ts"
-import { inBodyTurns } from "../server/bodies/BodyTurns.ts"
 import { idempotencyKeyOf, refuseLongKey } from "../server/IdempotencyKey.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
 import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"

@@ -8,6 +8,8 @@ export interface StreamWatch {
   readonly sent: () => void
   /** The call was refused or failed: nothing is charged for it. */
   readonly refused: () => void
+  /** What is relayed is one JSON document, not events. Called before the first chunk. */
+  readonly document: () => void
   /** Whether the next chunk may be relayed at once, because the call's hold certainly exists and covers it. Cheap. */
   readonly isHeld: () => boolean
   /** Takes the hold again, or raises it. Calls `done` once. */
@@ -32,6 +34,9 @@ export interface StreamWatch {
   /** Called once: the stream ended, the upstream broke it, or it was closed after the client had left. */
   readonly ended: (how: "complete" | "broken" | "abandoned") => void
 }
+
+/** The source of a stream: an exchange with a vendor, or the simulator. */
+export type StreamSource = Pick<Dispatcher.DispatchController, "resume" | "abort">
 
 /** Bytes buffered for a slow client before the upstream is paused. */
 const streamBufferBytes = 64 * 1024
@@ -67,7 +72,7 @@ class RelayedBody extends Readable {
  */
 export class StreamRelay {
   readonly #watch: StreamWatch
-  #controller: Dispatcher.DispatchController | undefined
+  #source: StreamSource | undefined
   /** Present until the client leaves. */
   #body: RelayedBody | undefined
   #isOver = false
@@ -76,9 +81,9 @@ export class StreamRelay {
   /** The upstream ended while chunks waited. */
   #isLast = false
 
-  constructor(watch: StreamWatch, controller?: Dispatcher.DispatchController) {
+  constructor(watch: StreamWatch, source?: StreamSource) {
     this.#watch = watch
-    this.#controller = controller
+    this.#source = source
   }
 
   /** The body of the response. Called once. */
@@ -129,7 +134,7 @@ export class StreamRelay {
   }
 
   resume(): void {
-    this.#controller?.resume()
+    this.#source?.resume()
   }
 
   /** The client needs no more data: it left, or it has everything. */
@@ -186,8 +191,8 @@ export class StreamRelay {
 
   #stop(): void {
     this.#end("abandoned")
-    this.#controller?.abort(aborted)
-    this.#controller = undefined
+    this.#source?.abort(aborted)
+    this.#source = undefined
   }
 
   #end(how: "complete" | "broken" | "abandoned"): void {

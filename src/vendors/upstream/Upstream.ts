@@ -2,6 +2,8 @@ import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
 import { Readable } from "node:stream"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
+import { CurrentBodyTurns } from "../../domain/BodyTurns.ts"
+import type { BodyTurns } from "../../domain/BodyTurns.ts"
 import { errorCode } from "../../domain/ErrorCode.ts"
 import { pathBeforeVersion } from "../../domain/Provider.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
@@ -34,7 +36,7 @@ export class Upstream extends Context.Service<
       Upstream,
       Effect.gen(function* () {
         const origins = yield* makeOrigins(Duration.toMillis(options.timeout))
-        return Upstream.of({ send: sendWith(origins) })
+        return Upstream.of({ send: sendWith(origins, yield* CurrentBodyTurns) })
       })
     )
 }
@@ -78,7 +80,7 @@ const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
 })
 
 const sendWith =
-  (origins: Origins) =>
+  (origins: Origins, turns: BodyTurns) =>
   (
     account: AccountSetting,
     request: UpstreamRequest
@@ -92,7 +94,8 @@ const sendWith =
             resume(Effect.fail(new UpstreamFailure({ kind, detail: detailOf(kind, error) })))
         },
         request.watch,
-        SecretMask.of(account)
+        SecretMask.of(account),
+        (bytes, run) => turns.enter(request.user, bytes, run)
       )
       exchange.begin(origins(target.origin, account.guarded === true), {
         path: `${target.path}${request.query}`,

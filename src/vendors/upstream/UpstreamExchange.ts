@@ -73,7 +73,10 @@ export interface ExchangeHandlers {
   readonly onFailure: (kind: FailureKind, error: Error) => void
 }
 
-/** Bodies that are read as a whole are JSON. A larger one counts as broken. */
+/** A larger body of a watched call is relayed as it arrives, so that it takes neither memory nor a long parse. */
+export const documentBytesMin = 256 * 1024
+
+/** Other bodies are read as a whole. A larger one counts as broken. */
 const wholeBytesMax = 64 * 1024 * 1024
 
 const aborted = new errors.RequestAbortedError()
@@ -84,6 +87,9 @@ const aborted = new errors.RequestAbortedError()
  */
 const noHandlers: ExchangeHandlers = { onResponse: () => {}, onFailure: () => {} }
 
+/** Runs a part of a document's relay, which passes this many bytes, in a turn of the document's user. */
+export type TakeTurn = (bytes: number, run: () => void) => void
+
 /** One call, as a handler of undici. */
 export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #handlers: ExchangeHandlers
@@ -93,6 +99,10 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #status = 0
   #headers: UpstreamHeaders = {}
   readonly #mask: SecretMask
+  readonly #takeTurn: TakeTurn
+  #isDocument = false
+  /** What has arrived of a document waits for a turn. */
+  #isWaiting = false
   #stream: StreamRelay | undefined
   #masked: MaskedStream | undefined
   /**
@@ -105,10 +115,16 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   /** The connection of this call, returned afterwards. */
   #client: Client | undefined
 
-  constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined, mask: SecretMask) {
+  constructor(
+    handlers: ExchangeHandlers,
+    watch: StreamWatch | undefined,
+    mask: SecretMask,
+    takeTurn: TakeTurn
+  ) {
     this.#handlers = handlers
     this.#watch = watch
     this.#mask = mask
+    this.#takeTurn = takeTurn
   }
 
   /** Called once. */
@@ -140,12 +156,34 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#headers = this.#mask.headers(headers)
     if (this.#watch !== undefined && status < 300 && isStream(headers)) {
-      this.#stream = new StreamRelay(this.#watch, controller)
-      this.#masked = new MaskedStream(this.#mask)
-      const { onResponse } = this.#handlers
-      this.#handlers = noHandlers
-      onResponse({ status, headers: this.#headers, body: this.#stream.open() })
+      this.#open(controller, this.#watch)
     }
+  }
+
+  /** Responds with a stream of what has arrived and will arrive. */
+  #open(controller: Dispatcher.DispatchController, watch: StreamWatch): StreamRelay {
+    const relay = new StreamRelay(watch, {
+      // A client that reads asks for more, also while what has arrived waits
+      resume: () => void (this.#isWaiting || controller.resume()),
+      abort: (reason) => controller.abort(reason)
+    })
+    this.#stream = relay
+    this.#masked = new MaskedStream(this.#mask)
+    const { onResponse } = this.#handlers
+    this.#handlers = noHandlers
+    onResponse({ status: this.#status, headers: this.#headers, body: relay.open() })
+    return relay
+  }
+
+  /** Relays what has arrived of a document, in a turn of its user. The upstream pauses until then. */
+  #relayInTurn(controller: Dispatcher.DispatchController, relay: StreamRelay): void {
+    this.#isWaiting = true
+    controller.pause()
+    const bytes = this.#chunks.reduce((sum, { length }) => sum + length, 0)
+    this.#takeTurn(bytes, () => {
+      this.#isWaiting = false
+      if (this.#relayArrived() && !relay.isOver) controller.resume()
+    })
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -153,13 +191,22 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     if (this.#stream !== undefined) {
       // undici reports each event of a read as a separate chunk, so they are relayed together. Benchmark: `passthrough`
       if (this.#chunks.length > 1) return
+      if (this.#isDocument) return this.#relayInTurn(controller, this.#stream)
       queueMicrotask(() => {
         if (!this.#relayArrived()) controller.pause()
       })
       return
     }
     this.#bytes += chunk.length
-    if (this.#bytes > wholeBytesMax) controller.abort(new Error("the response is too large"))
+    if (this.#bytes > documentBytesMin && this.#watch !== undefined && this.#mayRelay()) {
+      this.#isDocument = true
+      this.#watch.document()
+      this.#relayInTurn(controller, this.#open(controller, this.#watch))
+    } else if (this.#bytes > wholeBytesMax) controller.abort(new Error("the response is too large"))
+  }
+
+  #mayRelay(): boolean {
+    return this.#status < 300 && !isPage(this.#headers["content-type"])
   }
 
   onResponseEnd(): void {

@@ -9,6 +9,7 @@ const watching = (readsOn = false) => {
   const relay = new StreamRelay({
     sent: () => {},
     refused: () => {},
+    document: () => {},
     isHeld: () => hold.isHeld,
     retake: (done) => hold.retakes.push(done),
     lose: () => {

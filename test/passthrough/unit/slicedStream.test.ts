@@ -302,6 +302,7 @@ const relayed = () => {
   const relay = new StreamRelay({
     sent: () => {},
     refused: () => {},
+    document: () => {},
     isHeld: () => (meter.lacks ?? 0) <= hold.covered,
     retake: (done) =>
       hold.cover(meter.lacks ?? 0, (outcome) => queueMicrotask(() => done(outcome === "held"))),

@@ -49,7 +49,8 @@ const call = () =>
     new UpstreamExchange(
       { onResponse: ({ status }) => resolve(String(status)), onFailure: resolve },
       undefined,
-      SecretMask.of(account)
+      SecretMask.of(account),
+      (_, run) => run()
     ).begin(connections, { path: "/", method: "POST", body: "{}" })
   })
 

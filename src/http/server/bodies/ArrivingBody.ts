@@ -3,11 +3,11 @@ import { HttpIncomingMessage } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { bodyStream } from "../../../domain/BodyStream.ts"
+import { inBodyTurns } from "../../../domain/BodyTurns.ts"
 import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { sendContinue } from "../listener/Listener.ts"
 import { cutOffBody } from "./BodyReader.ts"
-import { inBodyTurns } from "./BodyTurns.ts"
 
 const unreadable = problem(2002, "The body could not be read")
 

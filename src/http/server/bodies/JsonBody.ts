@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import { Headers, HttpServerRequest } from "effect/http"
+import { CurrentBodyTurns } from "../../../domain/BodyTurns.ts"
 import { parseDocument, valueWithTexts } from "../../../domain/json/JsonDocument.ts"
 import { JsonScanner } from "../../../domain/json/JsonScanner.ts"
 import { heavyBodyBytesMin } from "../../../domain/limits/ShareLimits.ts"
@@ -10,7 +11,6 @@ import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
 import { readBytes } from "./BodyReader.ts"
 import type { BodyWatch } from "./BodyReader.ts"
-import { CurrentBodyTurns } from "./BodyTurns.ts"
 
 /** A JSON body. Its long strings are `LongText`. */
 export interface JsonBody {

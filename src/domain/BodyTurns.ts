@@ -1,7 +1,7 @@
 import { Context, Effect, Stream } from "effect"
-import { FairShares } from "../../../domain/FairShares.ts"
-import { heavyBodyBytesMin } from "../../../domain/limits/ShareLimits.ts"
-import { inHeavyTurn } from "../../../domain/Slices.ts"
+import { FairShares } from "./FairShares.ts"
+import { heavyBodyBytesMin } from "./limits/ShareLimits.ts"
+import { inHeavyTurn } from "./Slices.ts"
 
 /**
  * Handles one heavy body per event-loop turn, alternating between callers. However many bodies arrive at once, small
@@ -18,17 +18,21 @@ export class BodyTurns {
   /** Waits until the caller may pass these bytes through. */
   readonly pass = (caller: string, bytes: number): Effect.Effect<void> => this.#turn(caller, bytes)
 
-  #turn(caller: string, bytesMoved: number): Effect.Effect<void> {
+  #turn(caller: string, bytes: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const giveUp = this.#shares.wait(caller, 1, () =>
-        inHeavyTurn(() => {
-          this.#shares.give(caller)
-          resume(Effect.void)
-        }, bytesMoved)
-      )
+      const giveUp = this.enter(caller, bytes, () => resume(Effect.void))
       return Effect.sync(() => giveUp?.())
     })
   }
+
+  /** Calls `run`, which passes these bytes through, in a turn of the caller. Returns a function that cancels the wait. */
+  readonly enter = (caller: string, bytes: number, run: () => void): (() => void) | undefined =>
+    this.#shares.wait(caller, 1, () =>
+      inHeavyTurn(() => {
+        this.#shares.give(caller)
+        run()
+      }, bytes)
+    )
 
   /** Callers whose bodies are waiting or being handled. */
   get callers(): number {
@@ -37,7 +41,7 @@ export class BodyTurns {
 }
 
 /** One instance per process, which has one event loop. */
-export const CurrentBodyTurns = Context.Reference<BodyTurns>("gateway/http/server/BodyTurns", {
+export const CurrentBodyTurns = Context.Reference<BodyTurns>("gateway/domain/BodyTurns", {
   defaultValue: () => new BodyTurns()
 })
 

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto"
+import { request } from "node:http"
+import type { IncomingMessage } from "node:http"
+import { assert, beforeEach, describe, it } from "vitest"
+import { mockOpenAi } from "../../support/mockOpenAi.ts"
+import { upstreamOfTests } from "../../support/mockVendors.ts"
+import { gatewayOfTests } from "../../support/passthroughGateway.ts"
+import { until } from "../../support/until.ts"
+
+/** docs/reference/passthrough.md#large-responses */
+const upstream = await upstreamOfTests(mockOpenAi())
+const gateway = await gatewayOfTests({
+  OPENAI_API_KEY: "sk-vendor-secret",
+  OPENAI_BASE_URL: upstream.origin
+})
+
+const megabyte = 1024 * 1024
+const usage = { prompt_tokens: 1000, total_tokens: 1000 }
+const body = { model: "text-embedding-3-large", input: "a".repeat(2000) }
+/** 1,000 tokens at 0.013 credits each thousand. */
+const cost = 13_000n
+
+/** Embeddings of about this many bytes. */
+const embeddingsOf = (bytes: number): string => {
+  const vector = Array.from({ length: 1000 }, (_, index) => index / 7)
+  const text = JSON.stringify({ object: "embedding", index: 0, embedding: vector })
+  const data = Array.from({ length: Math.ceil(bytes / text.length) }, () => text)
+  return `{"object":"list","data":[${data.join(",")}],"model":"${body.model}","usage":${JSON.stringify(usage)}}`
+}
+
+/** The bytes that the vendor could send. */
+let sent: () => number = () => 0
+
+const respondWith = (text: string) => {
+  upstream.script = (_, response) => {
+    const { socket } = response
+    sent = () => (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0)
+    response.writeHead(200, { "content-type": "application/json", "x-request-id": "req_1" })
+    response.end(text)
+  }
+}
+beforeEach(() => {
+  upstream.script = () => {}
+})
+
+/** A response whose body is not read yet. */
+const begun = () =>
+  new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request(
+      {
+        port: gateway.port,
+        path: "/v1/embeddings",
+        method: "POST",
+        agent: false,
+        headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" }
+      },
+      resolve
+    )
+    sent.on("error", reject)
+    sent.end(JSON.stringify(body))
+  })
+
+const receipt = async () => {
+  await gateway.settled()
+  assert.equal(await gateway.drift(), 0)
+  const [call] = await gateway.calls()
+  return call!
+}
+
+describe("a large response", () => {
+  it("arrives unchanged and costs what the vendor's figures say", async () => {
+    const text = embeddingsOf(3 * megabyte)
+    respondWith(text)
+    const response = await gateway.post("/v1/embeddings", body)
+    const digest = (bytes: string) => createHash("sha256").update(bytes).digest("hex")
+    assert.strictEqual(digest(await response.text()), digest(text))
+    assert.strictEqual(response.status, 200)
+    assert.strictEqual(response.headers.get("content-type"), "application/json")
+    assert.isNull(response.headers.get("x-service-cost"))
+    const call = await receipt()
+    assert.equal(call.captured, cost)
+    assert.deepInclude(call, { outcome: "settled", httpStatus: 200 })
+    assert.deepInclude(call.usage, { inputTokens: 1000, counted: false })
+  })
+
+  it("contains asterisks instead of the vendor's key, also where a chunk ends", async () => {
+    const text = JSON.stringify({ data: "sk-vendor-secret".repeat(20_000), usage })
+    respondWith(text)
+    const response = await gateway.post("/v1/embeddings", body)
+    assert.strictEqual(await response.text(), text.replaceAll("sk-vendor-secret", "*".repeat(16)))
+  })
+
+  it("whose client does not read waits at the vendor, and is complete when it does", async () => {
+    const text = embeddingsOf(30 * megabyte)
+    respondWith(text)
+    const response = await begun()
+    let before = -1
+    await until(() => {
+      const isPaused = sent() === before
+      before = sent()
+      return isPaused
+    })
+    // The buffers of four sockets, of the system and of the gateway
+    assert.isBelow(sent(), 20 * megabyte)
+    let bytes = 0
+    for await (const chunk of response) bytes += (chunk as Buffer).length
+    assert.strictEqual(bytes, text.length)
+    assert.equal((await receipt()).captured, cost)
+  })
+
+  it("whose client leaves is charged by the vendor's figures if they still arrive", async () => {
+    respondWith(embeddingsOf(2 * megabyte))
+    const response = await begun()
+    response.once("data", () => response.destroy())
+    const call = await receipt()
+    assert.equal(call.captured, cost)
+    assert.deepInclude(call.usage, { counted: false })
+  })
+
+  it("that breaks off costs nothing, and the client's connection breaks too", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.write(embeddingsOf(megabyte).slice(0, -100), () => response.destroy())
+    }
+    const response = await gateway.post("/v1/embeddings", body)
+    const broken = await response.text().then(
+      () => false,
+      () => true
+    )
+    assert.isTrue(broken)
+    assert.equal((await receipt()).captured, 0n)
+  })
+})
