@@ -67,8 +67,8 @@ export class Artifacts extends Context.Service<
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Removes bytes and rows. What cannot be removed now is removed after its expiry. */
-    readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
+    /** Removes bytes and rows. `false`: some cannot be removed now, and are removed after their expiry. */
+    readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<boolean, StoreUnavailable>
     /** Removes bytes and rows of all artifacts due for removal: they have expired, or their task has failed. */
     readonly removeDue: Effect.Effect<void, StoreUnavailable>
     /** Like `removeDue`, and also removes remains of dead processes. */
@@ -127,7 +127,7 @@ export class Artifacts extends Context.Service<
         }),
         find: index.find,
         read: blobs.get,
-        remove: (ids) => Effect.asVoid(remove(ids)),
+        remove: (ids) => Effect.map(remove(ids), ({ failures }) => failures.length === 0),
         removeDue,
         removeExpired: removeDue.pipe(
           Effect.andThen(DateTime.now),

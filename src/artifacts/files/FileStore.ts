@@ -60,7 +60,7 @@ export class FileStore extends Context.Service<
       id: FileId,
       now: DateTime.Utc
     ) => Effect.Effect<boolean, StoreUnavailable>
-    /** The same for all files of a user. */
+    /** The same for all files of a user, also for those whose removal was postponed. */
     readonly deleteAll: (userId: UserId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /** Files that are due for removal and that no unfinished batch reads, of all users or of one. */
     readonly due: (
@@ -159,7 +159,12 @@ function writes(sql: PgClient.PgClient) {
         storeFailures
       ),
     deleteAll: (userId: UserId, now: DateTime.Utc) =>
-      Effect.asVoid(end(userId, now)).pipe(storeFailures),
+      sql`
+        UPDATE files SET deleted_at = coalesce(deleted_at, ${toDate(now)}), expires_at = ${toDate(now)}
+        WHERE user_id = ${userId} AND expires_at > ${toDate(now)}`.pipe(
+        Effect.asVoid,
+        storeFailures
+      ),
     remove: (removed: ReadonlyArray<FileId>) =>
       sql`DELETE FROM files WHERE id = ANY(${removed}::text[])`.pipe(
         retryDeadlock,

@@ -68,7 +68,8 @@ export class Files extends Context.Service<
     ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
     /** Fails with 2005. A file that an unfinished batch reads is removed after the batch has ended. */
     readonly delete: (userId: UserId, id: FileId) => Effect.Effect<void, Problem | StoreUnavailable>
-    readonly deleteAll: (userId: UserId) => Effect.Effect<void, StoreUnavailable>
+    /** `false`: some bytes cannot be removed now. Repeating it tries again. */
+    readonly deleteAll: (userId: UserId) => Effect.Effect<boolean, StoreUnavailable>
     /** Removes files that have expired or were deleted, and remains of dead processes. */
     readonly removeDue: Effect.Effect<void, StoreUnavailable>
   }
@@ -169,7 +170,7 @@ export class Files extends Context.Service<
         delete: deleteFile,
         deleteAll: Effect.fn("Files.deleteAll")(function* (userId) {
           yield* store.deleteAll(userId, yield* DateTime.now)
-          yield* remove(userId)
+          return yield* remove(userId)
         }),
         removeDue: remove(undefined).pipe(
           Effect.andThen(DateTime.now),
@@ -187,10 +188,14 @@ export class Files extends Context.Service<
 const removedAtOnceMax = 100
 const removalRetry = { hours: 1 } as const
 
-/** Removes the bytes, then the rows, so that the removal of a file is retried if its bytes cannot be removed. */
+/**
+ * Removes the bytes, then the rows, so that the removal of a file is retried if its bytes cannot be removed. Returns
+ * `false` in this case.
+ */
 const makeRemove = (blobs: ArtifactBlobs["Service"], store: FileStore["Service"]) =>
   Effect.fnUntraced(function* (userId: UserId | undefined) {
     const began = yield* DateTime.now
+    let isDone = true
     for (let hasMore = true; hasMore;) {
       const due = yield* store.due(began, userId, removedAtOnceMax)
       const [removed, failed] = yield* Effect.partition(
@@ -200,11 +205,13 @@ const makeRemove = (blobs: ArtifactBlobs["Service"], store: FileStore["Service"]
       )
       if (removed.length > 0) yield* store.remove(removed)
       if (failed.length > 0) {
+        isDone = false
         yield* Effect.logWarning(`Could not remove ${failed.length} files`)
         yield* store.postpone(failed, DateTime.add(began, removalRetry))
       }
       hasMore = due.length === removedAtOnceMax
     }
+    return isDone
   })
 
 export const noFile = (id: string): Problem => problem(2005, `There is no file ${id.slice(0, 60)}`)

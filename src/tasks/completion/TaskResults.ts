@@ -87,7 +87,9 @@ export class TaskResults extends Context.Service<
             () => unreadable
           ),
         remove: (urls) =>
-          artifacts.remove(urls.flatMap((url) => Option.toArray(linkOf(url))).map(({ id }) => id)),
+          Effect.asVoid(
+            artifacts.remove(urls.flatMap((url) => Option.toArray(linkOf(url))).map(({ id }) => id))
+          ),
         open: (url) =>
           Option.match(linkOf(url), {
             onNone: () => Effect.succeedNone,

@@ -100,12 +100,13 @@ const makePass = Effect.gen(function* () {
     const now = yield* DateTime.now
     const graceEnds = DateTime.add(deletedAt, { minutes: erasureGraceMinutes })
     yield* Effect.forEach(yield* store.unfinishedTasks(id), cancel, { discard: true })
-    yield* artifacts.remove(yield* store.artifacts(id, artifactsSince(now)))
-    yield* files.deleteAll(id)
+    const areMediaGone = yield* artifacts.remove(yield* store.artifacts(id, artifactsSince(now)))
+    const areFilesGone = yield* files.deleteAll(id)
     yield* inParts((after) => store.eraseTasks(id, after, erasureRowsMax), firstTaskId(0))
     yield* inParts((after) => store.eraseDeliveries(id, after, erasureRowsMax), "")
     const isLast = DateTime.isGreaterThanOrEqualTo(now, graceEnds)
-    const next = isLast ? DateTime.add(now, { seconds: erasureSeconds }) : graceEnds
-    yield* store.end(id, isLast, next, now)
+    const isDone = areMediaGone && areFilesGone
+    const next = isDone && !isLast ? graceEnds : DateTime.add(now, { seconds: erasureSeconds })
+    yield* store.end(id, isDone && isLast, next, now)
   })
 })

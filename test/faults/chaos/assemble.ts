@@ -98,7 +98,7 @@ export const assemble = async (
 
   const clients = new Clients(processes, makeRandom(seed, "clients"))
   const users = await makeUsers(clients, receivers, options.oldRelease !== undefined)
-  const hooks = users.flatMap(({ hooks }) => hooks)
+  const hooks = users.flatMap(({ hooks }) => hooks.map(({ path }) => path))
   const load = new Load(seed, clients, receivers, users, makeRandom(seed, "load"))
   if (options.hasStandby) await postgres.addStandby()
   else missing.push("failover: no standby was asked for")

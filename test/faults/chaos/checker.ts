@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { always, atRest } from "./invariants.ts"
+import { always, atRest, erased } from "./invariants.ts"
 import type { Invariant } from "./invariants.ts"
 import type { Load } from "./load.ts"
 import type { Postgres } from "./postgres.ts"
@@ -84,6 +85,7 @@ export class Checker {
         existsSync(join(oldRelease, "schema/migrations", `${since}.sql`))
     )
     for (const invariant of all) await this.#ask(invariant)
+    await this.#seeMedia()
     this.#vendorsAndReceivers()
   }
 
@@ -96,6 +98,30 @@ export class Checker {
     await this.#calls()
     await this.#topUps()
     await this.#processes()
+  }
+
+  /** Checks what holds after the last pass of every erasure. */
+  async checkErased(mediaFolder: string): Promise<void> {
+    for (const invariant of erased) await this.#ask(invariant)
+    const { load } = this.#of
+    const deleted = new Set(load.deleted.map(({ id }) => id))
+    const kept = (await readdir(mediaFolder, { recursive: true })).join()
+    this.#note(
+      "the media and files of a deleted user are gone from their store",
+      [...this.#media]
+        .filter(([id, user]) => deleted.has(user) && kept.includes(id))
+        .map(([id, user]) => `${id} of ${user}`)
+    )
+  }
+
+  /** The users of media and files that were seen. */
+  readonly #media = new Map<string, string>()
+
+  async #seeMedia(): Promise<void> {
+    const rows = await this.#of.postgres.query<{ id: string; user_id: string }>(
+      "SELECT id::text, user_id FROM artifacts UNION ALL SELECT id, user_id FROM files"
+    )
+    for (const { id, user_id } of rows) this.#media.set(id, user_id)
   }
 
   #vendorsAndReceivers(): void {
@@ -115,6 +141,7 @@ export class Checker {
       "receivers see one outcome of a task",
       outcomes.map(([id, ids]) => `${id}: ${[...ids].join(", ")}`)
     )
+    this.#note("no delivery is signed with a secret that has ended", receivers.badlySigned)
     this.#note("every answer has a status that is allowed", wrongAnswers)
     this.#note("clients see what they may expect", load.faults)
     this.#note(
@@ -203,6 +230,7 @@ export class Checker {
         .filter(({ late }) => late.length > 1)
         .map(({ id, late }) => `${id}: ${late.join(", ")} ms after`)
     )
+    this.#note("every delivery is signed with a secret of its endpoint", receivers.unsigned())
     this.#note(
       "every delivery that came is known",
       [...receivers.deliveries.keys()].filter((id) => !byId.has(id))

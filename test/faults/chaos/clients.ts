@@ -79,10 +79,14 @@ export class Clients {
         method,
         headers: {
           authorization: `Bearer ${token}`,
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...(body === undefined || body instanceof FormData
+            ? {}
+            : { "content-type": "application/json" }),
           ...headers
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined
+          ? {}
+          : { body: body instanceof FormData ? body : JSON.stringify(body) }),
         signal: AbortSignal.timeout(timeout)
       })
       begun = response.headers
@@ -162,6 +166,12 @@ export class Clients {
     this.wrong.push(`${what}: ${status} ${text.slice(0, 300)}`)
   }
 }
+
+/** How much the clocks of a process and of the run may differ, both ways: they jump by up to 15 seconds. */
+export const clocksMillis = 35_000
+
+/** After its first request has died, an idempotency key is free in a minute: the repeat may have done the same again. */
+export const mayBeTwice = (began: number): boolean => Date.now() - began > 60_000 - clocksMillis
 
 /** Makes calls as the operator. */
 export const operatorToken = adminToken

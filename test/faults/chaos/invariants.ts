@@ -148,6 +148,12 @@ export const always: ReadonlyArray<Invariant> = [
       WHERE state = 'submitted' GROUP BY task_id HAVING count(*) > 1`
   },
   {
+    name: "no task of a deleted user runs after the first pass of its erasure",
+    sql: `SELECT format('task %s of user %s', t.id, u.id) AS what
+      FROM users u JOIN tasks t ON t.user_id = u.id JOIN runs r ON r.task_id = t.id
+      WHERE u.erased_at IS NOT NULL OR u.erasure_due_at > u.deleted_at`
+  },
+  {
     name: "an account runs no more jobs than it has slots",
     sql: `SELECT format('%s: %s of %s', slot_key, count(*), min(slot_max)) AS what FROM runs
       WHERE slot_held GROUP BY slot_key HAVING count(*) > min(slot_max)`
@@ -182,6 +188,40 @@ export const atRest: ReadonlyArray<Invariant> = [
         SELECT 'task', t.id::text FROM tasks t WHERE t.user_id = u.id AND (t.body <> 'null' OR t.result IS NOT NULL)
         UNION ALL
         SELECT 'erasure', u.erasure_due_at::text WHERE u.erasure_due_at < clock_timestamp() - interval '1 minute'
+      ) x
+      WHERE u.deleted_at IS NOT NULL`
+  }
+]
+
+/** Invariants that hold after the last pass of every erasure. docs/reference/privacy.md#deletion-of-a-user */
+export const erased: ReadonlyArray<Invariant> = [
+  {
+    name: "the last pass of an erasure leaves nothing personal",
+    sql: `SELECT format('user %s, deleted at %s: %s %s', u.id, u.deleted_at, x.kind, x.id) AS what FROM users u
+      CROSS JOIN LATERAL (
+        SELECT 'erasure due' AS kind, u.erasure_due_at::text AS id WHERE u.erased_at IS NULL
+        UNION ALL
+        SELECT 'task', t.id::text FROM tasks t WHERE t.user_id = u.id
+          AND (t.body <> 'null' OR t.result IS NOT NULL OR t.metadata IS NOT NULL OR t.error ->> 'detail' <> '')
+        UNION ALL
+        SELECT 'media', a.id::text FROM artifacts a WHERE a.user_id = u.id
+        UNION ALL
+        SELECT 'file', f.id FROM files f WHERE f.user_id = u.id
+        UNION ALL
+        SELECT 'body of event', e.id FROM events e JOIN deliveries d ON d.event_id = e.id WHERE e.user_id = u.id AND e.body <> ''
+        UNION ALL
+        SELECT 'answer to delivery', a.delivery_id FROM delivery_attempts a JOIN deliveries d ON d.id = a.delivery_id
+          WHERE d.user_id = u.id AND (a.answer IS NOT NULL OR a.remote_address IS NOT NULL)
+        UNION ALL
+        SELECT 'idempotency key', i.key FROM idempotency_keys i WHERE i.user_id = u.id
+        UNION ALL
+        SELECT 'stored response', m.key FROM manage_idempotency_keys m WHERE m.caller = u.id::text
+        UNION ALL
+        SELECT 'key', k.id FROM api_keys k WHERE k.user_id = u.id AND (k.revoked_at IS NULL OR k.name <> '')
+        UNION ALL
+        SELECT 'endpoint', w.id FROM webhook_endpoints w WHERE w.user_id = u.id AND (w.deleted_at IS NULL OR w.url <> '')
+        UNION ALL
+        SELECT 'address in audit entry', a.id FROM audit_entries a WHERE a.actor_user_id = u.id AND a.ip_address IS NOT NULL
       ) x
       WHERE u.deleted_at IS NOT NULL`
   }

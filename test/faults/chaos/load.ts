@@ -1,6 +1,6 @@
 import { bodyOf, families, pathOf } from "../../support/families.ts"
 import type { Family } from "../../support/families.ts"
-import { operatorToken } from "./clients.ts"
+import { clocksMillis, mayBeTwice, operatorToken } from "./clients.ts"
 import type { Answer, Clients } from "./clients.ts"
 import { pause } from "./processes.ts"
 import type { ServiceProcess } from "./processes.ts"
@@ -41,8 +41,8 @@ const usable = families.filter(({ upstream }) =>
   (jobVendors as ReadonlyArray<string>).includes(upstream)
 )
 
-/** How much the clocks of a process and of the run may differ, both ways: they jump by up to 15 seconds. */
-const clocksMillis = 35_000
+/** Streams end within a second. Postgres may be away meanwhile. */
+const openMillis = 30_000
 
 /** Clients that create, await and cancel tasks, make calls, pay in credits, and change keys and users. */
 export class Load {
@@ -51,7 +51,12 @@ export class Load {
   readonly faults: Array<string> = []
   readonly users: Array<User>
   readonly deleted: Array<User> = []
-  readonly changes = { "rotated at once": 0, "rotated with a grace": 0, "keys deleted": 0 }
+  readonly changes = {
+    "rotated at once": 0,
+    "rotated with a grace": 0,
+    "keys deleted": 0,
+    "webhook secrets rotated": 0
+  }
   refusedForBalance = 0
   refusedForLimit = 0
   refusedCreates = 0
@@ -87,7 +92,7 @@ export class Load {
     // A key with frequent calls has a reservation
     this.#every(0.04, () => this.#burst())
     this.#every(0.1, () => this.#alone(() => this.#payIn()))
-    this.#every(0.15, () => this.#alone(() => this.#change()))
+    this.#every(0.3, () => this.#alone(() => this.#change()))
   }
 
   async stop(): Promise<void> {
@@ -165,7 +170,7 @@ export class Load {
   async #follow(task: TaskSeen, { adapter }: Family): Promise<void> {
     const random = this.#random
     const token = () => task.user.key.secret
-    if (random.chance(0.08)) {
+    if (random.chance(0.15)) {
       await pause(random.between(0, 6000))
       const ended = await this.#clients.surely("cancel", task.path, { token, method: "DELETE" })
       if (ended?.status === 200) {
@@ -192,12 +197,11 @@ export class Load {
     if (status === 200 && /completed|failed/u.test(String(state))) task.ended ??= String(state)
   }
 
-  async #call(user: User): Promise<void> {
+  async #call(user: User, token: string | (() => string) = this.#secretOf(user)): Promise<void> {
     const random = this.#random
     const tag = this.#tag("c")
     const isStream = random.chance(0.4)
     const leaves = random.chance(0.05)
-    const token = this.#secretOf(user)
     const from = Date.now()
     const answer = await this.#clients.send("call", "/v1/chat/completions", {
       token,
@@ -266,6 +270,7 @@ export class Load {
     const user = random.pick(this.users)
     if (random.chance(0.3)) return this.#deleteUser(user)
     if (random.chance(0.2)) return this.#deleteKey(user)
+    if (random.chance(0.3)) return this.#rotateHook(user)
     const isLimited = user.limited !== undefined && random.chance(0.5)
     await this.#rotate(isLimited ? user.limited : user.key, random.chance(0.5) ? 45 : 0)
   }
@@ -274,14 +279,17 @@ export class Load {
   async #rotate(key: Key, grace: number): Promise<void> {
     const { old, secret } = key
     const began = Date.now()
-    const rotation = this.#clients.surely("manage", `/manage/v1/api-keys/${key.id}/rotate`, {
+    const rotation = {
       token: operatorToken,
       body: { grace_seconds: grace },
       headers: { "idempotency-key": this.#tag("r") }
-    })
+    }
     // At most two secrets are valid
     const ended = grace === 0 ? [...old, secret] : old
-    const rotated = await this.#clients.ending(ended, rotation)
+    const manages = grace > 0 || "limit" in key ? undefined : secret
+    const rotated = await this.#ending(ended, manages, () =>
+      this.#clients.surely("manage", `/manage/v1/api-keys/${key.id}/rotate`, rotation)
+    )
     if (rotated?.status !== 200) {
       return void this.faults.push(`a rotation has no answer: ${rotated?.status}`)
     }
@@ -290,9 +298,73 @@ export class Load {
     this.changes[grace === 0 ? "rotated at once" : "rotated with a grace"] += 1
     if (grace === 0) return
     const until = Date.parse(rotated.json.old_key_expires_at)
-    // The repeat may have rotated again: the first request of a dead process frees its idempotency key after a minute
-    const isTwice = Date.now() - began > 60_000 - clocksMillis
-    this.#clients.end(secret, isTwice ? began : until - clocksMillis, until + clocksMillis)
+    this.#clients.end(
+      secret,
+      mayBeTwice(began) ? began : until - clocksMillis,
+      until + clocksMillis
+    )
+  }
+
+  /** After the second rotation the first secret signs no more. */
+  async #rotateHook(user: User): Promise<void> {
+    const { id, path } = this.#random.pick(user.hooks)
+    for (let times = 0; times < 2; times += 1) {
+      const began = Date.now()
+      const rotated = await this.#clients.surely(
+        "manage",
+        `/manage/v1/webhook-endpoints/${id}/rotate`,
+        {
+          token: () => user.key.secret,
+          method: "POST",
+          headers: { "idempotency-key": this.#tag("w") }
+        }
+      )
+      if (rotated?.status !== 200) {
+        return void this.faults.push(`a webhook's rotation has no answer: ${rotated?.status}`)
+      }
+      if (mayBeTwice(began)) this.#receivers.signUnseen(path)
+      this.#receivers.sign(path, rotated.json.secret)
+      this.changes["webhook secrets rotated"] += 1
+    }
+  }
+
+  /** Ends secrets while one that manages has an open stream, which must end with it, and then tries the newest. */
+  async #ending(
+    secrets: ReadonlyArray<string>,
+    manages: string | undefined,
+    request: () => Promise<Answer | undefined>
+  ): Promise<Answer | undefined> {
+    const open =
+      manages === undefined
+        ? undefined
+        : this.#clients.send("read", "/manage/v1/events?events=task.succeeded", {
+            token: manages,
+            timeout: 75_000
+          })
+    if (open !== undefined) await pause(300)
+    const answer = await this.#clients.ending(secrets, request())
+    if (answer === undefined || answer.status >= 300) return answer
+    if (open !== undefined) this.#begin(this.#endOf(open, Date.now()))
+    for (const token of secrets.slice(-3)) this.#begin(this.#tryEnded(token))
+    return answer
+  }
+
+  async #tryEnded(token: string): Promise<void> {
+    const tag = this.#tag("e")
+    const family = this.#random.pick(usable)
+    const headers = { "idempotency-key": tag }
+    const create = { token, body: bodyOf(family, tag), headers }
+    await this.#clients.send("create", pathOf(family, "copy"), create)
+    await this.#call(this.users[0]!, token)
+  }
+
+  async #endOf(open: Promise<Answer>, end: number): Promise<void> {
+    const { process } = await open
+    const millis = Date.now() - end
+    const isHit = process.hits.some((hit) => hit.from < end + openMillis && hit.to > end)
+    if (millis > openMillis && !isHit) {
+      this.faults.push(`a stream of events was open for ${millis} ms after the end of its secret`)
+    }
   }
 
   /** A new key takes the place of the old one, which then revokes it. */
@@ -307,8 +379,7 @@ export class Load {
     user.key = { id: made.json.id, secret: made.json.key, old: [...old, secret] }
     const path = `/manage/v1/api-keys/${id}`
     const revocation = { token: user.key.secret, method: "DELETE" }
-    const revoked = await this.#clients.ending(
-      [...old, secret],
+    const revoked = await this.#ending([...old, secret], secret, () =>
       this.#clients.surely("manage", path, revocation)
     )
     if (revoked?.status === 204) this.changes["keys deleted"] += 1
@@ -319,13 +390,13 @@ export class Load {
   async #deleteUser(user: User): Promise<void> {
     const path = `/manage/v1/users/${user.id}`
     const deletion = { token: operatorToken, method: "DELETE" }
-    const done = await this.#clients.ending(
-      secretsOf(user),
+    const done = await this.#ending(secretsOf(user), user.key.secret, () =>
       this.#clients.surely("manage", path, deletion)
     )
     if (done?.status !== 202) {
       return void this.faults.push(`a deletion has no answer: ${done?.status}`)
     }
+    for (const { path } of user.hooks) this.#receivers.end(path)
     user.deletedAt = Date.now()
     this.deleted.push(user)
     const request = { token: operatorToken, body: { amount: "1" } }

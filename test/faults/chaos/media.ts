@@ -7,6 +7,8 @@ import { Proxy } from "./network.ts"
 /** Where a run stores media. */
 export interface Media {
   readonly env: Readonly<Record<string, string>>
+  /** Where the bytes are. */
+  readonly folder: string
   /** A folder on a small disk. */
   readonly disk?: Disk
   /** In front of a bucket. */
@@ -18,6 +20,7 @@ export const startDisk = async (folder: string): Promise<Media> => {
   const path = join(folder, "media")
   const disk = await Disk.mount(path)
   return {
+    folder: path,
     env: { ARTIFACT_STORE: path },
     ...(disk === undefined ? {} : { disk }),
     close: async () => disk?.unmount()
@@ -37,6 +40,7 @@ export const startBucket = async (folder: string): Promise<Media> => {
   const { port } = await server.run()
   const proxy = await Proxy.start(port)
   return {
+    folder: directory,
     env: {
       ARTIFACT_STORE: "s3://media/chaos",
       AWS_ENDPOINT_URL: `http://127.0.0.1:${proxy.port}`,

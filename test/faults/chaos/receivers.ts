@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises"
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import { sign } from "../../../src/webhooks/Signature.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import type { Random } from "./random.ts"
 
@@ -21,6 +22,29 @@ export interface Delivery {
   accepted: number
 }
 
+/** A secret of an endpoint, and since when it signs no more, alone and beside a newer one. */
+interface Signer {
+  readonly secret: string
+  current: number
+  previous: number
+}
+
+/** A signed request that arrived. */
+interface Signed {
+  readonly id: string
+  readonly path: string
+  readonly seconds: number
+  readonly body: Buffer
+  readonly current: string
+  readonly previous: string | undefined
+}
+
+/**
+ * Signing takes place at most 8 seconds after the claim, and follows the database's clock as of the last heartbeat,
+ * which a jump of the process's clock falsifies by up to 15 seconds.
+ */
+const signedLateMillis = 25_000
+
 /** An https server with several paths, each a webhook endpoint with its own mood. */
 export class Receivers {
   readonly deliveries = new Map<string, Delivery>()
@@ -28,6 +52,12 @@ export class Receivers {
   readonly outcomes = new Map<string, Set<string>>()
   readonly moods = new Map<string, Mood>()
   requests = 0
+  /** Requests signed with a secret that had ended. */
+  readonly badlySigned: Array<string> = []
+  readonly #signers = new Map<string, Array<Signer>>()
+  readonly #unknown: Array<Signed> = []
+  /** Paths of endpoints with a secret that nobody has seen. */
+  readonly #unseen = new Set<string>()
   readonly caFile: string
   readonly #server
   readonly #random: Random
@@ -47,7 +77,14 @@ export class Receivers {
       request.on("end", () => {
         const id = String(request.headers["x-service-webhook-id"])
         const path = request.url ?? ""
-        const delivery = this.#record(id, path, Buffer.concat(chunks))
+        const body = Buffer.concat(chunks)
+        const delivery = this.#record(id, path, body)
+        const header = (name: string) => request.headers[`x-service-webhook-${name}`]?.toString()
+        const seconds = Number(header("timestamp"))
+        const [current, previous] = [header("signature") ?? "", header("signature-previous")]
+        const signed = { id, path, seconds, body, current, previous }
+        // A new secret may sign before the response that contains it has arrived
+        if (!this.#verify(signed)) this.#unknown.push(signed)
         const status = this.#statusOf(path)
         if (status === undefined) return
         const answer = () => {
@@ -75,6 +112,51 @@ export class Receivers {
 
   url(path: string): string {
     return `https://localhost:${(this.#server.address() as AddressInfo).port}${path}`
+  }
+
+  /** The secret signs from now on. The one before signs beside it, and the one before that no more. */
+  sign(path: string, secret: string): void {
+    const signers = this.#signers.get(path) ?? []
+    for (const signer of signers) {
+      if (signer.current < Infinity) signer.previous = Math.min(signer.previous, Date.now())
+      signer.current = Math.min(signer.current, Date.now())
+    }
+    this.#signers.set(path, [...signers, { secret, current: Infinity, previous: Infinity }])
+  }
+
+  /** Another secret may have signed meanwhile, which nobody has seen. */
+  signUnseen(path: string): void {
+    this.#unseen.add(path)
+  }
+
+  /** No secret signs what is sent here from now on. */
+  end(path: string): void {
+    for (const signer of this.#signers.get(path) ?? []) {
+      signer.current = Math.min(signer.current, Date.now())
+      signer.previous = Math.min(signer.previous, Date.now())
+    }
+  }
+
+  /** Requests that no secret of their endpoint has signed. */
+  unsigned(): ReadonlyArray<string> {
+    return this.#unknown
+      .filter((signed) => !this.#unseen.has(signed.path) && !this.#verify(signed))
+      .map(({ id, path }) => `${id} at ${path}`)
+  }
+
+  /** Notes a secret that has ended. `false`: the signature is of no known secret. */
+  #verify({ body, current, id, path, previous, seconds }: Signed): boolean {
+    const parts = { deliveryId: id, timestampSeconds: seconds, body }
+    const signers = this.#signers.get(path) ?? []
+    const by = (signature: string | undefined) =>
+      signers.find(({ secret }) => sign(secret, parts) === signature)
+    const late = (until: number) => seconds * 1000 - until
+    const signer = by(current)
+    const ends = [signer?.current, by(previous)?.previous].filter((end) => end !== undefined)
+    for (const end of ends.filter((end) => late(end) > signedLateMillis)) {
+      this.badlySigned.push(`${id} at ${path}: ${late(end)} ms after the rotation or the deletion`)
+    }
+    return signer !== undefined
   }
 
   #statusOf(path: string): number | undefined {

@@ -1,4 +1,4 @@
-import { operatorToken } from "./clients.ts"
+import { mayBeTwice, operatorToken } from "./clients.ts"
 import type { Clients } from "./clients.ts"
 import type { Receivers } from "./receivers.ts"
 
@@ -12,6 +12,12 @@ export interface Key {
   readonly old: Array<string>
 }
 
+export interface Hook {
+  readonly id: string
+  /** The path at the receivers. */
+  readonly path: string
+}
+
 /** A user of the run with a key. */
 export interface User {
   readonly id: string
@@ -19,8 +25,7 @@ export interface User {
   key: Key
   /** Another key with a spend limit in credits, which is raised during the run. */
   readonly limited?: Key & { limit: number }
-  /** The paths of its endpoints at the receivers. */
-  readonly hooks: ReadonlyArray<string>
+  readonly hooks: ReadonlyArray<Hook>
   /** Whole credits paid in. */
   paid: number
   /** When the response to its deletion arrived. */
@@ -32,7 +37,14 @@ export const secretsOf = ({ key, limited }: User): ReadonlyArray<string> =>
     old.concat(secret)
   )
 
-/** Creates a user with credits, a key and endpoints. `tag` makes the requests idempotent. */
+const aFile = (): FormData => {
+  const form = new FormData()
+  form.set("purpose", "batch")
+  form.set("file", new File(["{}\n"], "requests.jsonl"))
+  return form
+}
+
+/** Creates a user with credits, a key, endpoints and a file. `tag` makes the requests idempotent. */
 export const makeUser = async (
   clients: Clients,
   receivers: Receivers,
@@ -54,10 +66,16 @@ export const makeUser = async (
   await post(`/users/${id}/top-ups`, { amount: String(paid) })
   const made = await post(`/users/${id}/api-keys`, { name, scopes: ["inference", "manage"] })
   const key: Key = { id: made.id, secret: made.key, old: [] }
-  const hooks = [`/${name}/1`, `/${name}/2`]
-  for (const hook of hooks) {
-    await post("/webhook-endpoints", { url: receivers.url(hook), events }, key.secret)
+  const hooks: Array<Hook> = []
+  for (const path of [`/${name}/1`, `/${name}/2`]) {
+    const url = receivers.url(path)
+    const began = Date.now()
+    const hook = await post("/webhook-endpoints", { url, events }, key.secret)
+    if (mayBeTwice(began)) receivers.signUnseen(path)
+    receivers.sign(path, hook.secret)
+    hooks.push({ id: hook.id, path })
   }
+  await clients.surely("manage", "/v1/files", { token: key.secret, body: aFile() })
   const user = { id, name, key, hooks, paid, deletedAt: undefined }
   if (!hasLimited) return user
   const second = await post("/api-keys", { name: "limited" }, key.secret)

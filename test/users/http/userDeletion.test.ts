@@ -1,6 +1,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { existsSync } from "node:fs"
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
 import type { FileId } from "../../../src/domain/Ids.ts"
 import { picture } from "../../support/bodies.ts"
@@ -9,11 +12,13 @@ import {
   advance,
   callWith,
   eventually,
+  GatewayHttp,
   layerGateway,
   makeUser,
   operator
 } from "../../support/gateway.ts"
 import { contents } from "../../support/tableContents.ts"
+import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
 /** docs/reference/privacy.md */
 
@@ -313,3 +318,56 @@ layer(layerGateway(), { timeout: "120 seconds" })("a user is deleted", (it) => {
     })
   )
 })
+
+const media = temporaryFolder("media")
+
+layer(layerGateway({ env: { ARTIFACT_STORE: media } }), { timeout: "120 seconds" })(
+  "a user is deleted whose media cannot be removed yet",
+  (it) => {
+    for (const kind of ["media", "file"]) {
+      it.effect(`the erasure is not over before: ${kind}`, () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient
+          const { at, id, key } = yield* makeWorld
+          const form = new FormData()
+          form.set("purpose", "batch")
+          form.set("file", new File(["{}"], "requests.jsonl"))
+          const http = yield* GatewayHttp
+          const headers = { authorization: `Bearer ${key}` }
+          const made = yield* http.fetch("/v1/files", { method: "POST", headers, body: form })
+          assert.strictEqual(made.status, 200)
+          const stored = yield* Effect.promise(() =>
+            readdir(media, { recursive: true, withFileTypes: true })
+          )
+          const paths = stored
+            .filter((it) => it.isFile() && it.name.startsWith("file-") === (kind === "file"))
+            .map(({ name, parentPath }) => join(parentPath, name))
+          assert.isNotEmpty(paths)
+          // A folder that is not empty is not removed
+          yield* Effect.promise(async () => {
+            for (const path of paths) {
+              await rename(path, `${path}.kept`)
+              await mkdir(path)
+              await writeFile(join(path, "blocks"), "")
+            }
+          })
+          yield* operator("DELETE", at)
+          yield* sql`UPDATE users SET deleted_at = deleted_at - interval '10 minutes' WHERE id = ${id}`
+          const state = Effect.map(operator("DELETE", at), ({ json }) => json.erased_at)
+          const left = sql`SELECT 1 FROM tasks WHERE user_id = ${id} AND body <> 'null'`
+          yield* eventually(Effect.andThen(advance("1 second"), left), (rows) => rows.length === 0)
+          yield* advance("12 seconds")
+          assert.isNull(yield* state)
+          yield* Effect.promise(async () => {
+            for (const path of paths) {
+              await rm(path, { recursive: true })
+              await rename(`${path}.kept`, path)
+            }
+          })
+          yield* eventually(Effect.andThen(advance("2 seconds"), state), (it) => it !== null)
+          assert.isEmpty(paths.filter((path) => existsSync(path)))
+        })
+      )
+    }
+  }
+)
