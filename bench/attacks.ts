@@ -180,8 +180,8 @@ export const attacks: Record<string, (target: Target) => void | Promise<void>> =
     hold(port, 64, () => request, request)
   },
   "large responses": ({ port, rich: key }) => {
-    const body = json({ model: "text-embedding-3-large", input: "Lighthouse" })
-    const request = bytesOf({ path: "/v1/embeddings", key, body })
+    const body = json({ model: "mistral-embed", input: "Lighthouse" })
+    const request = bytesOf({ path: "/vendors/mistral/v1/embeddings", key, body })
     hold(port, 64, () => request, request)
   },
   "wrong keys": ({ port }) => {

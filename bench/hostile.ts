@@ -135,8 +135,17 @@ const underAttack = async (name: string, target: Target, victim: () => Promise<F
 const main = async (folder: string) => {
   prefer(process.pid, -10)
   const databaseUrl = await serverUrl(folder)
-  const upstreamPort = await freePort()
-  start(here("upstream.ts"), [], { env: { PATH: process.env.PATH, PORT: `${upstreamPort}` } })
+  const startUpstream = async (priority: number) => {
+    const port = await freePort()
+    const upstream = start(here("upstream.ts"), [], {
+      env: { PATH: process.env.PATH, PORT: `${port}` }
+    })
+    prefer(upstream.pid!, priority)
+    return `http://127.0.0.1:${port}/v1`
+  }
+  const upstream = await startUpstream(-10)
+  // Calls of the victim do not wait for it
+  const upstreamOfAttacker = await startUpstream(5)
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const dataDir = join(folder, "data")
@@ -152,7 +161,9 @@ const main = async (folder: string) => {
       ADMIN_TOKEN: token,
       MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
       OPENAI_API_KEY: "sk-vendor",
-      OPENAI_BASE_URL: `http://127.0.0.1:${upstreamPort}/v1`,
+      OPENAI_BASE_URL: upstream,
+      MISTRAL_API_KEY: "sk-vendor",
+      MISTRAL_BASE_URL: upstreamOfAttacker,
       SIMULATOR_DELAY: "1 hour",
       EGRESS_ALLOW: "127.0.0.1",
       LOG_LEVEL: "Error"

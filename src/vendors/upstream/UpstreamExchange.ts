@@ -180,7 +180,8 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#isWaiting = true
     controller.pause()
     const bytes = this.#chunks.reduce((sum, { length }) => sum + length, 0)
-    this.#takeTurn(bytes, () => {
+    // They are read and written
+    this.#takeTurn(2 * bytes, () => {
       this.#isWaiting = false
       if (this.#relayArrived() && !relay.isOver) controller.resume()
     })
