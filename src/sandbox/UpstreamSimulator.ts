@@ -328,7 +328,9 @@ const relayPieces = (watch: StreamWatch, first: Buffer, pieces: BodyPieces): Rea
     inHeavyTurn(() => {
       isWaiting = false
       if (relay.isOver) return
-      const { done, value } = pieces.next()
+      const next = Result.try(() => pieces.next())
+      if (Result.isFailure(next)) return relay.breakOff(new Error("The simulator failed"))
+      const { done, value } = next.success
       if (done === true) relay.finish()
       else if (relay.receive(value)) makeNext()
     })
