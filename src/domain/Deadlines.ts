@@ -1,6 +1,6 @@
 import { Duration, Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
-import { LinkedList } from "./LinkedList.ts"
+import { LinkedList } from "./shares/LinkedList.ts"
 
 interface Entry {
   readonly atNanos: bigint

@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
 import { Buffer } from "node:buffer"
-import { nextTurn, sliceBytes } from "./Slices.ts"
+import { nextTurn, sliceBytes } from "./shares/Slices.ts"
 
 /** A line of a file, without its end. */
 export interface Line {

@@ -4,8 +4,6 @@ import { Buffer } from "node:buffer"
 import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
 import { bodyStream } from "../domain/BodyStream.ts"
-import { FairShares } from "../domain/FairShares.ts"
-import type { ShareExhausted } from "../domain/FairShares.ts"
 import {
   mediaFetchSeconds,
   mediaRedirectsMax,
@@ -19,6 +17,8 @@ import {
   slowMediaBytesMin,
   slowMediaSeconds
 } from "../domain/limits/ShareLimits.ts"
+import { FairShares } from "../domain/shares/FairShares.ts"
+import type { ShareExhausted } from "../domain/shares/FairShares.ts"
 import { ConnectionFailed, NameNotResolved } from "./EgressConnector.ts"
 import { EgressGuard } from "./EgressGuard.ts"
 import type { CheckUrlOptions } from "./EgressRules.ts"

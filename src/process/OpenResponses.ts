@@ -1,10 +1,10 @@
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { AppConfig } from "../config/Config.ts"
-import { FairShares } from "../domain/FairShares.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { ofProcess, openResponsesMax, openResponsesShareMax } from "../domain/limits/ShareLimits.ts"
 import { Problem } from "../domain/Problem.ts"
+import { FairShares } from "../domain/shares/FairShares.ts"
 
 /**
  * Counts the long-lived responses of this process: event streams of tasks, and requests that wait for a task. They

@@ -1,8 +1,8 @@
 import argon2 from "@node-rs/argon2"
 import { Context, Effect, Layer, Option } from "effect"
-import { FairShares } from "../domain/FairShares.ts"
 import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/limits/SignInLimits.ts"
 import { Problem } from "../domain/Problem.ts"
+import { FairShares } from "../domain/shares/FairShares.ts"
 
 export interface Verdict {
   readonly isRight: boolean

@@ -1,5 +1,5 @@
-import { LinkedList } from "../domain/LinkedList.ts"
-import type { ListNode } from "../domain/LinkedList.ts"
+import { LinkedList } from "../domain/shares/LinkedList.ts"
+import type { ListNode } from "../domain/shares/LinkedList.ts"
 
 interface WaitingAttempt {
   readonly url: string

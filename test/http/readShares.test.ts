@@ -1,7 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { FairShares } from "../../src/domain/FairShares.ts"
 import { manageReads } from "../../src/domain/limits/ShareLimits.ts"
+import { FairShares } from "../../src/domain/shares/FairShares.ts"
 import { layerGateway, makeUser } from "../support/gateway.ts"
 import { stores } from "../support/stores.ts"
 

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer"
-import { sliceBytes } from "../../domain/Slices.ts"
-import type { Sliced } from "../../domain/Slices.ts"
+import { sliceBytes } from "../../domain/shares/Slices.ts"
+import type { Sliced } from "../../domain/shares/Slices.ts"
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 const strict = /^[A-Za-z0-9+/]*={0,2}$/u

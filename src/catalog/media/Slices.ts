@@ -1,8 +1,8 @@
-import { sliceBytes } from "../../domain/Slices.ts"
-import type { Sliced } from "../../domain/Slices.ts"
+import { sliceBytes } from "../../domain/shares/Slices.ts"
+import type { Sliced } from "../../domain/shares/Slices.ts"
 
-export { inSlices, sliceBytes } from "../../domain/Slices.ts"
-export type { Sliced } from "../../domain/Slices.ts"
+export { inSlices, sliceBytes } from "../../domain/shares/Slices.ts"
+export type { Sliced } from "../../domain/shares/Slices.ts"
 
 /** The frames or other parts that one slice reads. */
 export const sliceParts = 2048

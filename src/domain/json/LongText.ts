@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer"
-import { sliceBytes } from "../Slices.ts"
-import type { Sliced } from "../Slices.ts"
+import { sliceBytes } from "../shares/Slices.ts"
+import type { Sliced } from "../shares/Slices.ts"
 
 const backslash = 0x5c
 

@@ -12,7 +12,6 @@ import {
   messageBatchesMax
 } from "../../contract/MessageBatchesApi.ts"
 import type { DeletedMessageBatch, MessageBatchList } from "../../contract/MessageBatchesApi.ts"
-import { inBodyTurns } from "../../domain/BodyTurns.ts"
 import { messageBatchIdOf, taskOfBatch } from "../../domain/Ids.ts"
 import { memberOf } from "../../domain/json/JsonBytes.ts"
 import {
@@ -25,6 +24,7 @@ import {
 import { pageSizeDefault } from "../../domain/limits/Limits.ts"
 import { LineSplitter } from "../../domain/Lines.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
+import { inBodyTurns } from "../../domain/shares/BodyTurns.ts"
 import { isTerminal } from "../../domain/task/Task.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"

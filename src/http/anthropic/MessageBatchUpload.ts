@@ -3,7 +3,6 @@ import { HttpServerRequest } from "effect/http"
 import { createHash } from "node:crypto"
 import { Files } from "../../artifacts/files/Files.ts"
 import type { FileRow } from "../../artifacts/files/Files.ts"
-import { FairShares } from "../../domain/FairShares.ts"
 import { documentOf } from "../../domain/json/JsonDocument.ts"
 import {
   fileBytesMax,
@@ -12,6 +11,7 @@ import {
 } from "../../domain/limits/FileLimits.ts"
 import { invalid, Problem, problem } from "../../domain/Problem.ts"
 import type { FieldFault, StoreUnavailable } from "../../domain/Problem.ts"
+import { FairShares } from "../../domain/shares/FairShares.ts"
 import type { AdmittedCaller } from "../server/access/Authentication.ts"
 import { arriving, cutOffOnError } from "../server/bodies/ArrivingBody.ts"
 import { isPlainJson, notJson } from "../server/bodies/JsonBody.ts"

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { encodeCursor, keyOfCursor } from "../../contract/Lists.ts"
 import type { KeySchema } from "../../contract/Lists.ts"
 import { pageSizeDefault } from "../../domain/limits/Limits.ts"
-import { nextTurn } from "../../domain/Slices.ts"
+import { nextTurn } from "../../domain/shares/Slices.ts"
 
 /** The start and the length of the requested page. */
 export const readPage = <Key extends KeySchema>(

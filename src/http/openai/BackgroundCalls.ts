@@ -11,7 +11,7 @@ import { LongText } from "../../domain/json/LongText.ts"
 import { responseSettingsBytesMax } from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
-import { inSlices } from "../../domain/Slices.ts"
+import { inSlices } from "../../domain/shares/Slices.ts"
 import type {
   BackgroundCall,
   PassthroughCall,

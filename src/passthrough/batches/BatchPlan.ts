@@ -16,8 +16,8 @@ import { forEachLine } from "../../domain/Lines.ts"
 import type { Line } from "../../domain/Lines.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
-import { inSlices, sliceBytes } from "../../domain/Slices.ts"
-import type { Sliced } from "../../domain/Slices.ts"
+import { inSlices, sliceBytes } from "../../domain/shares/Slices.ts"
+import type { Sliced } from "../../domain/shares/Slices.ts"
 import { planCall } from "../CallPlan.ts"
 
 /** The form of a vendor's batch: which requests it may contain, and how its file holds them. */

@@ -1,4 +1,4 @@
-import { isWithinShare } from "../../domain/FairShares.ts"
+import { isWithinShare } from "../../domain/shares/FairShares.ts"
 import { AdaptiveLimit } from "./AdaptiveLimit.ts"
 import type { AdaptiveBounds } from "./AdaptiveLimit.ts"
 

@@ -1,5 +1,4 @@
 import { Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
-import type { ShareExhausted } from "../../domain/FairShares.ts"
 import {
   callbackKeysBytesMax,
   callbackKeysHours,
@@ -8,6 +7,7 @@ import {
 } from "../../domain/limits/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
+import type { ShareExhausted } from "../../domain/shares/FairShares.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
 import type { CallbackSignature } from "../../vendors/CallbackScheme.ts"

@@ -1,12 +1,12 @@
 import type { Effect } from "effect"
-import { FairShares } from "../../domain/FairShares.ts"
-import type { ShareExhausted } from "../../domain/FairShares.ts"
 import {
   ofProcess,
   submitMediaBytesMax,
   submitMediaShareMax,
   submitMediaWaitingMax
 } from "../../domain/limits/ShareLimits.ts"
+import { FairShares } from "../../domain/shares/FairShares.ts"
+import type { ShareExhausted } from "../../domain/shares/FairShares.ts"
 import type { SubmitMedium } from "../../vendors/VendorClient.ts"
 import type { OwnedTask } from "../running/OwnedTask.ts"
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { assert, describe, it } from "vitest"
-import { FairShares } from "../../../src/domain/FairShares.ts"
+import { FairShares } from "../../../src/domain/shares/FairShares.ts"
 
 const capacity = 16
 const aloneMax = 0.75

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { LinkedList } from "../../../src/domain/LinkedList.ts"
-import type { ListNode } from "../../../src/domain/LinkedList.ts"
+import { LinkedList } from "../../../src/domain/shares/LinkedList.ts"
+import type { ListNode } from "../../../src/domain/shares/LinkedList.ts"
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant("add" as const), value: fc.nat(5) }),

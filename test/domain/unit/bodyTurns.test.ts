@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { BodyTurns, CurrentBodyTurns, inBodyTurns } from "../../../src/domain/BodyTurns.ts"
 import { heavyBodyBytesMin } from "../../../src/domain/limits/ShareLimits.ts"
+import { BodyTurns, CurrentBodyTurns, inBodyTurns } from "../../../src/domain/shares/BodyTurns.ts"
 
 const immediate = () => new Promise<void>((resolve) => setImmediate(resolve))
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
-import { FairShares } from "../../../src/domain/FairShares.ts"
+import { FairShares } from "../../../src/domain/shares/FairShares.ts"
 
 const make = (bounds: Partial<ConstructorParameters<typeof FairShares>[0]> = {}) =>
   new FairShares({ capacity: 16, aloneMax: 0.75, queueMax: 100, ...bounds })

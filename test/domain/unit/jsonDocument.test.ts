@@ -11,8 +11,8 @@ import {
 } from "../../../src/domain/json/JsonLimits.ts"
 import { JsonScanner } from "../../../src/domain/json/JsonScanner.ts"
 import { LongText } from "../../../src/domain/json/LongText.ts"
-import { atOnce, sliceBytes } from "../../../src/domain/Slices.ts"
-import type { Sliced } from "../../../src/domain/Slices.ts"
+import { atOnce, sliceBytes } from "../../../src/domain/shares/Slices.ts"
+import type { Sliced } from "../../../src/domain/shares/Slices.ts"
 import { cpuMillis } from "../../support/cpuTime.ts"
 
 const mebi = 1024 * 1024

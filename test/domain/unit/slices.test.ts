@@ -1,5 +1,5 @@
 import { afterEach, assert, beforeEach, describe, it, vi } from "vitest"
-import { inHeavyTurn } from "../../../src/domain/Slices.ts"
+import { inHeavyTurn } from "../../../src/domain/shares/Slices.ts"
 
 describe("heavy work", () => {
   let now = 0

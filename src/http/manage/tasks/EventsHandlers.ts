@@ -6,7 +6,6 @@ import { WalletView } from "../../../contract/manage/WalletApi.ts"
 import { WebhookDelivery } from "../../../contract/manage/WebhookDeliveriesApi.ts"
 import { TaskListItem } from "../../../contract/TasksApi.ts"
 import { StreamedEventType } from "../../../domain/Event.ts"
-import { FairShares } from "../../../domain/FairShares.ts"
 import type { TaskId, UserId } from "../../../domain/Ids.ts"
 import {
   userStreamItemsMax,
@@ -14,6 +13,7 @@ import {
   userStreamsMax
 } from "../../../domain/limits/SignInLimits.ts"
 import { invalid, Problem } from "../../../domain/Problem.ts"
+import { FairShares } from "../../../domain/shares/FairShares.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import type { TaskSummary } from "../../../tasks/history/TaskHistory.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"

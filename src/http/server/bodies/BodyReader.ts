@@ -4,8 +4,8 @@ import { Buffer } from "node:buffer"
 import { IncomingMessage } from "node:http"
 import { problem } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
-import { inHeavyTurn, inSlices, sliceBytes } from "../../../domain/Slices.ts"
-import type { Sliced } from "../../../domain/Slices.ts"
+import { inHeavyTurn, inSlices, sliceBytes } from "../../../domain/shares/Slices.ts"
+import type { Sliced } from "../../../domain/shares/Slices.ts"
 import { sendContinue } from "../listener/Listener.ts"
 
 /** Inspects a body as it arrives, and returns its fault as soon as it is known. */

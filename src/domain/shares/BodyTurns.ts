@@ -1,6 +1,6 @@
 import { Context, Effect, Stream } from "effect"
+import { heavyBodyBytesMin } from "../limits/ShareLimits.ts"
 import { FairShares } from "./FairShares.ts"
-import { heavyBodyBytesMin } from "./limits/ShareLimits.ts"
 import { inHeavyTurn } from "./Slices.ts"
 
 /**
