@@ -122,12 +122,12 @@ export const run = (
   }
 }
 
-/** Waits until `read` returns something. Fails after a minute, or when the process has ended. */
+/** Waits until `read` returns something. Fails after 110 seconds, just before a test times out, or when the process has ended. */
 export const until = async <A>(
   service: Spawned,
   read: () => Promise<A | undefined>
 ): Promise<A> => {
-  for (let waited = 0; waited < 60_000 && !service.hasEnded(); waited += 50) {
+  for (let waited = 0; waited < 110_000 && !service.hasEnded(); waited += 50) {
     const found = await read().catch(() => undefined)
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 50))

@@ -65,7 +65,7 @@ export const runChaos = async (options: Options): Promise<Result> => {
     await load.stop()
     const quietAfter = await untilQuiet(parts, options.quietSeconds)
     await checker.checkAtRest()
-    await lastPasses(world.postgres)
+    await lastPasses(world.postgres, options.quietSeconds)
     await checker.checkErased(world.media.folder)
     for (const process of world.processes) process.sample()
     return {
@@ -158,15 +158,20 @@ const untilQuiet = async ({ world }: Parts, quietSeconds: number): Promise<numbe
 }
 
 /**
- * The last pass of an erasure is due 10 minutes after the deletion, so the deletions are moved back by this time, and
+ * Moves the deletions back by 11 minutes, because the last pass of an erasure is due 10 minutes after the deletion, and
  * waits for the passes.
  */
-const lastPasses = async (postgres: Postgres): Promise<void> => {
+const lastPasses = async (postgres: Postgres, quietSeconds: number): Promise<void> => {
   await postgres.query(
-    `UPDATE users SET deleted_at = deleted_at - interval '11 minutes', erasure_due_at = clock_timestamp()
-     WHERE erasure_due_at IS NOT NULL`
+    `UPDATE users SET deleted_at = deleted_at - interval '11 minutes' WHERE erasure_due_at IS NOT NULL`
   )
-  for (let waits = 0; waits < 120; waits += 1) {
+  const began = Date.now()
+  while (Date.now() - began < quietSeconds * 1000) {
+    // Repeated, because a pass that began before the deletions were moved makes the next one due after 10 minutes
+    await postgres.query(
+      `UPDATE users SET erasure_due_at = clock_timestamp()
+       WHERE erasure_due_at > clock_timestamp() + interval '1 minute'`
+    )
     const [row] = await postgres.query<{ n: number }>(
       "SELECT count(erasure_due_at)::int AS n FROM users"
     )

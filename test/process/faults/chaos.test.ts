@@ -21,7 +21,10 @@ describe("three processes over one Postgres, hit by faults for a while", () => {
       media: "disk"
     })
     console.log(reportOf(result, "of the tests"))
-    assert.deepStrictEqual(result.breaches, [])
+    const broken = result.breaches.map(
+      ({ count, examples, invariant }) => `${invariant}: ${count}, ${examples.join("; ")}`
+    )
+    assert.deepStrictEqual(broken, [], broken.join("\n"))
     assert.isAtLeast(result.done.length, 5)
     assert.isAtLeast(Number(result.figures["tasks"]), 20)
   }, 360_000)
