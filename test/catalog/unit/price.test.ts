@@ -3,6 +3,8 @@ import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
+import { chargeUnits } from "../../../src/catalog/ModelPrice.ts"
+import type { UnitPrice } from "../../../src/catalog/ModelPrice.ts"
 import {
   chargeHeld,
   chargeTokens,
@@ -74,6 +76,12 @@ describe("chargeHeld", () => {
       assert.deepStrictEqual([0, 1, 3, 4, 9].map(of), ["0.00", "3.00", "9.00", "12.00", "12.00"])
     })
   )
+  it("rounds a part of the hold up to a micro-credit", () => {
+    assert.deepStrictEqual(
+      [1, 2, 3].map((produced) => chargeHeld(make(100n), 3, produced)),
+      [make(34n), make(67n), make(100n)]
+    )
+  })
 
   const amount = fc.bigInt({ min: 0n, max: 10n ** 12n }).map(make)
   const rule: fc.Arbitrary<PriceRule> = fc.oneof(
@@ -115,6 +123,22 @@ describe("chargeTokens", () => {
     assert.strictEqual(of(0, 1), make(1n))
     assert.strictEqual(of(0, 0), make(0n))
     assert.strictEqual(of(1, 1), make(201n))
+  })
+})
+
+describe("chargeUnits", () => {
+  it("rounds a part of a unit up to a micro-credit, and counts each millisecond", () => {
+    const of = (per: UnitPrice["per"], count: number) =>
+      chargeUnits({ per, amount: make(100n) }, count)
+    assert.deepStrictEqual(
+      [0, 1, 10_001, 1_000_000].map((it) => of("million_characters", it)),
+      [make(0n), make(1n), make(2n), make(100n)]
+    )
+    assert.deepStrictEqual(
+      [0, 0.6, 0.601, 60].map((it) => of("minute", it)),
+      [make(0n), make(1n), make(2n), make(100n)]
+    )
+    assert.strictEqual(of("search", 3), make(300n))
   })
 })
 
@@ -173,18 +197,22 @@ describe("token prices", () => {
     assert.strictEqual(compacted(8 * million, 6 * million), make(8n * 200n))
   })
 
-  it("the hold covers every possible usage", () =>
+  it("the hold covers every possible usage, whatever kind of token costs most", () =>
     fc.assert(
       fc.property(
         fc.array(fc.nat(8 * million), { minLength: 6, maxLength: 6 }),
         fc.array(fc.nat(8 * million), { minLength: 2, maxLength: 2 }),
         fc.boolean(),
+        fc.constantFrom("cacheWrite", "cacheWriteLong", "reasoning", "audioInput", "imageOutput"),
         (
           [input = 0, cached = 0, write = 0, long = 0, output = 0, reasoning = 0],
           [audio = 0, image = 0],
-          keeps
+          keeps,
+          dearest
         ) => {
-          const found = chargeTokens(price, {
+          const dear = { [dearest]: make(9000n) }
+          const rated = { ...price, ...dear, long: { ...price.long, ...dear } }
+          const found = chargeTokens(rated, {
             inputTokens: input,
             cachedInputTokens: cached,
             cacheWriteTokens: write,
@@ -194,7 +222,7 @@ describe("token prices", () => {
             audioInputTokens: audio,
             imageOutputTokens: image
           })
-          assert.isTrue(found <= holdTokens(price, input, output, keeps))
+          assert.isTrue(found <= holdTokens(rated, input, output, keeps))
         }
       )
     ))

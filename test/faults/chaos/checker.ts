@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { always, atRest, erased } from "./invariants.ts"
+import { always, atRest, brief, erased } from "./invariants.ts"
 import type { Invariant } from "./invariants.ts"
 import type { Load } from "./load.ts"
 import type { Postgres } from "./postgres.ts"
@@ -72,6 +72,11 @@ export class Checker {
       name,
       rows.map(({ what }) => what)
     )
+  }
+
+  /** Checks the invariants whose breach lasts only seconds. */
+  async checkBrief(): Promise<void> {
+    for (const invariant of brief) await this.#ask(invariant)
   }
 
   /** Checks the invariants that hold even while faults come and go. */

@@ -148,15 +148,19 @@ export const always: ReadonlyArray<Invariant> = [
       WHERE state = 'submitted' GROUP BY task_id HAVING count(*) > 1`
   },
   {
+    name: "an account runs no more jobs than it has slots",
+    sql: `SELECT format('%s: %s of %s', slot_key, count(*), min(slot_max)) AS what FROM runs
+      WHERE slot_held GROUP BY slot_key HAVING count(*) > min(slot_max)`
+  }
+]
+
+/** Invariants like these whose breach lasts only seconds, because the task that breaks them ends. */
+export const brief: ReadonlyArray<Invariant> = [
+  {
     name: "no task of a deleted user runs after the first pass of its erasure",
     sql: `SELECT format('task %s of user %s', t.id, u.id) AS what
       FROM users u JOIN tasks t ON t.user_id = u.id JOIN runs r ON r.task_id = t.id
       WHERE u.erased_at IS NOT NULL OR u.erasure_due_at > u.deleted_at`
-  },
-  {
-    name: "an account runs no more jobs than it has slots",
-    sql: `SELECT format('%s: %s of %s', slot_key, count(*), min(slot_max)) AS what FROM runs
-      WHERE slot_held GROUP BY slot_key HAVING count(*) > min(slot_max)`
   }
 ]
 

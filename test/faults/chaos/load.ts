@@ -87,6 +87,8 @@ export class Load {
 
   /** Starts the load. `stop` resolves when all requests have got a response. */
   start({ callsPerSecond, tasksPerSecond }: Rates): void {
+    // The first change, so that a short run has one
+    this.#begin(this.#alone(() => this.#rotateHook(this.#random.pick(this.users))))
     this.#every(tasksPerSecond, () => this.#task())
     this.#every(callsPerSecond, () => this.#call(this.#random.pick(this.users)))
     // A key with frequent calls has a reservation

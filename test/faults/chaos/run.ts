@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { projectFolder } from "../../support/spawnService.ts"
 import { assemble } from "./assemble.ts"
 import type { Parts } from "./assemble.ts"
-import type { Breach, Checker } from "./checker.ts"
+import type { Breach } from "./checker.ts"
 import type { Options } from "./options.ts"
 import type { Postgres } from "./postgres.ts"
 import { pause } from "./processes.ts"
@@ -58,7 +58,8 @@ export const runChaos = async (options: Options): Promise<Result> => {
       ...Array.from({ length: options.atOnce }, (_, n) =>
         bringFaults(world, faults, makeRandom(options.seed, `faults ${n}`), options, end, note)
       ),
-      lookNowAndThen(checker, end)
+      lookEvery(20_000, () => checker.check(), end),
+      lookEvery(500, () => checker.checkBrief(), end)
     ])
     parts.stop()
     await heal(world)
@@ -121,10 +122,14 @@ const bringFaults = async (
   }
 }
 
-const lookNowAndThen = async (checker: Checker, end: number): Promise<void> => {
+const lookEvery = async (
+  millis: number,
+  check: () => Promise<void>,
+  end: number
+): Promise<void> => {
   while (Date.now() < end) {
-    await pause(Math.min(20_000, Math.max(0, end - Date.now())))
-    await checker.check()
+    await pause(Math.min(millis, Math.max(0, end - Date.now())))
+    await check()
   }
 }
 
