@@ -32,6 +32,7 @@ const commit =
 const result = await runChaos({
   seed,
   seconds: Number(values.minutes) * 60,
+  faultsMin: 0,
   quietSeconds: 420,
   taskDeadline: "4 minutes",
   atOnce: 2,

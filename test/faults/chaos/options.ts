@@ -4,6 +4,8 @@ export interface Options extends Rates {
   readonly seed: number
   /** The duration of the faults. The quiet end takes up to `quietSeconds` more. */
   readonly seconds: number
+  /** The faults continue until there were this many, even if that takes longer. */
+  readonly faultsMin: number
   readonly quietSeconds: number
   readonly taskDeadline: string
   /** The maximum number of concurrent faults, and the pause between two faults in seconds. */

@@ -52,14 +52,15 @@ export const runChaos = async (options: Options): Promise<Result> => {
     load.start(options)
     const note = (fault: string, what: string, at: number) =>
       done.push({ fault, what, atSeconds: Math.round((at - began.getTime()) / 1000) })
+    const isOver = () => Date.now() >= end && done.length >= options.faultsMin
     const faults = parts.faults
     await Promise.all([
       ...(options.oldRelease === undefined ? [] : [upgraded(world, note)]),
       ...Array.from({ length: options.atOnce }, (_, n) =>
-        bringFaults(world, faults, makeRandom(options.seed, `faults ${n}`), options, end, note)
+        bringFaults(world, faults, makeRandom(options.seed, `faults ${n}`), options, isOver, note)
       ),
-      lookEvery(20_000, () => checker.check(), end),
-      lookEvery(500, () => checker.checkBrief(), end)
+      checkEvery(20_000, () => checker.check(), end),
+      checkEvery(500, () => checker.checkBrief(), end)
     ])
     parts.stop()
     await heal(world)
@@ -104,12 +105,12 @@ const bringFaults = async (
   faults: ReadonlyArray<Fault>,
   random: Random,
   options: Options,
-  end: number,
+  isOver: () => boolean,
   note: Note
 ): Promise<void> => {
-  while (Date.now() < end) {
-    await pause(Math.min(random.between(...options.restSeconds) * 1000, end - Date.now()))
-    if (Date.now() >= end) return
+  while (!isOver()) {
+    await pause(random.between(...options.restSeconds) * 1000)
+    if (isOver()) return
     // Some faults need something that is in use or does not exist
     for (let tries = 0; tries < 20; tries += 1) {
       const fault = random.weighted(faults)
@@ -122,7 +123,7 @@ const bringFaults = async (
   }
 }
 
-const lookEvery = async (
+const checkEvery = async (
   millis: number,
   check: () => Promise<void>,
   end: number

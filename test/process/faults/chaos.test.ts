@@ -8,6 +8,7 @@ describe("three processes over one Postgres, hit by faults for a while", () => {
     const result = await runChaos({
       seed: 20,
       seconds: 45,
+      faultsMin: 5,
       quietSeconds: 120,
       taskDeadline: "50 seconds",
       atOnce: 1,
