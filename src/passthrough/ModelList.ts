@@ -17,7 +17,7 @@ import { unmetered } from "./PassthroughCall.ts"
 import type { OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 
 /** Whether the route is a vendor's list of models, or one model of it. */
-const isModelRoute = ({ method, path }: OpenRoute): boolean =>
+export const isModelRoute = ({ method, path }: OpenRoute): boolean =>
   method === "GET" && /\/models(?:\/\{model\})?$/u.test(path)
 
 const Member = Schema.Record(Schema.String, Schema.Json)

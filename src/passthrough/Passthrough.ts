@@ -13,6 +13,7 @@ import { Drain } from "../process/Drain.ts"
 import type { CallContent } from "../users/contents/CallContent.ts"
 import { CallContents } from "../users/contents/CallContents.ts"
 import { countFallback } from "../vendors/FallbacksTotal.ts"
+import { unwatched } from "../vendors/upstream/StreamRelay.ts"
 import { released } from "./CallBatches.ts"
 import { CallBill } from "./CallBill.ts"
 import { stillHeld } from "./CallHolds.ts"
@@ -23,7 +24,14 @@ import type { TraceCall } from "./CallTelemetry.ts"
 import { backgroundRefusal, keptCallOf, usesKeptResponses, withOwnId } from "./KeptResponses.ts"
 import { Metering } from "./Metering.ts"
 import type { CallEnd, CallStart, HeldCall } from "./Metering.ts"
-import { aliasAt, listedIn, modelElsewhere, refuseOtherModel, soldModels } from "./ModelList.ts"
+import {
+  aliasAt,
+  isModelRoute,
+  listedIn,
+  modelElsewhere,
+  refuseOtherModel,
+  soldModels
+} from "./ModelList.ts"
 import { clientResponse, dropBodies, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { CallRequest, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { makeAbandonedStreams } from "./streams/AbandonedStreams.ts"
@@ -160,9 +168,11 @@ const relayFree = Effect.fnUntraced(function* (
   const alias = aliasAt(call.to, sandbox)
   if (alias !== undefined) return alias
   yield* refuseOtherModel(call.to)
-  // The vendor counts it under its route
-  const request = requestOf(call, body, routeName(route), undefined)
+  // A list of models is read. The vendor counts the call under its route
+  const watch = isModelRoute(route) ? undefined : unwatched
+  const request = requestOf(call, body, routeName(route), watch)
   const reached = yield* upstream.reach(route.provider, request)
+  dropBodies(call, request)
   return yield* soldModels(call, relay(reached), now)
 })
 

@@ -8,7 +8,7 @@ import type { Problem } from "../domain/Problem.ts"
 import type { Dialect, Provider, UsageDifferences } from "../domain/Provider.ts"
 import { atOnce, inHeavyTurn, inSlices } from "../domain/shares/Slices.ts"
 import type { Sliced } from "../domain/shares/Slices.ts"
-import { StreamRelay } from "../vendors/upstream/StreamRelay.ts"
+import { StreamRelay, unwatched } from "../vendors/upstream/StreamRelay.ts"
 import type { StreamWatch } from "../vendors/upstream/StreamRelay.ts"
 import { documentBytesMin } from "../vendors/upstream/UpstreamExchange.ts"
 import type {
@@ -304,19 +304,6 @@ function* inPieces({ watch }: UpstreamRequest, pieces: BodyPieces): Sliced<Upstr
     yield
   }
   return jsonOf(Buffer.concat(made))
-}
-
-const unwatched: StreamWatch = {
-  sent: () => {},
-  refused: () => {},
-  document: () => {},
-  isHeld: () => true,
-  retake: (done) => done(true),
-  lose: () => Buffer.alloc(0),
-  push: (chunk) => chunk,
-  flush: () => Buffer.alloc(0),
-  readsOn: () => false,
-  ended: () => {}
 }
 
 /** Makes the next piece, in turn with other heavy work, when the client has read those before. */

@@ -6,6 +6,7 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import type { Scope } from "../../domain/Scope.ts"
 import { AuditLog } from "../../process/audit/AuditLog.ts"
+import type { MayStill } from "../../tasks/TaskWatch.ts"
 import { AccessTokens, isAccessToken } from "../../users/AccessTokens.ts"
 import type { TokenHolder } from "../../users/AccessTokens.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
@@ -22,6 +23,8 @@ import { RequestTrace } from "../server/listener/RequestTrace.ts"
 export interface McpCaller {
   readonly principal: Principal
   readonly token: TokenHolder | undefined
+  /** Fails once the key or the token has ended. */
+  readonly mayStill: MayStill
 }
 
 /**
@@ -41,7 +44,7 @@ export const makeMcpCaller = Effect.gen(function* () {
       const { principal } = holder
       yield* recordUse(request, digestOf(token), holder)
       owners.learn(token, principal.userId)
-      return { principal, token: holder } satisfies McpCaller
+      return { principal, token: holder, mayStill: holder.mayStill } satisfies McpCaller
     })
 
   return Effect.gen(function* () {
@@ -62,7 +65,11 @@ type Request = HttpServerRequest.HttpServerRequest
 type Authenticate = (token: string) => Effect.Effect<TokenHolder, Problem | StoreUnavailable>
 
 const byKey = (keys: ApiKeys["Service"], token: string) =>
-  Effect.map(keys.authenticate(token), (principal): McpCaller => ({ principal, token: undefined }))
+  Effect.map(keys.authenticate(token), (principal): McpCaller => ({
+    principal,
+    token: undefined,
+    mayStill: keys.confirm(token)
+  }))
 
 /** Sets `WWW-Authenticate` on responses with this status (RFC 6750, section 3; RFC 9728, section 5.1). */
 const makeChallenge = Effect.map(

@@ -52,7 +52,8 @@ const makePost = Effect.gen(function* () {
     const own = request.modify({})
     const read = Effect.provideService(readBody, HttpServerRequest.HttpServerRequest, own)
     const held = yield* within(
-      Effect.flatMap(read, (body) => {
+      // The caller's access may have ended while the body arrived
+      Effect.flatMap(Effect.tap(read, caller.mayStill), (body) => {
         const responded = Effect.provideService(respond(caller, body), TokenUse, caller.token)
         // A request that waits for a task must not use the capacity for bodies meanwhile
         return hasInput(body) ? Effect.map(responded, Effect.succeed) : Effect.succeed(responded)

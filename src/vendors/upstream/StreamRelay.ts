@@ -35,6 +35,20 @@ export interface StreamWatch {
   readonly ended: (how: "complete" | "broken" | "abandoned") => void
 }
 
+/** Relays everything, charges nothing, and reads nothing that the client does not want. */
+export const unwatched: StreamWatch = {
+  sent: () => {},
+  refused: () => {},
+  document: () => {},
+  isHeld: () => true,
+  retake: (done) => done(true),
+  lose: () => noBytes,
+  push: (chunk) => chunk,
+  flush: () => noBytes,
+  readsOn: () => false,
+  ended: () => {}
+}
+
 /** The source of a stream: an exchange with a vendor, or the simulator. */
 export type StreamSource = Pick<Dispatcher.DispatchController, "resume" | "abort">
 

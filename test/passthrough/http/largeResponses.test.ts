@@ -34,7 +34,10 @@ let sent: () => number = () => 0
 const respondWith = (text: string) => {
   upstream.script = (_, response) => {
     const { socket } = response
-    sent = () => (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0)
+    const written = () => (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0)
+    // Of this response, because the connection may have carried others
+    const before = written()
+    sent = () => written() - before
     response.writeHead(200, { "content-type": "application/json", "x-request-id": "req_1" })
     response.end(text)
   }
@@ -44,12 +47,12 @@ beforeEach(() => {
 })
 
 /** A response whose body is not read yet. */
-const begun = () =>
+const begun = (path = "/v1/embeddings") =>
   new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(
       {
         port: gateway.port,
-        path: "/v1/embeddings",
+        path,
         method: "POST",
         agent: false,
         headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" }
@@ -59,6 +62,21 @@ const begun = () =>
     sent.on("error", reject)
     sent.end(JSON.stringify(body))
   })
+
+/** The vendor cannot send everything before the client reads. */
+const assertWaits = async (response: IncomingMessage, text: string) => {
+  let before = -1
+  await until(() => {
+    const isPaused = sent() === before
+    before = sent()
+    return isPaused
+  })
+  // The buffers of four sockets, of the system and of the gateway
+  assert.isBelow(sent(), 20 * megabyte)
+  let bytes = 0
+  for await (const chunk of response) bytes += (chunk as Buffer).length
+  assert.strictEqual(bytes, text.length)
+}
 
 const receipt = async () => {
   await gateway.settled()
@@ -93,19 +111,51 @@ describe("a large response", () => {
   it("whose client does not read waits at the vendor, and is complete when it does", async () => {
     const text = embeddingsOf(30 * megabyte)
     respondWith(text)
-    const response = await begun()
-    let before = -1
-    await until(() => {
-      const isPaused = sent() === before
-      before = sent()
-      return isPaused
-    })
-    // The buffers of four sockets, of the system and of the gateway
-    assert.isBelow(sent(), 20 * megabyte)
-    let bytes = 0
-    for await (const chunk of response) bytes += (chunk as Buffer).length
-    assert.strictEqual(bytes, text.length)
+    await assertWaits(await begun(), text)
     assert.equal((await receipt()).captured, cost)
+  })
+
+  it("of a free call waits in the same way, and has no receipt", async () => {
+    const text = embeddingsOf(30 * megabyte)
+    respondWith(text)
+    const before = (await gateway.calls()).length
+    const response = await begun("/v1/moderations")
+    assert.strictEqual(response.headers["content-type"], "application/json")
+    assert.isUndefined(response.headers["x-service-call-id"])
+    await assertWaits(response, text)
+    await gateway.settled()
+    assert.lengthOf(await gateway.calls(), before)
+  })
+
+  it("of a free call contains asterisks instead of the vendor's key", async () => {
+    const text = JSON.stringify({ data: "sk-vendor-secret".repeat(20_000) })
+    respondWith(text)
+    const response = await gateway.post("/v1/moderations", body)
+    assert.strictEqual(await response.text(), text.replaceAll("sk-vendor-secret", "*".repeat(16)))
+  })
+
+  it("of a free call that breaks off breaks the client's connection", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.write(embeddingsOf(megabyte), () => response.destroy())
+    }
+    const response = await gateway.post("/v1/moderations", body)
+    assert.strictEqual(response.status, 200)
+    const broken = await response.text().then(
+      () => false,
+      () => true
+    )
+    assert.isTrue(broken)
+  })
+
+  it("of a free call whose client leaves is closed at the vendor", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.write(embeddingsOf(megabyte))
+    }
+    const response = await begun("/v1/moderations")
+    response.once("data", () => response.destroy())
+    await until(() => upstream.seen.at(-1)?.aborted !== undefined)
   })
 
   it("whose client leaves is charged by the vendor's figures if they still arrive", async () => {

@@ -13,6 +13,7 @@ import {
   operator
 } from "../../support/gateway.ts"
 import { failTool, rpc, useTool } from "../../support/mcp.ts"
+import { beginPost } from "../../support/slowBody.ts"
 import { issueToken, makeKey, TokenIssuer } from "../../support/tokenIssuer.ts"
 
 /** OAuth access tokens at `/mcp`. docs/reference/mcp.md#oauth */
@@ -261,21 +262,55 @@ describe("access tokens", () => {
       })
     )
 
+    const endings: Record<string, (user: Subject) => Effect.Effect<unknown, unknown, World>> = {
+      "the user is disabled": ({ id }) =>
+        operator("PATCH", `/manage/v1/users/${id}`, { disabled: true }),
+      "the token expires": () => advance("10 seconds"),
+      "the console key is revoked": ({ call }) =>
+        Effect.gen(function* () {
+          const keys = (yield* call("GET", "/manage/v1/api-keys")).json.data
+          const key = keys.find(({ name }: { name: string }) => name === "Console")
+          yield* call("DELETE", `/manage/v1/api-keys/${key.id}`)
+        }),
+      "the user is deleted": ({ id }) => operator("DELETE", `/manage/v1/users/${id}`)
+    }
+
+    it.effect("a token that has ended does nothing with a body that was on its way", () =>
+      Effect.gen(function* () {
+        for (const [name, end] of Object.entries(endings)) {
+          const user = yield* makeSubject()
+          const exp = (yield* secondsNow) - 22
+          const scope = "inference manage"
+          const token = yield* user.tokenWith(
+            name === "the token expires" ? { exp, scope } : { scope }
+          )
+          const headers = { authorization: `Bearer ${token}` }
+          yield* useTool(callerOf(token), "quote", create)
+          const tools = { create_task: create, wallet: {}, list_models: {} }
+          const late = yield* Effect.forEach(Object.entries(tools), ([tool, args]) =>
+            beginPost("/mcp", headers, {
+              jsonrpc: "2.0",
+              id: 1,
+              method: "tools/call",
+              params: { name: tool, arguments: args }
+            })
+          )
+          yield* advance("2 seconds")
+          yield* end(user)
+          const isDeleted = name === "the user is deleted"
+          for (const { finish } of late) {
+            const { json, text } = yield* finish
+            assert.strictEqual(json.code, isDeleted ? 1004 : 1003, `${name}: ${text}`)
+          }
+          const sql = yield* SqlClient
+          assert.isEmpty(yield* sql`SELECT id FROM tasks WHERE user_id = ${user.id}`)
+        }
+      })
+    )
+
     it.effect("a disabled user, an expired token and a revoked key end waits within a second", () =>
       Effect.gen(function* () {
         const slow = { model, input: { prompt: "[[sim:slow=60s]]" } }
-        const endings: Record<string, (user: Subject) => Effect.Effect<unknown, unknown, World>> = {
-          "the user is disabled": ({ id }) =>
-            operator("PATCH", `/manage/v1/users/${id}`, { disabled: true }),
-          "the token expires": () => advance("10 seconds"),
-          "the console key is revoked": ({ call }) =>
-            Effect.gen(function* () {
-              const keys = (yield* call("GET", "/manage/v1/api-keys")).json.data
-              const key = keys.find(({ name }: { name: string }) => name === "Console")
-              yield* call("DELETE", `/manage/v1/api-keys/${key.id}`)
-            }),
-          "the user is deleted": ({ id }) => operator("DELETE", `/manage/v1/users/${id}`)
-        }
         for (const [name, end] of Object.entries(endings)) {
           const user = yield* makeSubject()
           const exp = (yield* secondsNow) - 22

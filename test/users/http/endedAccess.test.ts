@@ -161,6 +161,24 @@ const creates = {
   ]
 } satisfies Record<string, readonly [path: string, body: unknown, type?: string]>
 
+/** Messages of MCP, each with the parameters of its call. */
+const messages = {
+  "a task by MCP": {
+    name: "create_task",
+    arguments: { model: "alibaba/text-to-image-max", input: slow }
+  },
+  "the wallet by MCP": { name: "wallet" },
+  "the models by MCP": { name: "list_models" }
+}
+
+/** Requests that only a key or a token can send. */
+const sent: Record<string, readonly [path: string, body: unknown]> = Object.fromEntries(
+  Object.entries(messages).map(([what, params]) => [
+    what,
+    ["/mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params }]
+  ])
+)
+
 /** Other requests that buy something. */
 const bought = {
   "an image": ["/v1/images/generations", { model: "text-to-image-max", ...slow }],
@@ -201,7 +219,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
         Effect.gen(function* () {
           const user = yield* makeUser()
           const late = yield* Effect.forEach(
-            Object.entries(creates),
+            Object.entries({ ...creates, ...sent }),
             ([what, [path, body, type = "application/json"]]) => {
               const headers = { authorization: `Bearer ${user.key}`, "content-type": type }
               return Effect.map(beginPost(path, headers, body), (post) => ({ what, ...post }))
