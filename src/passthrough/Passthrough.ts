@@ -97,10 +97,13 @@ const callWith = (services: Services) =>
     // 2
     return yield* request.withBody(to.route, principal, ({ bytes: body, ...upload }) => {
       const call = { principal, to, isShared, query, headers, body, traceId, maxCost, ...upload }
-      if (to.route.meter.per === "nothing") return relayFree(services, call)
-      return usesKeptResponses(call)
-        ? relayKept(services, request, call)
-        : relayPaid(services, request, call)
+      const isFree = to.route.meter.per === "nothing"
+      if (usesKeptResponses(call)) {
+        return isFree
+          ? Effect.flatMap(keptCallOf(request, call), ({ call }) => relayFree(services, call))
+          : relayKept(services, request, call)
+      }
+      return isFree ? relayFree(services, call) : relayPaid(services, request, call)
     })
   })
 

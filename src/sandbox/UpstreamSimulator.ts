@@ -159,6 +159,9 @@ function* openAi(
   if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
   if (request.path.endsWith("/speech")) return speech(request, parsed)
   if (request.path.endsWith("/rerank")) return rerank(request, parsed)
+  if (request.path.endsWith("/responses/input_tokens")) {
+    return json({ object: "response.input_tokens", input_tokens: completion.inputTokens })
+  }
   if (request.path.endsWith("/responses")) {
     return parsed.stream
       ? stream(request, openAiResponseEvents(completion))

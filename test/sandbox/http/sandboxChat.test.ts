@@ -2,7 +2,7 @@ import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk
 import { decode } from "fast-png"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import OpenAI, { NotFoundError } from "openai"
+import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import { assert, describe, it } from "vitest"
 import { fails } from "../../support/fails.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
@@ -203,6 +203,32 @@ describe("the openai package in the sandbox", () => {
       results.map(({ flagged }) => flagged),
       [false, false]
     )
+  })
+})
+
+describe("the count of a response's tokens in the sandbox", () => {
+  it("is what the response is charged, at both paths, and free", async () => {
+    const asked = { model: "gpt-4o", input: "Hi there" }
+    await gateway.settled()
+    const before = (await gateway.calls()).length
+    for (const client of [openai, vendorOpenAi()]) {
+      const counted = await client.responses.inputTokens.count(asked)
+      assert.equal(counted.object, "response.input_tokens")
+      const { usage } = await client.responses.create(asked)
+      assert.equal(counted.input_tokens, usage!.input_tokens)
+    }
+    await gateway.settled()
+    assert.lengthOf(await gateway.calls(), before + 2)
+  })
+
+  it("refuses what is stored in the account of all users", async () => {
+    for (const stored of [{ conversation: "conv_1" }, { previous_response_id: "resp_1" }]) {
+      const error = await fails(
+        openai.responses.inputTokens.count({ model: "gpt-4o", input: "Hi", ...stored })
+      )
+      assert.instanceOf(error, BadRequestError)
+      assert.deepInclude<object>(error, { code: "2001" })
+    }
   })
 })
 
