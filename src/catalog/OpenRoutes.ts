@@ -92,6 +92,7 @@ const googleRoutes = (version: string): ReadonlyArray<OpenRoute> => {
 export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   { ...openai, method: "POST", path: "/v1/chat/completions", meter: tokens("openai-chat") },
   { ...openai, method: "POST", path: "/v1/responses", meter: tokens("openai-responses") },
+  { ...openai, method: "POST", path: "/v1/responses/input_tokens", meter: free },
   { ...openai, method: "POST", path: "/v1/embeddings", meter: tokens("openai-embeddings") },
   { ...openai, method: "POST", path: "/v1/audio/speech", meter: tokens("openai-speech") },
   {
@@ -144,6 +145,12 @@ const withoutVersion = (path: string): string => path.replace(/^\/v\d[a-z0-9]*(?
 /** The name of a route without its API version: `POST /chat/completions`. */
 export const unversionedName = ({ method, path }: OpenRoute): string =>
   `${method} ${withoutVersion(path)}`
+
+/** Whether bodies are requests for responses of OpenAI: to make them, or to count their tokens. */
+export const takesResponse = ({ meter, path }: OpenRoute): boolean =>
+  meter.per === "tokens"
+    ? meter.protocol === "openai-responses"
+    : path.endsWith("/responses/input_tokens")
 
 /** Routes of a dialect that its own vendor does not have, but other vendors do. */
 const routesOfOthers: ReadonlyArray<OpenRoute> = [

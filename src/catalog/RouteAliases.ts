@@ -4,6 +4,7 @@
 export const routeAliases: ReadonlyMap<string, string> = new Map([
   ["/v1/chat/completions", "openai"],
   ["/v1/responses", "openai"],
+  ["/v1/responses/input_tokens", "openai"],
   ["/v1/embeddings", "openai"],
   ["/v1/audio/speech", "openai"],
   ["/v1/audio/transcriptions", "openai"],

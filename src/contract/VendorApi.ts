@@ -12,6 +12,7 @@ import { problems } from "./Problems.ts"
 const aliases: ReadonlyMap<string, { readonly vendor: string; readonly name: string }> = new Map([
   ["/v1/chat/completions", { vendor: "openai", name: "createChatCompletion" }],
   ["/v1/responses", { vendor: "openai", name: "createResponse" }],
+  ["/v1/responses/input_tokens", { vendor: "openai", name: "countResponseTokens" }],
   ["/v1/embeddings", { vendor: "openai", name: "createEmbedding" }],
   ["/v1/audio/speech", { vendor: "openai", name: "createSpeech" }],
   ["/v1/audio/transcriptions", { vendor: "openai", name: "createTranscription" }],

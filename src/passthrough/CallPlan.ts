@@ -4,6 +4,7 @@ import { inOrderOf, routeOf } from "../catalog/AliasTargets.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
 import { capFaults } from "../catalog/FieldFaults.ts"
 import type { ModelPrice } from "../catalog/ModelPrice.ts"
+import { takesResponse } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf } from "../catalog/PriceRow.ts"
@@ -27,7 +28,7 @@ import { fallbackModels } from "./FallbackModels.ts"
 import type { FallbackModel } from "./FallbackModels.ts"
 import { hiddenInputOf, pictureTokensOf } from "./HiddenInput.ts"
 import type { HiddenInput } from "./HiddenInput.ts"
-import { namesStoredItem } from "./KeptState.ts"
+import { countRefusal, namesStoredItem, storedRefusal } from "./KeptState.ts"
 import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
 import { holdOf, slicesOf } from "./slices/OutputSlices.ts"
@@ -339,9 +340,6 @@ const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Sch
 /** The most choices for which a call is held: the maximum of OpenAI, which allows the most. */
 const choicesMax = 128
 
-/** Members that refer to data stored in the upstream account, which all users share. ADR 0073. */
-const keptUpstream = ["previous_response_id", "conversation"] as const
-
 /**
  * Parses the body and prices the call. Fails with 2001, 2002 or 2006.
  * docs/reference/wallet.md#price-of-a-call, ADR 0073.
@@ -358,6 +356,8 @@ export const planCall = (
   const model = pathModel ?? null
   const plain = { model, ending: undefined, body: bytes, hidesUsage: false }
   if (route.meter.per === "nothing") {
+    const refusal = takesResponse(route) ? countRefusal(bytes, kept.previous) : undefined
+    if (refusal !== undefined) return Result.fail(refusal)
     return Result.succeed({ ...plain, metered: { _tag: "Nothing" }, hold: zero })
   }
   if (route.meter.per === "call") {
@@ -421,16 +421,8 @@ const planTokens = ({
   const concealed = isGoogle ? concealedUsageOf(query ?? "") : []
   const extras = [...surchargesOf(value, price), ...concealed]
   if (Arr.isReadonlyArrayNonEmpty(extras)) return Result.fail(invalid(capFaults(extras)))
-  const kept = keptUpstream.filter(
-    (member) =>
-      (body[member] ?? null) !== null &&
-      !(member === "previous_response_id" && previous !== undefined)
-  )
-  if (kept.length > 0) {
-    const detail =
-      "Only responses in the background are kept from call to call: send what was said before with it"
-    return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
-  }
+  const stored = storedRefusal(body, previous)
+  if (stored !== undefined) return Result.fail(stored)
   if (inBatch && (at(value, "fallbacks") ?? null) !== null) {
     const detail = "A request of a batch is made by its own model"
     return Result.fail(invalid([{ pointer: "#/fallbacks", detail }]))

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { Transform } from "node:stream"
 import type { TransformCallback } from "node:stream"
+import { takesResponse } from "../catalog/OpenRoutes.ts"
 import { withMember } from "../domain/json/JsonBytes.ts"
 import { withoutMark } from "../domain/json/JsonDocument.ts"
 import { invalid } from "../domain/Problem.ts"
@@ -15,9 +16,7 @@ const marks = ['"background"', '"previous_response_id"']
 
 /** Whether a call may request a background response or continue one. */
 export const usesKeptResponses = ({ body, to: { route } }: PassthroughCall): boolean => {
-  const { meter, provider } = route
-  if (provider !== "openai" || meter.per !== "tokens") return false
-  if (meter.protocol !== "openai-responses") return false
+  if (route.provider !== "openai" || !takesResponse(route)) return false
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   return marks.some((mark) => bytes.includes(mark))
 }

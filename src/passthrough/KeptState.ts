@@ -1,9 +1,14 @@
 import { Result } from "effect"
-import { builtInRoutes, unversionedName } from "../catalog/OpenRoutes.ts"
+import { builtInRoutes, takesResponse, unversionedName } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { at } from "../domain/json/Json.ts"
 import { documentOf } from "../domain/json/JsonDocument.ts"
+import { invalid } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+import type { PreviousResponse } from "./PassthroughCall.ts"
 import { hasContentMember } from "./RequestContent.ts"
+import { readBody } from "./streams/MeteredBody.ts"
+import type { ReadBody } from "./streams/MeteredBody.ts"
 
 /**
  * How a call uses data stored at a vendor account. It uses none, stores data there, or refers (at this pointer) to data
@@ -34,10 +39,12 @@ const namingBytes = [...Array.from(namingMembers, (name) => `"${name}"`), gemini
 /** Call only for a provider with several accounts, because it parses the body again. */
 export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  if (route.meter.per === "tokens" && route.meter.protocol === "openai-responses") {
+  if (takesResponse(route)) {
     const state = stateOfResponse(Result.getOrUndefined(documentOf(body))?.value)
     if (state._tag !== "Nothing" && state._tag !== "Makes") return state
-    return namesKept(bytes) ? names("#") : state
+    if (namesKept(bytes)) return names("#")
+    // A count stores nothing
+    return route.meter.per === "tokens" ? state : nothing
   }
   if (namesKept(bytes)) return names("#")
   return route.meter.per === "tokens" || statelessRoutes.has(unversionedName(route))
@@ -87,4 +94,32 @@ const isReference = (item: unknown): boolean => {
 export const namesStoredItem = (body: unknown): boolean => {
   const input = at(body, "input")
   return Array.isArray(input) && input.some(isReference)
+}
+
+/** Members that refer to data stored in the upstream account, which all users share. ADR 0073. */
+const keptUpstream = ["previous_response_id", "conversation"] as const
+
+/** The problem for such members, except the response that the call continues. */
+export const storedRefusal = (
+  body: ReadBody["body"],
+  previous: PreviousResponse | undefined
+): Problem | undefined => {
+  const kept = keptUpstream.filter(
+    (member) =>
+      (body[member] ?? null) !== null &&
+      !(member === "previous_response_id" && previous !== undefined)
+  )
+  if (kept.length === 0) return undefined
+  const detail =
+    "Only responses in the background are kept from call to call: send what was said before with it"
+  return invalid(kept.map((member) => ({ pointer: `#/${member}`, detail })))
+}
+
+/** The problem for a count that would tell how much other users have stored. */
+export const countRefusal = (
+  bytes: Uint8Array,
+  previous: PreviousResponse | undefined
+): Problem | undefined => {
+  const read = readBody(bytes)
+  return Result.isFailure(read) ? read.failure : storedRefusal(read.success.body, previous)
 }

@@ -3,7 +3,6 @@ import type { Cause } from "effect"
 import { HttpServerError } from "effect/http"
 import { nameOf } from "../catalog/Alias.ts"
 import { Catalog } from "../catalog/Catalog.ts"
-import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { AppConfig } from "../config/Config.ts"
 import { makeCallId } from "../domain/Ids.ts"
@@ -105,10 +104,13 @@ const callWith = (services: Services) =>
     // 2
     return yield* request.withBody(to.route, principal, ({ bytes: body, ...upload }) => {
       const call = { principal, to, isShared, query, headers, body, traceId, maxCost, ...upload }
-      if (to.route.meter.per === "nothing") return relayFree(services, call)
-      return usesKeptResponses(call)
-        ? relayKept(services, request, call)
-        : relayPaid(services, request, call)
+      const isFree = to.route.meter.per === "nothing"
+      if (usesKeptResponses(call)) {
+        return isFree
+          ? Effect.flatMap(keptCallOf(request, call), ({ call }) => relayFree(services, call))
+          : relayKept(services, request, call)
+      }
+      return isFree ? relayFree(services, call) : relayPaid(services, request, call)
     })
   })
 
@@ -139,8 +141,9 @@ const relayKept = Effect.fnUntraced(function* (
 
 const openPath = (
   upstream: UpstreamCatalog,
-  { method, target: { isShared, path, vendor } }: CallRequest
+  { method, target }: CallRequest
 ): Exit.Exit<OpenPath, Problem> => {
+  const { isShared, path, vendor } = target
   const listed = isShared ? listedIn(path) : undefined
   const match = upstream.match(vendor, method, listed === undefined ? path : "/v1/models")
   switch (match._tag) {
@@ -151,7 +154,7 @@ const openPath = (
       return Exit.fail(new Problem({ code: 2007, detail: `${method} is not allowed here`, allow }))
     }
     case "Closed":
-      return Exit.fail(closedRoute(upstream.routes, vendor))
+      return Exit.fail(closedRoute(upstream, method, target))
   }
 }
 
@@ -408,8 +411,32 @@ const discard = ({ response: { body } }: Reached): void => {
 /** The most routes that the problem names, because a catalog may open any number. */
 const namedMax = 20
 
+/** The end of the base URL with which the client's path would be open. */
+const rightBase = (
+  upstream: UpstreamCatalog,
+  method: string,
+  { isShared, path, vendor }: CallRequest["target"]
+): string | undefined => {
+  const opens = (vendor: string, path: string) =>
+    upstream.match(vendor, method, path)._tag === "Open"
+  if (isShared) return opens("google", path) ? "/vendors/google" : undefined
+  const afterFirst = /^\/v\d\w*(\/v\d.*)$/u.exec(path)?.[1]
+  if (afterFirst !== undefined && opens(vendor, afterFirst)) return `/vendors/${vendor}`
+  return opens(vendor, `/v1${path}`) ? `/vendors/${vendor}/v1` : undefined
+}
+
 /** The problem for a path that is not open; it lists the open routes. docs/reference/passthrough.md#open-routes */
-const closedRoute = (routes: ReadonlyArray<OpenRoute>, vendor: string): Problem => {
+const closedRoute = (
+  upstream: UpstreamCatalog,
+  method: string,
+  target: CallRequest["target"]
+): Problem => {
+  const base = rightBase(upstream, method, target)
+  if (base !== undefined) {
+    return problem(2006, `There is no such route: the base URL must end in ${base}`)
+  }
+  const { routes } = upstream
+  const { vendor } = target
   const own = routes.filter((route) => route.vendor === vendor)
   const paths = own.map(({ method, path }) => `${method} /vendors/${vendor}${path}`)
   const more = "An operator opens more with CATALOG_FILE"

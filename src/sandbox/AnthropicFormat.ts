@@ -1,5 +1,5 @@
 import { textDeltas, textOf } from "./Completion.ts"
-import type { Completion } from "./Completion.ts"
+import type { Choice, Completion } from "./Completion.ts"
 
 const message = (completion: Completion) => ({
   id: `msg_${completion.seed.slice(0, 24)}`,
@@ -8,8 +8,16 @@ const message = (completion: Completion) => ({
   model: completion.model
 })
 
-const stopOf = ({ choices: [{ isTruncated, tool }] }: Completion): string =>
-  tool === undefined ? (isTruncated ? "max_tokens" : "end_turn") : "tool_use"
+const stopOf = ({ choices: [choice] }: Completion) => ({
+  stop_reason: reasonOf(choice),
+  stop_sequence: choice.stoppedBy ?? null
+})
+
+const reasonOf = ({ isTruncated, stoppedBy, tool }: Choice): string => {
+  if (tool !== undefined) return "tool_use"
+  if (stoppedBy !== undefined) return "stop_sequence"
+  return isTruncated ? "max_tokens" : "end_turn"
+}
 
 const usageOf = ({ inputTokens }: Completion, outputTokens: number) => ({
   input_tokens: inputTokens,
@@ -33,8 +41,7 @@ const blockOf = ({ choices: [choice], seed }: Completion, isWhole: boolean) =>
 export const anthropicMessage = (completion: Completion) => ({
   ...message(completion),
   content: [blockOf(completion, true)],
-  stop_reason: stopOf(completion),
-  stop_sequence: null,
+  ...stopOf(completion),
   usage: usageOf(completion, completion.outputTokens)
 })
 
@@ -59,7 +66,7 @@ export const anthropicMessageEvents = (completion: Completion): ReadonlyArray<st
   ...deltasOf(completion).map((delta) => event("content_block_delta", { index: 0, delta })),
   event("content_block_stop", { index: 0 }),
   event("message_delta", {
-    delta: { stop_reason: stopOf(completion), stop_sequence: null },
+    delta: stopOf(completion),
     usage: usageOf(completion, completion.outputTokens)
   }),
   event("message_stop", {})

@@ -15,6 +15,8 @@ export interface Choice {
   readonly tool: ToolCall | undefined
   /** Whether the token limit ended the text. */
   readonly isTruncated: boolean
+  /** The requested sequence before which the text ends. */
+  readonly stoppedBy?: string
 }
 
 /** The output of a language model: text or a tool call. */
@@ -121,12 +123,56 @@ const choiceOf = (body: unknown, answer: Answer | undefined): Choice => {
     typeof answer === "object" ? answer : text === undefined ? toolCallOf(body) : undefined
   const call = { tokens: [], tool, isTruncated: false }
   if (tool !== undefined && tokensOf(call) <= limit) return call
-  const tokens = tool === undefined ? textTokens(body, text) : []
-  return {
-    tokens: tokens.slice(0, limit),
-    tool: undefined,
-    isTruncated: tool !== undefined || tokens.length > limit
+  const all = tool === undefined ? textTokens(body, text) : []
+  const tokens = all.slice(0, limit)
+  const stop = stopIn(tokens.join(""), stopsOf(body))
+  return stop === undefined
+    ? { tokens, tool: undefined, isTruncated: tool !== undefined || all.length > limit }
+    : {
+        tokens: firstOf(tokens, stop.index),
+        tool: undefined,
+        isTruncated: false,
+        stoppedBy: stop.sequence
+      }
+}
+
+/** The most sequences that are looked for. OpenAI accepts four, Gemini five. */
+const stopsMax = 16
+
+const stopsOf = (body: unknown): ReadonlyArray<string> =>
+  [
+    at(body, "stop") ??
+      at(body, "stop_sequences") ??
+      at(body, "generationConfig", "stopSequences") ??
+      at(body, "generation_config", "stop_sequences")
+  ]
+    .flat()
+    .slice(0, stopsMax)
+    .filter((it) => typeof it === "string")
+    .filter((it) => it !== "")
+
+interface Stop {
+  readonly index: number
+  readonly sequence: string
+}
+
+/** The sequence that comes first in the text. */
+const stopIn = (text: string, sequences: ReadonlyArray<string>): Stop | undefined =>
+  sequences
+    .map((sequence) => ({ sequence, index: text.indexOf(sequence) }))
+    .filter(({ index }) => index >= 0)
+    .sort((one, other) => one.index - other.index)[0]
+
+/** The tokens of the first `length` characters. */
+const firstOf = (tokens: ReadonlyArray<string>, length: number): ReadonlyArray<string> => {
+  const first: Array<string> = []
+  let rest = length
+  for (const token of tokens) {
+    if (rest <= 0) break
+    first.push(token.slice(0, rest))
+    rest -= token.length
   }
+  return first
 }
 
 const textTokens = (body: unknown, answer: string | undefined): ReadonlyArray<string> => {
@@ -139,8 +185,9 @@ const textTokens = (body: unknown, answer: string | undefined): ReadonlyArray<st
 /** The most deltas of a stream, so that a long text does not take long. */
 const deltasMax = 64
 
-/** The text of a choice in pieces: one per token, or larger pieces if there are many tokens. */
+/** The text of a choice in pieces: one per token, or larger pieces if there are many tokens; an empty one of no text. */
 export const textDeltas = ({ tokens }: Choice): ReadonlyArray<string> => {
+  if (tokens.length === 0) return [""]
   const each = Math.ceil(tokens.length / deltasMax)
   return Array.from({ length: Math.ceil(tokens.length / Math.max(1, each)) }, (_, index) =>
     tokens.slice(index * each, (index + 1) * each).join("")

@@ -15,8 +15,10 @@ const usageOf = ({ inputTokens, outputTokens }: Completion) => ({
 
 const idOf = ({ seed }: Completion): string => `chatcmpl-${seed.slice(0, 29)}`
 
-const finishOf = ({ isTruncated, tool }: Choice): string =>
-  tool === undefined ? (isTruncated ? "length" : "stop") : "tool_calls"
+const finishOf = ({ isTruncated, tool }: Choice, isFormer: boolean): string => {
+  if (tool !== undefined) return isFormer ? "function_call" : "tool_calls"
+  return isTruncated ? "length" : "stop"
+}
 
 /** The arguments of a tool call: JSON, or the text for a custom tool. */
 export const argumentText = ({ arguments: given }: ToolCall): string =>
@@ -35,24 +37,32 @@ const toolCallOf = ({ seed }: Completion, tool: ToolCall, index: number, text: s
     : { id, type: "function", function: { name, arguments: text } }
 }
 
-export const chatCompletion = (completion: Completion) => ({
+const callOf = (completion: Completion, tool: ToolCall, index: number, isFormer: boolean) => {
+  const text = argumentText(tool)
+  return isFormer
+    ? { function_call: { name: tool.name, arguments: text } }
+    : { tool_calls: [toolCallOf(completion, tool, index, text)] }
+}
+
+/** `isFormer`: a tool is called by OpenAI's former `function_call`. */
+export const chatCompletion = (completion: Completion, isFormer = false) => ({
   id: idOf(completion),
   object: "chat.completion",
   created: createdSeconds,
   model: completion.model,
   choices: completion.choices.map((choice, index) => {
     const { tool } = choice
-    const calls = tool && [toolCallOf(completion, tool, index, argumentText(tool))]
+    const call = tool && callOf(completion, tool, index, isFormer)
     return {
       index,
       message: {
         role: "assistant",
-        content: calls === undefined ? textOf(choice) : null,
+        content: call === undefined ? textOf(choice) : null,
         refusal: null,
-        ...(calls === undefined ? {} : { tool_calls: calls })
+        ...call
       },
       logprobs: null,
-      finish_reason: finishOf(choice)
+      finish_reason: finishOf(choice, isFormer)
     }
   }),
   usage: usageOf(completion),
@@ -66,7 +76,8 @@ export type UsagePlace = "added" | "last" | undefined
 /** The same completion as server-sent events, one per word. docs/reference/vendors.md#openai-streams */
 export const chatCompletionEvents = (
   completion: Completion,
-  place: UsagePlace
+  place: UsagePlace,
+  isFormer = false
 ): ReadonlyArray<string> => {
   const head = {
     id: idOf(completion),
@@ -85,12 +96,12 @@ export const chatCompletionEvents = (
   const used = { usage: usageOf(completion) }
   const ended = (choice: Choice, index: number) =>
     place === "last" && index === completion.choices.length - 1
-      ? chunk(index, {}, finishOf(choice), used)
-      : chunk(index, {}, finishOf(choice))
+      ? chunk(index, {}, finishOf(choice, isFormer), used)
+      : chunk(index, {}, finishOf(choice, isFormer))
   return [
     ...completion.choices.flatMap((choice, index) => [
       chunk(index, { role: "assistant", content: "", refusal: null }, null),
-      ...deltasOf(completion, choice, index).map((delta) => chunk(index, delta, null)),
+      ...deltasOf(completion, choice, index, isFormer).map((delta) => chunk(index, delta, null)),
       ended(choice, index)
     ]),
     ...(place === "added" ? [event({ ...head, choices: [], ...used })] : []),
@@ -99,9 +110,18 @@ export const chatCompletionEvents = (
 }
 
 /** A tool call in the form in which OpenAI streams it: its name, then its arguments. */
-const deltasOf = (completion: Completion, choice: Choice, index: number): ReadonlyArray<object> => {
+const deltasOf = (
+  completion: Completion,
+  choice: Choice,
+  index: number,
+  isFormer: boolean
+): ReadonlyArray<object> => {
   const { tool } = choice
   if (tool === undefined) return textDeltas(choice).map((content) => ({ content }))
+  if (isFormer) {
+    const parts = [{ name: tool.name, arguments: "" }, { arguments: argumentText(tool) }]
+    return parts.map((part) => ({ function_call: part }))
+  }
   const named = toolCallOf(completion, tool, index, "")
   return [named, calledWith(tool, argumentText(tool))].map((part) => ({
     tool_calls: [{ index: 0, ...part }]

@@ -20,6 +20,7 @@ interface OfferedTool extends Pick<ToolCall, "name" | "namespace"> {
 const toolsOf = (body: unknown): ReadonlyArray<OfferedTool> =>
   [
     ...listOf(at(body, "tools")),
+    ...listOf(at(body, "functions")),
     // Codex offers its tools as items of the input
     ...listOf(at(body, "input")).flatMap((item) =>
       at(item, "type") === "additional_tools" ? listOf(at(item, "tools")) : []
@@ -82,9 +83,11 @@ const forcing = (names: ReadonlyArray<unknown>): ToolChoice => ({
 const nameOf = (tool: unknown): unknown =>
   at(tool, "function", "name") ?? at(tool, "custom", "name") ?? at(tool, "name")
 
-/** `tool_choice` of OpenAI and Anthropic, and Gemini's `mode`. */
+/** `tool_choice` of OpenAI and Anthropic, OpenAI's former `function_call`, and Gemini's `mode`. */
 const choiceOf = (body: unknown): ToolChoice => {
-  const choice = at(body, "tool_choice")
+  const former = at(body, "function_call")
+  const name = at(former, "name")
+  const choice = at(body, "tool_choice") ?? (name === undefined ? former : { type: "tool", name })
   switch (at(choice, "type") ?? choice) {
     case "none":
       return forbidden
@@ -141,6 +144,7 @@ const directive = /\[\[sim:tool=([\w.:-]{1,128})\]\]/u
 /** Whether a turn has the result of a tool. */
 const isResult = (turn: unknown): boolean =>
   at(turn, "role") === "tool" ||
+  at(turn, "role") === "function" ||
   String(at(turn, "type")).endsWith("_call_output") ||
   listOf(at(turn, "content")).some((block) => at(block, "type") === "tool_result") ||
   listOf(at(turn, "parts")).some(
@@ -157,6 +161,7 @@ const calledBy = (turn: unknown): ReadonlyArray<unknown> =>
   [
     ...(String(at(turn, "type")).endsWith("_call") ? [turn] : []),
     ...listOf(at(turn, "tool_calls")),
+    ...listOf([at(turn, "function_call") ?? []].flat()),
     ...listOf(at(turn, "content")).filter((block) => at(block, "type") === "tool_use"),
     ...listOf(at(turn, "parts")).map(
       (part) => at(part, "functionCall") ?? at(part, "function_call")
@@ -188,6 +193,10 @@ const chosenTool = (body: unknown): OfferedTool | undefined => {
   )
   return allowed.find((tool) => tool === asked) ?? allowed[0]
 }
+
+/** Whether a call is given as OpenAI's former `function_call`. */
+export const callsFunction = (body: unknown): boolean =>
+  listOf(at(body, "functions")).length > 0 && listOf(at(body, "tools")).length === 0
 
 /** The tool call with which a request is answered instead of text. docs/reference/vendors.md#sandbox */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {

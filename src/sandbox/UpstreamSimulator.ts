@@ -6,6 +6,7 @@ import { at } from "../domain/json/Json.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { Dialect, Provider, UsageDifferences } from "../domain/Provider.ts"
+import { randomHex } from "../domain/RandomHex.ts"
 import { atOnce, inHeavyTurn, inSlices } from "../domain/shares/Slices.ts"
 import type { Sliced } from "../domain/shares/Slices.ts"
 import { StreamRelay, unwatched } from "../vendors/upstream/StreamRelay.ts"
@@ -42,6 +43,7 @@ import { cohereRerank, documentsMax, documentsOf, jinaRerank } from "./RerankFor
 import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
 import { UnsatisfiableSchema } from "./SchemaExample.ts"
 import { speechEvents, speechFormats, speechOf } from "./SpeechFormat.ts"
+import { callsFunction } from "./ToolCalls.ts"
 import { hear, transcription, transcriptionEvents } from "./TranscriptionFormat.ts"
 import type { Heard } from "./TranscriptionFormat.ts"
 
@@ -56,13 +58,15 @@ export const makeSimulator =
     answerOf?: (request: UpstreamRequest) => Answer | undefined
   ) =>
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse, Problem> => {
-    if (request.upload !== undefined) return transcribe(request, request.upload)
+    if (request.upload !== undefined) {
+      return Effect.map(transcribe(request, request.upload), (it) => withRequestId("openai", it))
+    }
     return Effect.suspend(() => {
       const catalog = catalogNow()
       const dialect = dialectOfProvider(catalog, provider)
       if (request.method === "GET") {
         const { status, value } = modelsResponse(catalog, provider, request.path)
-        return Effect.succeed(json(value, status))
+        return Effect.succeed(withRequestId(dialect, json(value, status)))
       }
       const usage = catalog.provider(provider)?.usage
       return inSlices(() => responseOf(dialect, request, answerOf?.(request), usage)).pipe(
@@ -76,10 +80,28 @@ export const makeSimulator =
                 badRequest(dialect, "The body is nested too deeply, or asks for too much")
               )
             : Effect.die(defect)
-        })
+        }),
+        Effect.map((it) => withRequestId(dialect, it))
       )
     })
   }
+
+const requestIdHeaders: Readonly<Record<Dialect, string | undefined>> = {
+  openai: "x-request-id",
+  anthropic: "request-id",
+  gemini: undefined
+}
+
+/** The id of an error is also in its body in Anthropic's format. */
+const errorRequestId = "req_simulated"
+
+/** The vendor's id of the request, which its clients show. */
+const withRequestId = (dialect: Dialect, response: UpstreamResponse): UpstreamResponse => {
+  const name = requestIdHeaders[dialect]
+  if (name === undefined) return response
+  const id = response.status < 400 ? `req_${randomHex(32)}` : errorRequestId
+  return { ...response, headers: { ...response.headers, [name]: id } }
+}
 
 function* responseOf(
   dialect: Dialect,
@@ -159,14 +181,18 @@ function* openAi(
   if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
   if (request.path.endsWith("/speech")) return speech(request, parsed)
   if (request.path.endsWith("/rerank")) return rerank(request, parsed)
+  if (request.path.endsWith("/responses/input_tokens")) {
+    return json({ object: "response.input_tokens", input_tokens: completion.inputTokens })
+  }
   if (request.path.endsWith("/responses")) {
     return parsed.stream
       ? stream(request, openAiResponseEvents(completion))
       : json(openAiResponse(completion))
   }
+  const isFormer = callsFunction(body)
   return parsed.stream
-    ? stream(request, chatCompletionEvents(completion, usagePlaceOf(body, usage)))
-    : json(chatCompletion(completion))
+    ? stream(request, chatCompletionEvents(completion, usagePlaceOf(body, usage), isFormer))
+    : json(chatCompletion(completion, isFormer))
 }
 
 const usagePlaceOf = (body: unknown, usage: UsageDifferences | undefined): UsagePlace => {
@@ -272,7 +298,7 @@ const errorBody = (dialect: Dialect, message: string): unknown => {
       return {
         type: "error",
         error: { type: "invalid_request_error", message },
-        request_id: "req_simulated"
+        request_id: errorRequestId
       }
     case "gemini":
       return { error: { code: 400, message, status: "INVALID_ARGUMENT" } }

@@ -123,6 +123,7 @@ describe("openapi.json", () => {
     for (const [path, vendor] of [
       ["/v1/chat/completions", "openai"],
       ["/v1/responses", "openai"],
+      ["/v1/responses/input_tokens", "openai"],
       ["/v1/embeddings", "openai"],
       ["/v1/models", "openai"],
       ["/v1/models/{model}", "openai"],

@@ -8,13 +8,13 @@ import type { Relayed } from "../../passthrough/PassthroughCall.ts"
 import { readBytes } from "../server/bodies/BodyReader.ts"
 import type { BodyWatch } from "../server/bodies/BodyReader.ts"
 import { RequestTrace } from "../server/listener/RequestTrace.ts"
-import { problemOf } from "../server/problems/Problems.ts"
+import { pathOf, problemOf } from "../server/problems/Problems.ts"
 import { everyMethod } from "../server/Resource.ts"
 import { makeClientCallOf, noRoute } from "./CallListener.ts"
 import type { ClientRequest } from "./CallListener.ts"
 import { defaultContentType, headerNames, responseHeaders } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { taskShapes } from "./PassthroughTarget.ts"
+import { meantBy, taskShapes } from "./PassthroughTarget.ts"
 
 /**
  * Handles the passthrough requests that `CallListener` does not: within a test process, in a service with a tracer, and
@@ -33,12 +33,14 @@ export const layer = HttpRouter.use(
   })
 )
 
-const noAlias = Effect.fail(
-  problem(
-    2006,
-    `There is no such route. At /v1 are: ${[...routeAliases.keys(), "/v1/models", ...taskShapes].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
-  )
-)
+const noAlias = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+  const meant = meantBy(pathOf(request))
+  const rest =
+    meant === undefined
+      ? `. At /v1 are: ${[...routeAliases.keys(), "/v1/models", ...taskShapes].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
+      : `: ${meant.advice}`
+  return problem(2006, `There is no such route${rest}`)
+})
 
 const makeHandle = Effect.gen(function* () {
   const callOf = yield* makeClientCallOf

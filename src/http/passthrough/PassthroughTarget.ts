@@ -36,15 +36,29 @@ export interface Place {
 }
 
 export const placeOf = (path: string, headers: HeaderValues): Place => {
-  const meant = lacksVersion(path) ? `/v1${path}` : path
+  const meant = meantBy(path)?.path ?? path
   const vendor = vendorOf(meant, headers)
   // OpenAI's clients are also used for most vendors of a catalog
   const isOther = isPassthroughPath(meant) && !ownClients.has(vendor)
   return { path, vendor: isOther ? "openai" : vendor }
 }
 
-/** Whether this is the path of a client whose base URL lacks `/v1`. */
-export const lacksVersion = (path: string): boolean => isPassthroughPath(`/v1${path}`)
+/** The path that a client with a wrong base URL means, with what is wrong. */
+export const meantBy = (
+  path: string
+): { readonly path: string; readonly advice: string } | undefined => {
+  const withVersion = `/v1${path}`
+  if (isPassthroughPath(withVersion)) {
+    return { path: withVersion, advice: "the base URL must end in /v1" }
+  }
+  const withoutFirst = path.slice("/v1".length)
+  if (path.startsWith("/v1/v1/") && isPassthroughPath(withoutFirst)) {
+    return { path: withoutFirst, advice: "the base URL must not end in /v1" }
+  }
+  return path.startsWith("/v1beta/")
+    ? { path: `/vendors/google${path}`, advice: "the base URL must end in /vendors/google" }
+    : undefined
+}
 
 const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 

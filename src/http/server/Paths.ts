@@ -15,7 +15,7 @@ const task =
 
 export const isTaskPath = (path: string): boolean => task.test(path)
 
-const response = /^\/vendors\/openai\/v1\/responses\/./u
+const response = /^\/vendors\/openai\/v1\/responses\/(?!input_tokens$)./u
 
 /** Whether this is the path of a background response, which runs as a task. docs/reference/background.md */
 export const isResponsePath = (path: string): boolean => response.test(path)
@@ -33,7 +33,7 @@ export const isBatchPath = (path: string): boolean => vendorBatch.test(path)
 export const isStreamedUpload = (path: string): boolean =>
   /^(?:\/vendors\/(?:openai|anthropic))?\/v1\/(?:files|messages\/batches)$/u.test(path)
 
-const taskShape = /^\/v1\/(?:(?:images|videos)(?:[/?]|$)|responses\/)/u
+const taskShape = /^\/v1\/(?:(?:images|videos)(?:[/?]|$)|responses\/(?!input_tokens(?:\?|$)))/u
 
 /** Whether requests to this path in OpenAI's format run as tasks, with any vendor's model. docs/reference/shapes.md */
 export const isTaskShape = (path: string): boolean => taskShape.test(path)

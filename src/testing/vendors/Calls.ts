@@ -11,7 +11,8 @@ export type AnswerOf = (request: VendorRequest) => Answer | undefined
 
 /** The paths of language models and of the list of models. docs/reference/vendors.md#openai-calls */
 const callPaths: { readonly [provider in VendorName]?: RegExp } = {
-  openai: /^\/v1\/(?:chat\/completions|responses|embeddings|moderations|models(?:\/.+)?)$/u,
+  openai:
+    /^\/v1\/(?:chat\/completions|responses(?:\/input_tokens)?|embeddings|moderations|models(?:\/.+)?)$/u,
   anthropic: /^\/v1\/(?:messages(?:\/count_tokens)?|models(?:\/.+)?)$/u,
   gemini:
     /^\/v1(?:beta)?\/models(?:\/[^/:]+(?::(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))?)?$/u
@@ -25,7 +26,9 @@ export const isCall = (provider: string, { method, path }: VendorRequest): boole
 
 /** Whether the call is charged. Lists of models and token counts are free. */
 export const isPaidCall = (provider: string, request: VendorRequest): boolean =>
-  isCall(provider, request) && request.method === "POST" && !/count_?tokens$/iu.test(request.path)
+  isCall(provider, request) &&
+  request.method === "POST" &&
+  !/(?:count_?|input_)tokens$/iu.test(request.path)
 
 const catalog = makeUpstreamCatalog()
 

@@ -103,7 +103,8 @@ export const submitResponse = (request: VendorRequest, vendor: Vendor): Reply =>
 
 /** The routes of one response: its state, its events, its cancellation. */
 export const responses = (request: VendorRequest, vendor: Vendor): Reply | undefined => {
-  const [, id = "", cancel] = /^\/v1\/responses\/([^/]+)(\/cancel)?$/u.exec(request.path) ?? []
+  const [, id = "", cancel] =
+    /^\/v1\/responses\/(?!input_tokens$)([^/]+)(\/cancel)?$/u.exec(request.path) ?? []
   if (id === "") return undefined
   if (cancel !== undefined && request.method === "POST") {
     const job = vendor.jobs.get(id)

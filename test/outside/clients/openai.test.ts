@@ -68,6 +68,8 @@ describe.each(worlds())("the openai package at $name", ({ key, text, url }) => {
     const stream = vendor.responses.stream({ model, input: "Where to?" })
     assert.strictEqual((await stream.finalResponse()).output_text, text)
     const tools = [{ type: "function" as const, name: "weather", parameters, strict: true }]
+    const counted = await client.responses.inputTokens.count({ model, input: "Where to?" })
+    assert.isAbove(counted.input_tokens, 0)
     const used = await vendor.responses.create({ model, input: question, tools })
     const call = used.output.find((it) => it.type === "function_call")
     assert.strictEqual(call?.type === "function_call" && call.name, "weather")

@@ -3,6 +3,7 @@ import Anthropic, {
   APIUserAbortError as AnthropicAbort,
   NotFoundError as AnthropicNotFound
 } from "@anthropic-ai/sdk"
+import { GoogleGenAI } from "@google/genai"
 import OpenAI, {
   APIConnectionTimeoutError,
   AuthenticationError,
@@ -64,6 +65,35 @@ describe("the openai package, unchanged", () => {
       const fault = await fails(call)
       assert.instanceOf(fault, NotFoundError)
       assert.match(fault.message, /the base URL must end in \/v1$/u)
+    }
+  })
+
+  it.each([
+    ["openai", "/v1/v1", "must not end in /v1"],
+    ["openai", "/vendors/openai", "must end in /vendors/openai/v1"],
+    ["anthropic", "/v1", "must not end in /v1"],
+    ["anthropic", "/vendors/anthropic/v1", "must end in /vendors/anthropic"],
+    ["google", "/vendors/google/v1beta", "must end in /vendors/google"],
+    ["google", "", "must end in /vendors/google"]
+  ])("the client of %s is told if its base URL ends in %s", async (vendor, end, advice) => {
+    const baseURL = `${gateway.origin}${end}`
+    const apiKey = gateway.key
+    const calls: Record<string, ReadonlyArray<() => Promise<unknown>>> = {
+      openai: [() => new OpenAI({ apiKey, baseURL }).chat.completions.create(chat)],
+      anthropic: [() => new Anthropic({ apiKey, baseURL }).messages.create(message)],
+      google: ["v1", "v1beta"].map((apiVersion) => {
+        const { models } = new GoogleGenAI({
+          apiKey,
+          apiVersion,
+          httpOptions: { baseUrl: baseURL }
+        })
+        return () => models.generateContent({ model: "gemini-2.5-flash", contents: "Hi" })
+      })
+    }
+    for (const call of calls[vendor]!) {
+      const { message } = await fails(call())
+      assert.include(message, `There is no such route: the base URL ${advice}`)
+      assert.notInclude(message, `${advice}/`)
     }
   })
 

@@ -9,6 +9,7 @@ const routeOf = (path: string): OpenRoute => {
   return found
 }
 const responses = routeOf("/v1/responses")
+const counts = routeOf("/v1/responses/input_tokens")
 const chat = routeOf("/v1/chat/completions")
 const messages = routeOf("/v1/messages")
 const gemini = routeOf("/v1beta/models/{model}:generateContent")
@@ -29,6 +30,13 @@ const file = "https://generativelanguage.googleapis.com/v1beta/files/abc"
 
 const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
   ["a response that is stored", responses, { input: "Hi" }, { _tag: "Makes" }],
+  ["a count of tokens", counts, { input: "Hi" }, { _tag: "Nothing" }],
+  [
+    "a count with a reference",
+    counts,
+    { input: [{ type: "item_reference", id: "msg_1" }] },
+    { _tag: "Names", pointer: "#/input/0" }
+  ],
   ["one that is not", responses, { input: "Hi", store: false }, { _tag: "Nothing" }],
   [
     "encrypted reasoning",

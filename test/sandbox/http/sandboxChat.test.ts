@@ -2,7 +2,7 @@ import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk
 import { decode } from "fast-png"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import OpenAI, { NotFoundError } from "openai"
+import OpenAI, { BadRequestError, NotFoundError } from "openai"
 import { assert, describe, it } from "vitest"
 import { fails } from "../../support/fails.ts"
 import { gatewayOfTests } from "../../support/passthroughGateway.ts"
@@ -203,6 +203,141 @@ describe("the openai package in the sandbox", () => {
       results.map(({ flagged }) => flagged),
       [false, false]
     )
+  })
+})
+
+describe("the former functions of the openai package in the sandbox", () => {
+  const functions = [{ name: "weather", parameters: schema }]
+  const forced = { ...chat, functions, function_call: { name: "weather" } }
+
+  it("are called if forced, whole and as a stream, and their result is followed by text", async () => {
+    const { choices } = await openai.chat.completions.create(forced)
+    const [{ finish_reason, message: said }] = [choices[0]!]
+    assert.equal(finish_reason, "function_call")
+    assert.equal(said.content, null)
+    assert.equal(said.function_call!.name, "weather")
+    assert.deepEqual(JSON.parse(said.function_call!.arguments), called)
+    let name = ""
+    let words = ""
+    let end: string | null = null
+    for await (const { choices } of await openai.chat.completions.create({
+      ...forced,
+      stream: true
+    })) {
+      name += choices[0]?.delta.function_call?.name ?? ""
+      words += choices[0]?.delta.function_call?.arguments ?? ""
+      end = choices[0]?.finish_reason ?? end
+    }
+    assert.deepEqual([name, JSON.parse(words), end], ["weather", called, "function_call"])
+    const result = { role: "function" as const, name: "weather", content: "sunny" }
+    const next = await openai.chat.completions.create({
+      ...forced,
+      messages: [user, said, result]
+    })
+    assert.equal(next.choices[0]!.message.content, whole)
+  })
+
+  it.each(["auto", "none"] as const)("are not called with %s", async (function_call) => {
+    const { choices } = await openai.chat.completions.create({ ...chat, functions, function_call })
+    assert.equal(choices[0]!.message.content, whole)
+  })
+})
+
+describe("the id of a request in the sandbox", () => {
+  it("is read by the vendors' packages, also of an error and of the gateway's own problems", async () => {
+    const one = await openai.chat.completions.create(chat)
+    const other = await openai.chat.completions.create(chat)
+    assert.match(one._request_id!, /^req_[0-9a-f]{32}$/u)
+    assert.notEqual(one._request_id, other._request_id)
+    assert.match((await openai.models.retrieve("gpt-4o"))._request_id!, /^req_/u)
+    const { _request_id } = await anthropic.messages.create(message)
+    assert.match(_request_id!, /^req_[0-9a-f]{32}$/u)
+    const stream = anthropic.messages.stream(message)
+    await stream.finalMessage()
+    assert.match(stream.request_id!, /^req_/u)
+    const unknown = await fails(anthropic.models.retrieve("nope"))
+    assert.deepInclude<object>(unknown, { requestID: "req_simulated" })
+    const refused = await fails(openai.chat.completions.create({ ...chat, model: "nope" }))
+    assert.instanceOf(refused, NotFoundError)
+    assert.match(refused.requestID!, /^[0-9a-f]{32}$/u)
+  })
+})
+
+describe("a text in the sandbox", () => {
+  const cut = "This answer comes from"
+  const sequences = ["model", " the", "none"]
+
+  it("ends before the first stop sequence of the openai package, whole and as a stream", async () => {
+    for (const stop of [sequences, " the"]) {
+      const asked = { ...chat, stop }
+      for (const { choices, usage } of [
+        await openai.chat.completions.create(asked),
+        await openai.chat.completions.stream(asked).finalChatCompletion()
+      ]) {
+        assert.deepEqual([choices[0]!.message.content, choices[0]!.finish_reason], [cut, "stop"])
+        assert.include([4, undefined], usage?.completion_tokens)
+        assert.equal((await gateway.newest()).usage!["outputTokens"], 4)
+      }
+    }
+  })
+
+  it("ends before the first stop sequence of the @anthropic-ai/sdk package, which names it", async () => {
+    const asked = { ...message, stop_sequences: sequences }
+    for (const answer of [
+      await anthropic.messages.create(asked),
+      await anthropic.messages.stream(asked).finalMessage()
+    ]) {
+      assert.deepInclude(answer.content[0], { type: "text", text: cut })
+      assert.deepEqual([answer.stop_reason, answer.stop_sequence], ["stop_sequence", " the"])
+      assert.equal(answer.usage.output_tokens, 4)
+    }
+    const unmet = await anthropic.messages.create({ ...message, stop_sequences: ["none"] })
+    assert.deepEqual([unmet.stop_reason, unmet.stop_sequence], ["end_turn", null])
+  })
+
+  it.each([
+    [sequences, cut],
+    [["This"], ""]
+  ])("ends before the stop sequences %j of Gemini, whole and as a stream", async (stop, text) => {
+    const asked = { contents: [], generationConfig: { stopSequences: stop } }
+    const path = "/vendors/google/v1beta/models/gemini-2.5-flash"
+    const whole = JSON.parse(await (await gateway.post(`${path}:generateContent`, asked)).text())
+    const chunks = JSON.parse(
+      await (await gateway.post(`${path}:streamGenerateContent`, asked)).text()
+    )
+    for (const parts of [[whole], chunks]) {
+      const candidates = parts.map((it: typeof whole) => it.candidates[0])
+      assert.equal(candidates.map((it: typeof whole) => it.content.parts[0].text).join(""), text)
+      assert.equal(candidates.at(-1).finishReason, "STOP")
+      assert.isDefined(parts.at(-1).usageMetadata)
+    }
+    await gateway.newest()
+  })
+})
+
+describe("the count of a response's tokens in the sandbox", () => {
+  it("is what the response is charged, at both paths, and free", async () => {
+    const asked = { model: "gpt-4o", input: "Hi there" }
+    await gateway.settled()
+    const before = (await gateway.calls()).length
+    for (const client of [openai, vendorOpenAi()]) {
+      const counted = await client.responses.inputTokens.count(asked)
+      assert.equal(counted.object, "response.input_tokens")
+      const { usage } = await client.responses.create(asked)
+      assert.equal(counted.input_tokens, usage!.input_tokens)
+    }
+    await gateway.settled()
+    assert.lengthOf(await gateway.calls(), before + 2)
+  })
+
+  it("refuses what is stored in the account of all users", async () => {
+    for (const stored of [{ conversation: "conv_1" }, { previous_response_id: "resp_1" }]) {
+      const error = await fails(
+        openai.responses.inputTokens.count({ model: "gpt-4o", input: "Hi", ...stored })
+      )
+      assert.instanceOf(error, BadRequestError)
+      assert.deepInclude<object>(error, { code: "2001" })
+    }
   })
 })
 

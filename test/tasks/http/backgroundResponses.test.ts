@@ -285,6 +285,13 @@ liveLayer(
       const whole = requests.at(-1)!.json as Record<string, string>
       assert.match(whole["previous_response_id"]!, /^resp_.{36}$/u)
       assert.notStrictEqual(whole["previous_response_id"], second.id)
+
+      const asked = { model: "gpt-4o-mini", input: "Now", previous_response_id: second.id }
+      const { input_tokens } = yield* promised(() => responses.inputTokens.count(asked))
+      assert.isAbove(input_tokens, 0)
+      const counted = requests.at(-1)!
+      assert.strictEqual(counted.path, "/v1/responses/input_tokens")
+      assert.deepInclude(counted.json, { previous_response_id: whole["previous_response_id"] })
     })
   )
 
@@ -307,6 +314,11 @@ liveLayer(
           code: "2001"
         })
       }
+      const counted = { model: asked.model, previous_response_id: id }
+      assert.deepInclude(yield* refusal(() => other.inputTokens.count(counted)), {
+        status: 400,
+        code: "2001"
+      })
       assert.strictEqual(vendor.sold, before)
     })
   )

@@ -234,6 +234,11 @@ it("lists of models and counts of tokens are queries: they take no step and are 
   for (const [vendor, paid, free] of [
     ["openai", { path: "chat/completions", model: "gpt-4o" }, { path: "models" }],
     [
+      "openai",
+      { path: "responses", model: "gpt-4o" },
+      { path: "responses/input_tokens", model: "gpt-4o" }
+    ],
+    [
       "anthropic",
       { path: "messages", model: "claude-sonnet-4-5" },
       { path: "messages/count_tokens", model: "claude-sonnet-4-5" }

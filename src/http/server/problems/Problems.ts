@@ -10,7 +10,7 @@ import {
   statusOf,
   StoreUnavailable
 } from "../../../domain/Problem.ts"
-import { lacksVersion, placeOf } from "../../passthrough/PassthroughTarget.ts"
+import { meantBy, placeOf } from "../../passthrough/PassthroughTarget.ts"
 import type { Place } from "../../passthrough/PassthroughTarget.ts"
 import { RequestTrace } from "../listener/RequestTrace.ts"
 import { vendorHeaders, vendorMembers } from "./VendorErrors.ts"
@@ -130,9 +130,9 @@ export const problemOf = (error: unknown): Option.Option<Problem> => {
   if (HttpServerError.isHttpServerError(error)) {
     if (error.reason._tag === "RouteNotFound") {
       const noRoute = "There is no such route"
-      const path = pathOf(error.reason.request)
+      const meant = meantBy(pathOf(error.reason.request))
       return Option.some(
-        problem(2006, lacksVersion(path) ? `${noRoute}: the base URL must end in /v1` : noRoute)
+        problem(2006, meant === undefined ? noRoute : `${noRoute}: ${meant.advice}`)
       )
     }
     if (error.reason._tag === "RequestParseError") {

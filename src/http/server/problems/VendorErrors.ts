@@ -80,5 +80,6 @@ export const vendorHeaders = (
   traceId: string
 ): Record<string, string> => ({
   ...(shapes.has(vendor) && isFinal(status) ? { "x-should-retry": "false" } : {}),
+  ...(vendor === "openai" ? { "x-request-id": traceId } : {}),
   ...(vendor === "anthropic" ? { "request-id": traceId } : {})
 })

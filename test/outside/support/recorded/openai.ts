@@ -246,6 +246,8 @@ export const record = (path: string, body: unknown): Recorded => {
       return chat(body)
     case "/v1/responses":
       return responses(body)
+    case "/v1/responses/input_tokens":
+      return { json: { object: "response.input_tokens", input_tokens: 20 } }
     case "/v1/embeddings":
       return embeddings(body)
     default:
