@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
 import { readFileSync, rmSync } from "node:fs"
 import { startFlags } from "../../../bench/startFlags.ts"
-import { compileCache } from "../../support/compiled.ts"
+import { compileCache, compiled } from "../../support/compiled.ts"
 import { freePort, killAtExit } from "../../support/spawnService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { pause, until } from "../../support/until.ts"
@@ -17,11 +17,11 @@ const memory = (pid: number) => {
 
 const root = new URL("../../../", import.meta.url)
 
-/** Starts the service as `npm start` does, in this folder. Returns its memory some time after `/readyz`. */
+/** Starts the bundled service as `npm start` does, with this data folder. Returns its memory some time after `/readyz`. */
 const memoryAfterStart = async (dataDir: string) => {
   const port = String(await freePort())
   const { HOME, PATH } = process.env
-  const child = spawn(process.execPath, [...startFlags, "src/main.ts"], {
+  const child = spawn(process.execPath, [...startFlags, await compiled()], {
     cwd: root,
     stdio: "ignore",
     env: { HOME, PATH, ...compileCache, DATA_DIR: dataDir, PORT: port }

@@ -336,11 +336,15 @@ layer(layerGateway({ env: { ARTIFACT_STORE: media } }), { timeout: "120 seconds"
           const headers = { authorization: `Bearer ${key}` }
           const made = yield* http.fetch("/v1/files", { method: "POST", headers, body: form })
           assert.strictEqual(made.status, 200)
+          const rows = yield* sql<{ readonly name: string }>`
+            SELECT id AS name FROM ${sql(kind === "media" ? "artifacts" : "files")} WHERE user_id = ${id}`
+          const names = new Set(rows.map(({ name }) => name))
           const stored = yield* Effect.promise(() =>
             readdir(media, { recursive: true, withFileTypes: true })
           )
+          // A medium of the running task may be half-written, under another name
           const paths = stored
-            .filter((it) => it.isFile() && it.name.startsWith("file-") === (kind === "file"))
+            .filter((it) => it.isFile() && names.has(it.name))
             .map(({ name, parentPath }) => join(parentPath, name))
           assert.isNotEmpty(paths)
           // A folder that is not empty is not removed
