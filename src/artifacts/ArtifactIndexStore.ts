@@ -1,13 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Schema } from "effect"
-import type { Option } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import { artifactHours } from "../domain/limits/Limits.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** Metadata of a stored medium; the bytes are in the artifact store. */
 export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
@@ -23,49 +21,26 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
 }) {}
 
 /** The index of stored media. */
-export class ArtifactIndexStore extends Context.Service<
-  ArtifactIndexStore,
+export class ArtifactIndexStore extends Context.Service<ArtifactIndexStore>()(
+  "gateway/artifacts/ArtifactIndexStore",
   {
-    /** Rows that are added concurrently are committed together. */
-    readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
-    /**
-     * The same, within the user's quota. Returns false for an input that would exceed the user's maximum of stored
-     * bytes; it is not added.
-     */
-    readonly addWithin: (
-      inputBytesMax: number,
-      row: ArtifactRow
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
-    /** Artifacts that are due for removal, the longest overdue first. */
-    readonly expired: (
-      now: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
-    /**
-     * Postpones the next attempt to remove an artifact by as long as it has been due, between half an hour and 12
-     * hours, so that others come first. Readers of the artifact see no change. ADR 0150.
-     */
-    readonly postpone: (
-      ids: ReadonlyArray<ArtifactId>,
-      now: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
-    readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/artifacts/ArtifactIndexStore") {
-  static readonly layer = Layer.effect(
-    ArtifactIndexStore,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const Id = Schema.Struct({ id: ArtifactId })
       const { call } = yield* Batcher.make({
         ...groupCommit,
         run: (added: ReadonlyArray<Added>) => insert(sql, added)
       })
-      return ArtifactIndexStore.of({
-        add: (row) => Effect.asVoid(call({ row, inputBytesMax: unlimited })),
-        addWithin: (inputBytesMax, row) => call({ row, inputBytesMax: String(inputBytesMax) }),
-        find: (id) =>
+      return {
+        /** Rows that are added concurrently are committed together. */
+        add: (row: ArtifactRow) => Effect.asVoid(call({ row, inputBytesMax: unlimited })),
+        /**
+         * The same, within the user's quota. Returns false for an input that would exceed the user's maximum of stored
+         * bytes; it is not added.
+         */
+        addWithin: (inputBytesMax: number, row: ArtifactRow) =>
+          call({ row, inputBytesMax: String(inputBytesMax) }),
+        find: (id: ArtifactId) =>
           // `expires_at` is when its removal is due, which may have been postponed
           sql`
             SELECT id, user_id, task_id, role, mime, bytes, sha256, created_at,
@@ -75,26 +50,33 @@ export class ArtifactIndexStore extends Context.Service<
             Effect.map(Array.head),
             storeFailures
           ),
-        expired: (now, limit) =>
+        /** Artifacts that are due for removal, the longest overdue first. */
+        expired: (now: DateTime.Utc, limit: number) =>
           sql`SELECT id FROM artifacts WHERE expires_at < ${toDate(now)} ORDER BY expires_at LIMIT ${limit}`.pipe(
             rowsOf(Id),
             Effect.map(Array.map((row) => row.id)),
             storeFailures
           ),
-        postpone: (ids, now) =>
+        /**
+         * Postpones the next attempt to remove an artifact by as long as it has been due, between half an hour and 12
+         * hours, so that others come first. Readers of the artifact see no change. ADR 0150.
+         */
+        postpone: (ids: ReadonlyArray<ArtifactId>, now: DateTime.Utc) =>
           sql`
             UPDATE artifacts SET expires_at = ${toDate(now)}::timestamptz + LEAST(interval '12 hours', GREATEST(
               interval '30 minutes', ${toDate(now)}::timestamptz - (created_at + ${lifetime}::interval)))
             WHERE id = ANY(${ids}::text[])`.pipe(retryDeadlock, Effect.asVoid, storeFailures),
-        remove: (ids) =>
+        remove: (ids: ReadonlyArray<ArtifactId>) =>
           sql`SELECT FROM artifacts_remove(${ids}::text[])`.pipe(
             retryDeadlock,
             Effect.asVoid,
             storeFailures
           )
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(ArtifactIndexStore, ArtifactIndexStore.make)
 }
 
 const lifetime = `${artifactHours} hours`

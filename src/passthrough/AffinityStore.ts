@@ -2,7 +2,6 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import { rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { Provider } from "../domain/Provider.ts"
 
 /** A key and a provider with several accounts. */
@@ -24,50 +23,43 @@ export interface AffinityRequest {
 const receiptsMax = 10_000
 
 /** The accounts that store data created by the calls of a key. ADR 0134. */
-export class AffinityStore extends Context.Service<
-  AffinityStore,
+export class AffinityStore extends Context.Service<AffinityStore>()(
+  "gateway/passthrough/AffinityStore",
   {
-    /**
-     * The account of the key, shared by all processes. If none is bound, binds the account of the key's latest receipt
-     * among the user's latest receipts, else the candidate. With a candidate, replaces an account that is no longer
-     * configured.
-     */
-    readonly bind: (
-      request: AffinityRequest
-    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      /**
+       * The account of the key, shared by all processes. If none is bound, binds the account of the key's latest
+       * receipt among the user's latest receipts, else the candidate. With a candidate, replaces an account that is no
+       * longer configured.
+       */
+      bind: ({ accounts, candidate, key, provider, user, vendor }: AffinityRequest) =>
+        sql`
+          INSERT INTO account_affinities AS bound (api_key_id, provider, account_id)
+          SELECT ${key}, ${provider}, first.account_id
+          FROM (
+            SELECT coalesce(
+              (SELECT account_id FROM account_affinities
+                WHERE api_key_id = ${key} AND provider = ${provider}),
+              (SELECT account_id FROM (
+                  SELECT id, api_key_id, vendor, account_id FROM calls
+                  WHERE user_id = ${user}::uuid ORDER BY id DESC LIMIT ${receiptsMax}
+                ) AS latest
+                WHERE api_key_id = ${key} AND vendor = ${vendor}
+                  AND account_id = ANY(${accounts}::text[])
+                ORDER BY id DESC LIMIT 1),
+              ${candidate ?? null}::text) AS account_id
+          ) AS first
+          WHERE first.account_id IS NOT NULL
+          ON CONFLICT (api_key_id, provider) DO UPDATE SET account_id =
+            CASE WHEN bound.account_id = ANY(${accounts}::text[]) THEN bound.account_id
+              ELSE coalesce(${candidate ?? null}::text, bound.account_id) END
+          RETURNING account_id`.pipe(
+          rowsOf(Schema.Struct({ accountId: Schema.String })),
+          Effect.map((rows) => Option.map(Array.head(rows), ({ accountId }) => accountId)),
+          storeFailures
+        )
+    }))
   }
->()("gateway/passthrough/AffinityStore") {
-  static readonly layer = Layer.effect(
-    AffinityStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      AffinityStore.of({
-        bind: ({ accounts, candidate = null, key, provider, user, vendor }) =>
-          sql`
-            INSERT INTO account_affinities AS bound (api_key_id, provider, account_id)
-            SELECT ${key}, ${provider}, first.account_id
-            FROM (
-              SELECT coalesce(
-                (SELECT account_id FROM account_affinities
-                  WHERE api_key_id = ${key} AND provider = ${provider}),
-                (SELECT account_id FROM (
-                    SELECT id, api_key_id, vendor, account_id FROM calls
-                    WHERE user_id = ${user}::uuid ORDER BY id DESC LIMIT ${receiptsMax}
-                  ) AS latest
-                  WHERE api_key_id = ${key} AND vendor = ${vendor}
-                    AND account_id = ANY(${accounts}::text[])
-                  ORDER BY id DESC LIMIT 1),
-                ${candidate}::text) AS account_id
-            ) AS first
-            WHERE first.account_id IS NOT NULL
-            ON CONFLICT (api_key_id, provider) DO UPDATE SET account_id =
-              CASE WHEN bound.account_id = ANY(${accounts}::text[]) THEN bound.account_id
-                ELSE coalesce(${candidate}::text, bound.account_id) END
-            RETURNING account_id`.pipe(
-            rowsOf(Schema.Struct({ accountId: Schema.String })),
-            Effect.map((rows) => Option.map(Array.head(rows), ({ accountId }) => accountId)),
-            storeFailures
-          )
-      })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(AffinityStore, AffinityStore.make)
 }

@@ -1,27 +1,23 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
-import type { DateTime, Option } from "effect"
+import type { DateTime } from "effect"
 import type { ToolUses } from "../catalog/ToolUses.ts"
 import { settle } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, composite, integers, texts, uuids } from "../db/Columns.ts"
 import { idMillis } from "../db/ListScan.ts"
-import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import { SkipReason } from "../domain/task/Candidate.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import { holdsLeft } from "./CallHoldStore.ts"
-import type { HoldsLeft } from "./CallHoldStore.ts"
 import { callColumns, searchCalls } from "./CallSearchStore.ts"
-import type { CallFilter } from "./CallSearchStore.ts"
 
 /** A metered call before it goes upstream: its owner, its hold, and the contents of its receipt. */
 export interface CallStart {
@@ -135,12 +131,6 @@ export interface CallBatchOutcome {
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-/** An open call that no process runs. */
-export interface OrphanCall {
-  readonly id: string
-  readonly userId: UserId
-}
-
 export class CallRow extends Schema.Class<CallRow>("CallRow")({
   id: Schema.String,
   userId: UserId,
@@ -171,65 +161,43 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
 }) {}
 
 /** Metered calls: held and settled, many in one statement. ADR 0072. */
-export class CallStore extends Context.Service<
-  CallStore,
-  {
+export class CallStore extends Context.Service<CallStore>()("gateway/passthrough/CallStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
     /**
      * Settles or releases ended calls, then raises holds, then takes holds for all starting calls that the balance
      * covers. Publishes alerts.
      */
-    readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
+    write: write(sql),
     /**
      * Open calls of dead processes, and those opened before `before`. A call opened since then proves that its
      * process is alive, whatever its heartbeat says.
      */
-    readonly orphans: (
-      heartbeatSince: DateTime.Utc,
-      before: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
+    orphans: (heartbeatSince: DateTime.Utc, before: DateTime.Utc, limit: number) =>
+      sql`
+        SELECT h.id, h.user_id FROM holds h
+        WHERE h.kind = 'call' AND h.call IS NOT NULL AND (h.created_at < ${toDate(before)} OR NOT EXISTS (
+          SELECT 1 FROM processes p
+          WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
+            OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
+        ))
+        LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
     /** The holds of a process; none if it is not registered. */
-    readonly holdsLeft: (processId: string) => Effect.Effect<HoldsLeft, StoreUnavailable>
+    holdsLeft: holdsLeft(sql),
     /** The calls of one user or of all users, newest first. */
-    readonly search: (
-      userId: UserId | null,
-      filter: CallFilter
-    ) => Effect.Effect<ScannedPage<CallRow>, StoreUnavailable>
-    readonly find: (
-      userId: UserId,
-      id: string
-    ) => Effect.Effect<Option.Option<CallRow>, StoreUnavailable>
-  }
->()("gateway/passthrough/CallStore") {
-  static readonly layer = Layer.effect(
-    CallStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      CallStore.of({
-        write: write(sql),
-        orphans: (heartbeatSince, before, limit) =>
-          sql`
-            SELECT h.id, h.user_id FROM holds h
-            WHERE h.kind = 'call' AND h.call IS NOT NULL AND (h.created_at < ${toDate(before)} OR NOT EXISTS (
-              SELECT 1 FROM processes p
-              WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
-                OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
-            ))
-            LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
-        holdsLeft: holdsLeft(sql),
-        search: searchCalls(sql, CallRow),
-        find: (userId, id) =>
-          sql`
-            SELECT ${sql.literal(callColumns)} FROM calls t
-            WHERE t.id = ${id} AND t.user_id = ${userId}
-              AND t.created_at >= to_timestamp(${idMillis(id) / 1000 - aroundSeconds})
-              AND t.created_at <= to_timestamp(${idMillis(id) / 1000 + aroundSeconds})`.pipe(
-            rowsOf(CallRow),
-            Effect.map(Array.head),
-            storeFailures
-          )
-      })
-    )
-  )
+    search: searchCalls(sql, CallRow),
+    find: (userId: UserId, id: string) =>
+      sql`
+        SELECT ${sql.literal(callColumns)} FROM calls t
+        WHERE t.id = ${id} AND t.user_id = ${userId}
+          AND t.created_at >= to_timestamp(${idMillis(id) / 1000 - aroundSeconds})
+          AND t.created_at <= to_timestamp(${idMillis(id) / 1000 + aroundSeconds})`.pipe(
+        rowsOf(CallRow),
+        Effect.map(Array.head),
+        storeFailures
+      )
+  }))
+}) {
+  static readonly layer = Layer.effect(CallStore, CallStore.make)
 }
 
 /**

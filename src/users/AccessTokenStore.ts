@@ -1,10 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
-import type { Option } from "effect"
 import { Bytes, rowsOf, Time } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** The user that an OIDC subject belongs to, and the key that the user's access tokens use. */
 const TokenOwner = Schema.Struct({
@@ -19,30 +17,23 @@ const TokenOwner = Schema.Struct({
 export type TokenOwner = typeof TokenOwner.Type
 
 /** Finds users by the subject of an access token. */
-export class AccessTokenStore extends Context.Service<
-  AccessTokenStore,
+export class AccessTokenStore extends Context.Service<AccessTokenStore>()(
+  "gateway/users/AccessTokenStore",
   {
-    /** Finds a user by `oidc_subject`, including disabled users. */
-    readonly ownerOf: (
-      subject: string
-    ) => Effect.Effect<Option.Option<TokenOwner>, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      /** Finds a user by `oidc_subject`, including disabled users. */
+      ownerOf: (subject: string) =>
+        sql`
+          SELECT u.id AS user_id, u.disabled_at, k.id AS api_key_id, k.key_hash,
+            (SELECT max(r.revoked_at) FROM api_keys r WHERE r.user_id = u.id AND r.is_console) AS revoked_at
+          FROM users u LEFT JOIN api_keys k ON k.user_id = u.id AND k.is_console AND k.revoked_at IS NULL
+          WHERE u.oidc_subject = ${subject}`.pipe(
+          rowsOf(TokenOwner),
+          Effect.map(Array.head),
+          storeFailures
+        )
+    }))
   }
->()("gateway/users/AccessTokenStore") {
-  static readonly layer = Layer.effect(
-    AccessTokenStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      AccessTokenStore.of({
-        ownerOf: (subject) =>
-          sql`
-            SELECT u.id AS user_id, u.disabled_at, k.id AS api_key_id, k.key_hash,
-              (SELECT max(r.revoked_at) FROM api_keys r WHERE r.user_id = u.id AND r.is_console) AS revoked_at
-            FROM users u LEFT JOIN api_keys k ON k.user_id = u.id AND k.is_console AND k.revoked_at IS NULL
-            WHERE u.oidc_subject = ${subject}`.pipe(
-            rowsOf(TokenOwner),
-            Effect.map(Array.head),
-            storeFailures
-          )
-      })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(AccessTokenStore, AccessTokenStore.make)
 }

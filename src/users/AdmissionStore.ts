@@ -8,7 +8,6 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskView } from "../db/TaskRow.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { TaskId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 
 /** What admission needs: the key, the rate limit, and the task that the path names, if any. */
@@ -64,27 +63,10 @@ export interface Admission {
 }
 
 /** Admits inference requests: checks the key and the rate limit and reads the task, in one statement. */
-export class AdmissionStore extends Context.Service<
-  AdmissionStore,
+export class AdmissionStore extends Context.Service<AdmissionStore>()(
+  "gateway/users/AdmissionStore",
   {
-    /** `None` if the key does not exist. */
-    readonly admit: (
-      request: AdmissionRequest
-    ) => Effect.Effect<Option.Option<Admission>, StoreUnavailable>
-    /** Takes one of `capacity` from a bucket that refills evenly in `seconds`. ADR 0030. */
-    readonly take: (
-      bucket: string,
-      capacity: number,
-      seconds: number,
-      now: DateTime.Utc
-    ) => Effect.Effect<Taken, StoreUnavailable>
-    /** Deletes buckets that have not been used since `before`. */
-    readonly deleteBuckets: (before: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/users/AdmissionStore") {
-  static readonly layer = Layer.effect(
-    AdmissionStore,
-    Effect.gen(function* () {
+    make: Effect.gen(function* () {
       const client = yield* PgClient.PgClient
       const sql = client.withoutTransforms()
       const counted = (request: AdmissionRequest) =>
@@ -98,8 +80,9 @@ export class AdmissionStore extends Context.Service<
             outcomes(requests, rows, admissionOf)
           ).pipe(storeFailures)
       })
-      return AdmissionStore.of({
-        admit: (request) =>
+      return {
+        /** `None` if the key does not exist. */
+        admit: (request: AdmissionRequest) =>
           isCounted(request)
             ? counted(request)
             : Effect.flatMap(uncounted.call(request), (admission) =>
@@ -108,21 +91,25 @@ export class AdmissionStore extends Context.Service<
                   ? Effect.succeed(admission)
                   : counted(request)
               ),
-        take: (bucket, capacity, seconds, now) =>
+        /** Takes one of `capacity` from a bucket that refills evenly in `seconds`. ADR 0030. */
+        take: (bucket: string, capacity: number, seconds: number, now: DateTime.Utc) =>
           client`
             SELECT admitted, remaining, reset_seconds FROM bucket_take(
               ${bucket}, ${capacity}::int, ${seconds}::float8, ${toDate(now)})`.pipe(
             rowOf(TakenRow),
             storeFailures
           ),
-        deleteBuckets: (before) =>
+        /** Deletes buckets that have not been used since `before`. */
+        deleteBuckets: (before: DateTime.Utc) =>
           client`DELETE FROM request_buckets WHERE filled_at < ${toDate(before)}`.pipe(
             Effect.asVoid,
             storeFailures
           )
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(AdmissionStore, AdmissionStore.make)
 }
 
 /**

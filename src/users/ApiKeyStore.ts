@@ -131,6 +131,7 @@ export function apiKeys(sql: PgClient.PgClient) {
         WHERE k.user_id = ${userId} AND k.revoked_at IS NULL
           AND (${Option.getOrNull(page.before)}::text IS NULL OR k.id < ${Option.getOrNull(page.before)}::text)
         ORDER BY k.id DESC LIMIT ${page.limit}`.pipe(rowsOf(KeyDetails), storeFailures),
+    /** A key that is not revoked, of this user or, for the operator, of any user. */
     findKey: (userId: Option.Option<UserId>, id: ApiKeyId, now: DateTime.Utc) =>
       sql`
         ${details(sql, now)}
@@ -193,6 +194,7 @@ const updateKey = (
 /** Each change locks the wallet, under which creates and calls read their key: none that has read it commits later. */
 export function apiKeyChanges(sql: PgClient.PgClient) {
   return {
+    /** `None` if the user has no such key. ADR 0160, 0190. */
     updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) =>
       updateKey(sql, userId, id, change, now).pipe(
         audited(sql, (update) =>
@@ -202,6 +204,10 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
         ),
         storeFailures
       ),
+    /**
+     * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it read the key
+     * before and may still admit calls (ADR 0116). Revoking a revoked key succeeds.
+     */
     revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
       sql`
         UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, ${toDate(now)}) FROM wallet_lock(${userId})
@@ -210,6 +216,10 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
         Effect.flatMap((rows) => (rows.length === 0 ? Effect.succeedNone : reservedBy(sql, id))),
         storeFailures
       ),
+    /**
+     * Replaces the secret; the old one stays valid for its grace period. Otherwise like `revokeKey`. Console keys are
+     * never rotated. ADR 0190.
+     */
     rotateKey: (userId: UserId, id: ApiKeyId, { keyHash, oldUntil, preview }: KeyRotation) =>
       sql`
         UPDATE api_keys k SET previous_key_hash = k.key_hash, key_hash = ${keyHash}::bytea, preview = ${preview},
@@ -221,6 +231,7 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
         Effect.flatMap((rows) => (rows.length === 0 ? Effect.succeedNone : reservedBy(sql, id))),
         storeFailures
       ),
+    /** Records when the key was last used, at most once a minute. */
     touchKey: (id: ApiKeyId, now: DateTime.Utc) =>
       sql`
         UPDATE api_keys SET last_used_at = ${toDate(now)}
@@ -266,6 +277,10 @@ export function consoleKeys(sql: PgClient.PgClient) {
   return {
     keyHash: (id: ApiKeyId) =>
       first(sql`SELECT key_hash FROM api_keys WHERE id = ${id}`).pipe(storeFailures),
+    /**
+     * The hash of the user's console key; creates the key with the given hash if the user has none. `None` if the user
+     * does not exist.
+     */
     consoleKeyHash: (key: ConsoleKey) =>
       Effect.gen(function* () {
         const found = yield* known(key.userId)

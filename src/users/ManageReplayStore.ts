@@ -3,7 +3,6 @@ import { Array, Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
 import { Bytes, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
 
 /** A caller's idempotency key, and the request that claims it. */
@@ -35,48 +34,33 @@ export type ClaimOutcome =
   | ({ readonly _tag: "Existing" } & typeof ExistingRow.Type)
 
 /** Responses to management POSTs, by `Idempotency-Key`. ADR 0218. */
-export class ManageReplayStore extends Context.Service<
-  ManageReplayStore,
+export class ManageReplayStore extends Context.Service<ManageReplayStore>()(
+  "gateway/users/ManageReplayStore",
   {
-    readonly claim: (claim: NewClaim) => Effect.Effect<ClaimOutcome, StoreUnavailable>
-    /** Stores the response encrypted, because it may contain a secret. */
-    readonly complete: (
-      claim: Claim,
-      status: number,
-      response: Uint8Array
-    ) => Effect.Effect<void, StoreUnavailable>
-    /** Removes the claim, so that the key can be used again. */
-    readonly release: (claim: Claim) => Effect.Effect<void, StoreUnavailable>
-    /** Deletes up to `limit` expired keys of this API and as many of task creates; returns how many. */
-    readonly deleteOlder: (
-      before: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<number, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      claim: claim(sql),
+      /** Stores the response encrypted, because it may contain a secret. */
+      complete: ({ caller, claim, key }: Claim, status: number, response: Uint8Array) =>
+        sql`
+          UPDATE manage_idempotency_keys SET status = ${status}, response = ${response}
+          WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
+          Effect.asVoid,
+          storeFailures
+        ),
+      /** Removes the claim, so that the key can be used again. */
+      release: ({ caller, claim, key }: Claim) =>
+        sql`
+          DELETE FROM manage_idempotency_keys
+          WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
+          Effect.asVoid,
+          storeFailures
+        ),
+      /** Deletes up to `limit` expired keys of this API and as many of task creates; returns how many. */
+      deleteOlder: deleteOlder(sql)
+    }))
   }
->()("gateway/users/ManageReplayStore") {
-  static readonly layer = Layer.effect(
-    ManageReplayStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      ManageReplayStore.of({
-        claim: claim(sql),
-        complete: ({ caller, claim, key }, status, response) =>
-          sql`
-            UPDATE manage_idempotency_keys SET status = ${status}, response = ${response}
-            WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
-            Effect.asVoid,
-            storeFailures
-          ),
-        release: ({ caller, claim, key }) =>
-          sql`
-            DELETE FROM manage_idempotency_keys
-            WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
-            Effect.asVoid,
-            storeFailures
-          ),
-        deleteOlder: deleteOlder(sql)
-      })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(ManageReplayStore, ManageReplayStore.make)
 }
 
 function claim(sql: PgClient.PgClient) {

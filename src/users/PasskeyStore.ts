@@ -7,7 +7,6 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { PasskeyId, UserId } from "../domain/Ids.ts"
 import type { SessionId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** A passkey as shown to its user. */
 export class PasskeyRow extends Schema.Class<PasskeyRow>("PasskeyRow")({
@@ -42,57 +41,10 @@ const CredentialId = Schema.Struct({ credentialId: Bytes })
 const Removed = Schema.Struct({ userId: UserId })
 
 /** Passkeys, and the challenges that have already been answered. */
-export class PasskeyStore extends Context.Service<
-  PasskeyStore,
-  {
-    readonly find: (
-      credentialId: Uint8Array
-    ) => Effect.Effect<Option.Option<StoredPasskey>, StoreUnavailable>
-    /** Newest first. */
-    readonly list: (
-      userId: UserId,
-      page: PageRequest
-    ) => Effect.Effect<ReadonlyArray<PasskeyRow>, StoreUnavailable>
-    readonly credentialsOf: (
-      userId: UserId
-    ) => Effect.Effect<ReadonlyArray<Uint8Array>, StoreUnavailable>
-    /**
-     * `None` if the user already has `passkeysMax`, or if the credential is already registered. Locks the user's row,
-     * so that concurrent creates cannot exceed the maximum.
-     */
-    readonly create: (
-      passkey: NewPasskey,
-      passkeysMax: number
-    ) => Effect.Effect<Option.Option<PasskeyRow>, StoreUnavailable>
-    /**
-     * Updates the signature counter. False if another sign-in has updated it in the meantime or the passkey was
-     * removed.
-     */
-    readonly use: (
-      passkey: StoredPasskey,
-      signCount: number,
-      now: DateTime.Utc
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    /**
-     * Removes a passkey and ends the sessions that the user's passkeys opened, except `except`. False if the owner has
-     * no such passkey. An `undefined` owner matches any.
-     */
-    readonly remove: (
-      id: PasskeyId,
-      owner: UserId | undefined,
-      except: SessionId | undefined
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    /** Records that a challenge was answered. False if it had already been answered. */
-    readonly takeChallenge: (
-      hash: Uint8Array,
-      expiresAt: DateTime.Utc
-    ) => Effect.Effect<boolean, StoreUnavailable>
-  }
->()("gateway/users/PasskeyStore") {
-  static readonly layer = Layer.effect(
-    PasskeyStore,
-    Effect.map(PgClient.PgClient, (sql) => PasskeyStore.of({ ...reads(sql), ...writes(sql) }))
-  )
+export class PasskeyStore extends Context.Service<PasskeyStore>()("gateway/users/PasskeyStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({ ...reads(sql), ...writes(sql) }))
+}) {
+  static readonly layer = Layer.effect(PasskeyStore, PasskeyStore.make)
 }
 
 function reads(sql: PgClient.PgClient) {
@@ -106,6 +58,7 @@ function reads(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
+    /** Newest first. */
     list: (userId: UserId, page: PageRequest) =>
       sql`
         SELECT id, name, created_at, last_used_at FROM passkeys
@@ -123,6 +76,10 @@ function reads(sql: PgClient.PgClient) {
 
 function writes(sql: PgClient.PgClient) {
   return {
+    /**
+     * `None` if the user already has `passkeysMax`, or if the credential is already registered. Locks the user's row,
+     * so that concurrent creates cannot exceed the maximum.
+     */
     create: (p: NewPasskey, passkeysMax: number) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM users WHERE id = ${p.userId} FOR UPDATE`
@@ -145,6 +102,10 @@ function writes(sql: PgClient.PgClient) {
         sql.withTransaction,
         storeFailures
       ),
+    /**
+     * Updates the signature counter. False if another sign-in has updated it in the meantime or the passkey was
+     * removed.
+     */
     use: ({ id, signCount: before }: StoredPasskey, signCount: number, now: DateTime.Utc) =>
       sql`
         UPDATE passkeys SET sign_count = ${signCount}, last_used_at = ${toDate(now)}
@@ -152,6 +113,10 @@ function writes(sql: PgClient.PgClient) {
         Effect.map((rows) => rows.length > 0),
         storeFailures
       ),
+    /**
+     * Removes a passkey and ends the sessions that the user's passkeys opened, except `except`. False if the owner has
+     * no such passkey. An `undefined` owner matches any.
+     */
     remove: (id: PasskeyId, owner: UserId | undefined, except: SessionId | undefined) =>
       sql`
         WITH removed AS (
@@ -169,6 +134,7 @@ function writes(sql: PgClient.PgClient) {
         Effect.map((rows) => rows.length > 0),
         storeFailures
       ),
+    /** Records that a challenge was answered. False if it had already been answered. */
     takeChallenge: (hash: Uint8Array, expiresAt: DateTime.Utc) =>
       sql`
         INSERT INTO passkey_challenges (hash, expires_at) VALUES (${hash}, ${toDate(expiresAt)})

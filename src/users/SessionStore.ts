@@ -6,10 +6,8 @@ import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import { SignInMethod } from "../domain/Session.ts"
 import { consoleKeys, exchangedKey } from "./ApiKeyStore.ts"
-import type { ConsoleKey } from "./ApiKeyStore.ts"
 import { hasAddress } from "./UserListStore.ts"
 
 /** A session that has not ended. */
@@ -79,81 +77,16 @@ const Removed = Schema.Struct({ userId: Schema.NullOr(UserId) })
 const LinkRow = Schema.Struct({ userId: UserId, epoch: Schema.Int })
 
 /** Sessions and sign-in links. */
-export class SessionStore extends Context.Service<
-  SessionStore,
-  {
-    /** Finds a user who is not disabled. Addresses are compared ignoring the case of A to Z. */
-    readonly userByEmail: (
-      email: string
-    ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    readonly userById: (id: UserId) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    /** Finds a user by `oidc_subject`; if there is none, by an address with which no other subject has signed in. */
-    readonly userBySubject: (
-      subject: string,
-      email: string
-    ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
-    /** Replaces a password hash by one with the current parameters, unless it has changed in the meantime. */
-    readonly rehash: (id: UserId, from: string, to: string) => Effect.Effect<void, StoreUnavailable>
-    /** Creates a session and removes all but the newest `max` sessions of its owner. */
-    readonly create: (session: NewSession, max: number) => Effect.Effect<void, StoreUnavailable>
-    readonly find: (
-      tokenHash: Uint8Array,
-      standing: Standing
-    ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
-    /**
-     * Sets the user's password, ends all other sessions and gives this session a new token. False if the password has
-     * changed in the meantime or the user is disabled.
-     */
-    readonly changePassword: (
-      session: SessionRow,
-      change: { readonly from: string | null; readonly to: string; readonly tokenHash: Uint8Array }
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    readonly end: (tokenHash: Uint8Array) => Effect.Effect<void, StoreUnavailable>
-    readonly touch: (id: SessionId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** The sessions of a user or of the operator. */
-    readonly list: (
-      userId: UserId | null,
-      page: PageRequest,
-      standing: Standing
-    ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
-    /** False if the owner has no such session. An `undefined` owner matches any. */
-    readonly remove: (
-      id: SessionId,
-      owner: UserId | null | undefined
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    readonly createLink: (
-      tokenHash: Uint8Array,
-      owner: UserOwner,
-      expiresAt: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
-    /** Consumes a link and returns its owner. */
-    readonly takeLink: (
-      tokenHash: Uint8Array,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<UserOwner>, StoreUnavailable>
-    readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /**
-     * The hash of the user's console key; creates the key with the given hash if the user has none. `None` if the user
-     * does not exist.
-     */
-    readonly consoleKeyHash: (
-      key: ConsoleKey
-    ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    readonly deleteExpired: (standing: Standing) => Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/users/SessionStore") {
-  static readonly layer = Layer.effect(
-    SessionStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      SessionStore.of({
-        ...signIn(sql),
-        ...sessions(sql),
-        ...sessionChanges(sql),
-        ...links(sql),
-        ...consoleKeys(sql)
-      })
-    )
-  )
+export class SessionStore extends Context.Service<SessionStore>()("gateway/users/SessionStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
+    ...signIn(sql),
+    ...sessions(sql),
+    ...sessionChanges(sql),
+    ...links(sql),
+    ...consoleKeys(sql)
+  }))
+}) {
+  static readonly layer = Layer.effect(SessionStore, SessionStore.make)
 }
 
 const head = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
@@ -162,6 +95,7 @@ const head = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
 function signIn(sql: PgClient.PgClient) {
   const columns = sql.literal("id, password_hash, session_epoch AS epoch, oidc_subject")
   return {
+    /** Finds a user who is not disabled. Addresses are compared ignoring the case of A to Z. */
     userByEmail: (email: string) =>
       sql`SELECT ${columns} FROM users WHERE ${hasAddress(sql, email)} AND disabled_at IS NULL`.pipe(
         head,
@@ -172,6 +106,7 @@ function signIn(sql: PgClient.PgClient) {
         head,
         storeFailures
       ),
+    /** Finds a user by `oidc_subject`; if there is none, by an address with which no other subject has signed in. */
     userBySubject: (subject: string, email: string) =>
       Effect.gen(function* () {
         const [known] = yield* sql`SELECT id FROM users WHERE oidc_subject = ${subject}`
@@ -184,6 +119,7 @@ function signIn(sql: PgClient.PgClient) {
           sql`SELECT ${columns} FROM users WHERE oidc_subject = ${subject} AND disabled_at IS NULL`
         )
       }).pipe(sql.withTransaction, storeFailures),
+    /** Replaces a password hash by one with the current parameters, unless it has changed in the meantime. */
     rehash: (id: UserId, from: string, to: string) =>
       sql`UPDATE users SET password_hash = ${to} WHERE id = ${id} AND password_hash = ${from}`.pipe(
         Effect.asVoid,
@@ -216,6 +152,7 @@ function sessions(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
+    /** The sessions of a user or of the operator. */
     list: (userId: UserId | null, page: PageRequest, at: Standing) =>
       sql`
         SELECT ${columns} FROM ${joined}
@@ -227,6 +164,7 @@ function sessions(sql: PgClient.PgClient) {
 
 function sessionChanges(sql: PgClient.PgClient) {
   return {
+    /** Creates a session and removes all but the newest `max` sessions of its owner. */
     create: (s: NewSession, max: number) => {
       const userId = s.owner._tag === "User" ? s.owner.userId : null
       return sql`
@@ -253,6 +191,10 @@ function sessionChanges(sql: PgClient.PgClient) {
         storeFailures
       )
     },
+    /**
+     * Sets the user's password, ends all other sessions and gives this session a new token. False if the password has
+     * changed in the meantime or the user is disabled.
+     */
     changePassword: (
       { id, userId }: SessionRow,
       {
@@ -284,6 +226,7 @@ function sessionChanges(sql: PgClient.PgClient) {
       sql`
         UPDATE sessions SET last_seen_at = ${toDate(now)}
         WHERE id = ${id} AND last_seen_at < ${toDate(now)}`.pipe(Effect.asVoid, storeFailures),
+    /** False if the owner has no such session. An `undefined` owner matches any. */
     remove: (id: SessionId, owner: UserId | null | undefined) =>
       sql`
         DELETE FROM sessions WHERE id = ${id}
@@ -312,6 +255,7 @@ function links(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
+    /** Consumes a link and returns its owner. */
     takeLink: (tokenHash: Uint8Array, now: DateTime.Utc) =>
       sql`
         WITH taken AS (DELETE FROM sign_in_links WHERE token_hash = ${tokenHash} RETURNING *)

@@ -3,27 +3,14 @@ import { Array, Context, Effect, Layer, Option, String } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
 import { audited } from "../db/Audited.ts"
-import type { ScannedPage } from "../db/ListScan.ts"
 import { rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { Credits } from "../domain/Credits.ts"
-import type { ApiKeyId, UserId } from "../domain/Ids.ts"
-import type { PageRequest } from "../domain/PageRequest.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { UserId } from "../domain/Ids.ts"
 import { apiKeyChanges, apiKeys } from "./ApiKeyStore.ts"
 import { listUsers, ownersIn, UserRow } from "./UserListStore.ts"
-import type { ListedUser, UserListing } from "./UserListStore.ts"
 
 export { UserRow } from "./UserListStore.ts"
-import type {
-  ApiKeyRow,
-  FoundKey,
-  KeyChange,
-  KeyDetails,
-  KeyRotation,
-  KeyUpdate,
-  NewApiKey
-} from "./ApiKeyStore.ts"
 
 export interface NewUser {
   readonly id: UserId
@@ -63,81 +50,14 @@ export type UserUpdate =
   | { readonly _tag: "EmailTaken" }
 
 /** Users and their API keys; also creates their wallets. */
-export class UserStore extends Context.Service<
-  UserStore,
-  {
-    /** Creates the user and an empty wallet in one transaction. `None` if the e-mail address is taken. */
-    readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
-    readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
-    readonly list: (
-      listing: UserListing
-    ) => Effect.Effect<ScannedPage<ListedUser>, StoreUnavailable>
-    /** Addresses by user id; null if the user was deleted. */
-    readonly owners: (
-      ids: ReadonlyArray<UserId>
-    ) => Effect.Effect<ReadonlyMap<UserId, string | null>, StoreUnavailable>
-    /** Whether the store has any user, including deleted ones. */
-    readonly known: Effect.Effect<boolean, StoreUnavailable>
-    /** Changes the user and writes the audit entry in one transaction. ADR 0030. */
-    readonly update: (
-      id: UserId,
-      change: UserChange,
-      now: DateTime.Utc
-    ) => Effect.Effect<UserUpdate, StoreUnavailable>
-    readonly createKey: (key: NewApiKey) => Effect.Effect<ApiKeyRow, StoreUnavailable>
-    readonly findKeyByHash: (
-      hash: Uint8Array
-    ) => Effect.Effect<Option.Option<FoundKey>, StoreUnavailable>
-    readonly listKeys: (
-      userId: UserId,
-      page: PageRequest,
-      now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<KeyDetails>, StoreUnavailable>
-    /** A key that is not revoked, of this user or, for the operator, of any user. */
-    readonly findKey: (
-      userId: Option.Option<UserId>,
-      id: ApiKeyId,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<KeyDetails>, StoreUnavailable>
-    /** `None` if the user has no such key. ADR 0160, 0190. */
-    readonly updateKey: (
-      userId: UserId,
-      id: ApiKeyId,
-      change: KeyChange,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<KeyUpdate>, StoreUnavailable>
-    /**
-     * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it read the key
-     * before and may still admit calls (ADR 0116). Revoking a revoked key succeeds.
-     */
-    readonly revokeKey: (
-      userId: UserId,
-      id: ApiKeyId,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /**
-     * Replaces the secret; the old one stays valid for its grace period. Otherwise like `revokeKey`. Console keys are
-     * never rotated. ADR 0190.
-     */
-    readonly rotateKey: (
-      userId: UserId,
-      id: ApiKeyId,
-      rotation: KeyRotation
-    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /** Records when the key was last used, at most once a minute. */
-    readonly touchKey: (id: ApiKeyId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/users/UserStore") {
-  static readonly layer = Layer.effect(
-    UserStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      UserStore.of({
-        ...users(sql),
-        ...apiKeys(sql),
-        ...apiKeyChanges(sql)
-      })
-    )
-  )
+export class UserStore extends Context.Service<UserStore>()("gateway/users/UserStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
+    ...users(sql),
+    ...apiKeys(sql),
+    ...apiKeyChanges(sql)
+  }))
+}) {
+  static readonly layer = Layer.effect(UserStore, UserStore.make)
 }
 
 const emailTaken = (error: unknown): boolean =>
@@ -147,6 +67,7 @@ const aboutUser = ({ id }: UserRow) => ({ userId: id, resourceId: id })
 
 function users(sql: PgClient.PgClient) {
   return {
+    /** Creates the user and an empty wallet in one transaction. `None` if the e-mail address is taken. */
     create: (user: NewUser) =>
       sql`
         WITH new_user AS (
@@ -172,11 +93,14 @@ function users(sql: PgClient.PgClient) {
         storeFailures
       ),
     list: listUsers(sql),
+    /** Addresses by user id; null if the user was deleted. */
     owners: ownersIn(sql),
+    /** Whether the store has any user, including deleted ones. */
     known: sql`SELECT FROM users LIMIT 1`.pipe(
       Effect.map((rows) => rows.length > 0),
       storeFailures
     ),
+    /** Changes the user and writes the audit entry in one transaction. ADR 0030. */
     update: update(sql)
   }
 }

@@ -5,7 +5,6 @@ import type { Statement } from "effect/sql"
 import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { UsageGroup } from "../domain/Usage.ts"
 
 /** The SQL expression of each group as text, sorted independently of collations. */
@@ -64,67 +63,43 @@ const Rebuilt = Schema.Struct({ changed: Schema.Boolean })
 const User = Schema.Struct({ userId: UserId })
 
 /** The rollup of charges. The transaction that settles a task or a call also adds it here. */
-export class UsageStore extends Context.Service<
-  UsageStore,
-  {
-    readonly sums: (
-      query: UsageQuery,
-      page: UsagePage
-    ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
+export class UsageStore extends Context.Service<UsageStore>()("gateway/wallet/UsageStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
+    sums: sums(sql),
     /**
      * Recomputes one day of a user from tasks and receipts, and its hours as far as they are retained. Returns whether
      * the sums were wrong.
      */
-    readonly rebuild: (
-      userId: UserId,
-      day: string,
-      hoursSince: DateTime.Utc
-    ) => Effect.Effect<boolean, StoreUnavailable>
+    rebuild: (userId: UserId, day: string, hoursSince: DateTime.Utc) =>
+      sql`
+        SELECT usage_rebuild AS changed FROM usage_rebuild(${userId}, ${day}::date, ${toDate(hoursSince)})`.pipe(
+        rowOf(Rebuilt),
+        Effect.map(({ changed }) => changed),
+        storeFailures
+      ),
     /** Deletes hourly rows, at most `limit`; returns how many. */
-    readonly removeHours: (
-      before: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<number, StoreUnavailable>
+    removeHours: (before: DateTime.Utc, limit: number) =>
+      sql`
+        DELETE FROM usage_hours WHERE ctid = ANY (ARRAY(
+          SELECT ctid FROM usage_hours WHERE hour < ${toDate(before)} ORDER BY hour LIMIT ${limit}))
+        RETURNING true AS changed`.pipe(
+        rowsOf(Rebuilt),
+        Effect.map((rows) => rows.length),
+        storeFailures
+      ),
     /** User ids in ascending order. */
-    readonly users: (
-      after: Option.Option<UserId>,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-  }
->()("gateway/wallet/UsageStore") {
-  static readonly layer = Layer.effect(
-    UsageStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      UsageStore.of({
-        sums: sums(sql),
-        rebuild: (userId, day, hoursSince) =>
-          sql`
-            SELECT usage_rebuild AS changed FROM usage_rebuild(${userId}, ${day}::date, ${toDate(hoursSince)})`.pipe(
-            rowOf(Rebuilt),
-            Effect.map(({ changed }) => changed),
-            storeFailures
-          ),
-        removeHours: (before, limit) =>
-          sql`
-            DELETE FROM usage_hours WHERE ctid = ANY (ARRAY(
-              SELECT ctid FROM usage_hours WHERE hour < ${toDate(before)} ORDER BY hour LIMIT ${limit}))
-            RETURNING true AS changed`.pipe(
-            rowsOf(Rebuilt),
-            Effect.map((rows) => rows.length),
-            storeFailures
-          ),
-        users: (after, limit) =>
-          sql`
-            SELECT user_id FROM wallets
-            WHERE ${Option.getOrNull(after)}::uuid IS NULL OR user_id > ${Option.getOrNull(after)}::uuid
-            ORDER BY user_id LIMIT ${limit}`.pipe(
-            rowsOf(User),
-            Effect.map((rows) => rows.map(({ userId }) => userId)),
-            storeFailures
-          )
-      })
-    )
-  )
+    users: (after: Option.Option<UserId>, limit: number) =>
+      sql`
+        SELECT user_id FROM wallets
+        WHERE ${Option.getOrNull(after)}::uuid IS NULL OR user_id > ${Option.getOrNull(after)}::uuid
+        ORDER BY user_id LIMIT ${limit}`.pipe(
+        rowsOf(User),
+        Effect.map((rows) => rows.map(({ userId }) => userId)),
+        storeFailures
+      )
+  }))
+}) {
+  static readonly layer = Layer.effect(UsageStore, UsageStore.make)
 }
 
 function sums(sql: PgClient.PgClient) {

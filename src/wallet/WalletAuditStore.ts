@@ -27,24 +27,28 @@ const Owner = Schema.Struct({ userId: UserId })
 const driftingShown = 20
 const Finished = Schema.Struct({ finishedAt: Time })
 
-/** Implements the audit methods of `WalletStore` (ADR 0061). */
+/** The audit methods of `WalletStore`. */
 export const audits = (sql: PgClient.PgClient) => ({
+  /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
   drift: sql`SELECT count(*)::int AS n FROM wallet_audits WHERE drifting`.pipe(
     rowsOf(Count),
     Effect.map((rows) => rows[0]?.n ?? 0),
     storeFailures
   ),
+  /** The users of those wallets, at most 20. */
   drifting: sql`
     SELECT user_id FROM wallet_audits WHERE drifting ORDER BY user_id LIMIT ${driftingShown}`.pipe(
     rowsOf(Owner),
     Effect.map((rows) => rows.map(({ userId }) => userId)),
     storeFailures
   ),
+  /** How many spend limits of keys have impossible counts; must be 0. */
   budgetDrift: sql`SELECT drifting_budgets AS n FROM wallet_audit_rounds`.pipe(
     rowsOf(Count),
     Effect.map((rows) => rows[0]?.n ?? 0),
     storeFailures
   ),
+  /** Compares spend limits with holds and usage, unless that happened within the last `seconds`. */
   auditBudgets: (now: DateTime.Utc, seconds: number) =>
     sql`
       UPDATE wallet_audit_rounds SET budgets_checked_at = ${toDate(now)},
@@ -54,11 +58,13 @@ export const audits = (sql: PgClient.PgClient) => ({
       Effect.asVoid,
       storeFailures
     ),
+  /** When the last audit of all wallets finished. */
   auditedAt: sql`SELECT finished_at FROM wallet_audit_rounds`.pipe(
     rowsOf(Finished),
     Effect.map((rows) => Option.map(Array.head(rows), (row) => row.finishedAt)),
     storeFailures
   ),
+  /** When spend limits were last audited. */
   budgetsAuditedAt: sql`
     SELECT budgets_checked_at AS finished_at FROM wallet_audit_rounds
     WHERE budgets_checked_at IS NOT NULL`.pipe(
@@ -66,7 +72,9 @@ export const audits = (sql: PgClient.PgClient) => ({
     Effect.map((rows) => Option.map(Array.head(rows), (row) => row.finishedAt)),
     storeFailures
   ),
+  /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
   audit: audit(sql),
+  /** Records that a round has covered all wallets. */
   endAudit: (wallets: number, now: DateTime.Utc) =>
     sql`
       INSERT INTO wallet_audit_rounds (finished_at, wallets) VALUES (${toDate(now)}, ${wallets})

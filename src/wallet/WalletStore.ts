@@ -5,17 +5,12 @@ import { SqlError } from "effect/sql"
 import { audited, named } from "../db/Audited.ts"
 import { publishAlert, retryDeadlock } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
-import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { sqlState, storeFailures } from "../db/StoreFailures.ts"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
-import type { EndpointId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import { audits } from "./WalletAuditStore.ts"
-import type { AuditedPage, AuditPage } from "./WalletAuditStore.ts"
 import { entriesOf, search } from "./WalletEntryStore.ts"
-import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
 
 export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   userId: UserId,
@@ -60,87 +55,43 @@ const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
  * Wallets and their ledger. `TaskStore` writes the holds of tasks, and `CallStore` those of passthrough calls, in their
  * own transactions.
  */
-export class WalletStore extends Context.Service<
-  WalletStore,
-  {
-    readonly find: (userId: UserId) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
-    readonly add: (addition: Addition) => Effect.Effect<AdditionOutcome, StoreUnavailable>
+export class WalletStore extends Context.Service<WalletStore>()("gateway/wallet/WalletStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
+    find: (userId: UserId) =>
+      sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
+        rowsOf(WalletRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    add: add(sql),
     /** The ledger, newest first. */
-    readonly search: (
-      userId: UserId,
-      page: EntryPage
-    ) => Effect.Effect<ScannedPage<EntryRow>, StoreUnavailable>
+    search: search(sql),
     /** All entries about one task or call, oldest first. */
-    readonly entriesOf: (
-      userId: UserId,
-      subjectId: string
-    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
-    readonly setThreshold: (
-      userId: UserId,
-      threshold: Credits.Credits
-    ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    entriesOf: entriesOf(sql),
+    setThreshold: (userId: UserId, threshold: Credits.Credits) =>
+      sql`SELECT * FROM wallet_threshold_set(${userId}, ${threshold})`.pipe(
+        rowsOf(WalletRow),
+        Effect.map(Array.head),
+        audited(sql, Option.flatMap(named)),
+        storeFailures
+      ),
     /**
      * Publishes `balance.low` for charges that crossed the threshold during the throttle window. Runs once the window
      * is over, and only for balances that are still below the threshold. Returns the endpoints to notify.
      */
-    readonly reportWithheld: (
-      alerting: Alerting,
-      walletsMax: number
-    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
-    /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
-    readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** The users of those wallets, at most 20. */
-    readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** How many spend limits of keys have impossible counts; must be 0. */
-    readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
-    /** Compares spend limits with holds and usage, unless that happened within the last `seconds`. */
-    readonly auditBudgets: (
-      now: DateTime.Utc,
-      seconds: number
-    ) => Effect.Effect<void, StoreUnavailable>
-    /** When the last audit of all wallets finished. */
-    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** When spend limits were last audited. */
-    readonly budgetsAuditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
-    readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
-    /** Records that a round has covered all wallets. */
-    readonly endAudit: (wallets: number, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/wallet/WalletStore") {
-  static readonly layer = Layer.effect(
-    WalletStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      WalletStore.of({
-        find: (userId) =>
-          sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
-            rowsOf(WalletRow),
-            Effect.map(Array.head),
-            storeFailures
-          ),
-        add: add(sql),
-        search: search(sql),
-        entriesOf: entriesOf(sql),
-        setThreshold: (userId, threshold) =>
-          sql`SELECT * FROM wallet_threshold_set(${userId}, ${threshold})`.pipe(
-            rowsOf(WalletRow),
-            Effect.map(Array.head),
-            audited(sql, Option.flatMap(named)),
-            storeFailures
-          ),
-        reportWithheld: reportWithheld(sql),
-        ...audits(sql)
-      })
-    )
-  )
+    reportWithheld: reportWithheld(sql),
+    ...audits(sql)
+  }))
+}) {
+  static readonly layer = Layer.effect(WalletStore, WalletStore.make)
 }
 
 const faultOf = (state: string) => Option.fromUndefinedOr(additionFaults[state])
 
 const CrossingRow = Schema.Struct({ userId: UserId, available: Micro, threshold: Micro })
 
-function reportWithheld(sql: PgClient.PgClient): WalletStore["Service"]["reportWithheld"] {
-  return ({ alert, now, throttleSeconds }, walletsMax) =>
+function reportWithheld(sql: PgClient.PgClient) {
+  return ({ alert, now, throttleSeconds }: Alerting, walletsMax: number) =>
     sql`
       SELECT * FROM wallet_alerts_report(
         make_interval(secs => ${throttleSeconds}), ${walletsMax}::int, ${toDate(now)})`.pipe(

@@ -1,14 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { audited, named } from "../db/Audited.ts"
-import type { ScannedPage } from "../db/ListScan.ts"
 import { Bytes, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { DeliveryType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { listScanRowsMax } from "../domain/limits/Limits.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import {
   createdAt,
@@ -17,7 +15,6 @@ import {
   deliveryIdAt,
   searchDeliveries
 } from "./DeliverySearchStore.ts"
-import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 
 export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   id: DeliveryId,
@@ -110,56 +107,23 @@ const noAttempt = {
 }
 
 /** The delivery log, and redelivery. docs/reference/webhooks.md#delivery-log */
-export class DeliveryLogStore extends Context.Service<
-  DeliveryLogStore,
+export class DeliveryLogStore extends Context.Service<DeliveryLogStore>()(
+  "gateway/webhooks/DeliveryLogStore",
   {
-    /** Newest first. */
-    readonly search: (
-      userId: UserId,
-      filter: DeliveryFilter,
-      page: DeliveryPage
-    ) => Effect.Effect<ScannedPage<DeliveryRow>, StoreUnavailable>
-    readonly find: (
-      userId: UserId,
-      id: DeliveryId
-    ) => Effect.Effect<Option.Option<DeliveryRow>, StoreUnavailable>
-    /** Oldest first. */
-    readonly attempts: (
-      id: DeliveryId
-    ) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
-    /** All deliveries of a task's events. */
-    readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /** The request body of a delivery. */
-    readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /**
-     * Queues deliveries again, due now, except those whose attempt is running or whose event is gone. Returns how many,
-     * and the endpoints to notify.
-     */
-    readonly requeue: (
-      ids: ReadonlyArray<DeliveryId>,
-      now: DateTime.Utc
-    ) => Effect.Effect<Requeued, StoreUnavailable>
-    /**
-     * Deliveries to existing endpoints, oldest first. Scans at most `listScanRowsMax` deliveries, however few match.
-     */
-    readonly matching: (
-      userId: UserId,
-      filter: RedeliveryFilter,
-      limit: number
-    ) => Effect.Effect<MatchingDeliveries, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      ...reads(sql),
+      ...redelivery(sql),
+      matching: matching(sql)
+    }))
   }
->()("gateway/webhooks/DeliveryLogStore") {
-  static readonly layer = Layer.effect(
-    DeliveryLogStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      DeliveryLogStore.of({ ...reads(sql), ...redelivery(sql), matching: matching(sql) })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(DeliveryLogStore, DeliveryLogStore.make)
 }
 
 function reads(sql: PgClient.PgClient) {
   const Body = Schema.Struct({ body: Bytes })
   return {
+    /** Newest first. */
     search: searchDeliveries(sql, DeliveryRow),
     find: (userId: UserId, id: DeliveryId) =>
       sql`
@@ -169,6 +133,7 @@ function reads(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
+    /** Oldest first. */
     attempts: (id: DeliveryId) =>
       sql`
         SELECT seq, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
@@ -177,7 +142,9 @@ function reads(sql: PgClient.PgClient) {
           SELECT updated_at + interval '1 hour' FROM deliveries_and_claims
           WHERE id = ${id} AND created_at = ${createdAt(id)})
         ORDER BY seq`.pipe(rowsOf(AttemptRow), storeFailures),
+    /** All deliveries of a task's events. */
     ofTask: ofTask(sql),
+    /** The request body of a delivery. */
     body: (id: DeliveryId) =>
       sql`
         SELECT event_body(e.body, e.openai, d.event_type) AS body FROM deliveries d
@@ -197,27 +164,27 @@ function ofTask(sql: PgClient.PgClient) {
     if (days === undefined) return []
     const [since, until] = [toDate(days.since), toDate(days.until)]
     const rows = yield* sql`
-        SELECT d.id, d.endpoint_id, d.webhook_url, d.event_id, d.event_type, d.status, d.created_at, d.updated_at, e.trace_id
-        FROM (
-          SELECT * FROM deliveries_and_claims c
-          WHERE c.task_id = ${id} AND c.created_at >= ${since} AND c.created_at <= ${until}
-          OFFSET 0
-        ) d
-        LEFT JOIN LATERAL (
-          SELECT trace_id FROM events
-          WHERE id = d.event_id AND created_at = d.event_created_at AND created_at >= ${since} AND created_at <= ${until}
-          OFFSET 0
-        ) e ON true
-        ORDER BY d.created_at, d.id`.pipe(rowsOf(OfTaskRow))
+      SELECT d.id, d.endpoint_id, d.webhook_url, d.event_id, d.event_type, d.status, d.created_at, d.updated_at, e.trace_id
+      FROM (
+        SELECT * FROM deliveries_and_claims c
+        WHERE c.task_id = ${id} AND c.created_at >= ${since} AND c.created_at <= ${until}
+        OFFSET 0
+      ) d
+      LEFT JOIN LATERAL (
+        SELECT trace_id FROM events
+        WHERE id = d.event_id AND created_at = d.event_created_at AND created_at >= ${since} AND created_at <= ${until}
+        OFFSET 0
+      ) e ON true
+      ORDER BY d.created_at, d.id`.pipe(rowsOf(OfTaskRow))
     // A delivery is updated with each of its attempts
     const last = Math.max(...rows.map(({ updatedAt }) => DateTime.toEpochMillis(updatedAt)))
     if (rows.length === 0) return []
     const attempts = yield* sql`
-        SELECT delivery_id, seq, due_at, started_at, ended_at, status AS http_status, failure
-        FROM attempts_and_claims
-        WHERE delivery_id = ANY (${rows.map((row) => row.id)}::text[])
-          AND started_at >= ${since} AND started_at <= ${new Date(last + hourMillis)}
-        ORDER BY seq`.pipe(rowsOf(OfDeliveryRow))
+      SELECT delivery_id, seq, due_at, started_at, ended_at, status AS http_status, failure
+      FROM attempts_and_claims
+      WHERE delivery_id = ANY (${rows.map((row) => row.id)}::text[])
+        AND started_at >= ${since} AND started_at <= ${new Date(last + hourMillis)}
+      ORDER BY seq`.pipe(rowsOf(OfDeliveryRow))
     const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)
     return rows.flatMap((row): ReadonlyArray<TaskDeliveryRow> =>
       (byDelivery.get(row.id) ?? [noAttempt]).map((attempt) => Object.assign({}, attempt, row))
@@ -230,6 +197,10 @@ const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {
   return {
+    /**
+     * Queues deliveries again, due now, except those whose attempt is running or whose event is gone. Returns how many,
+     * and the endpoints to notify.
+     */
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
       sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
         rowOf(Requeued),
@@ -239,6 +210,7 @@ function redelivery(sql: PgClient.PgClient) {
   }
 }
 
+/** Deliveries to existing endpoints, oldest first. Scans at most `listScanRowsMax` deliveries, however few match. */
 function matching(sql: PgClient.PgClient) {
   return (userId: UserId, filter: RedeliveryFilter, limit: number) => {
     const { after, endpointId, since, statuses, type, until } = filter

@@ -8,7 +8,7 @@ import { DeliveryType } from "../domain/Event.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
 import { EndpointFilter, FailureClass, WebhookFormat } from "../domain/Webhook.ts"
 
 /** A webhook endpoint; its secrets are encrypted. */
@@ -91,86 +91,21 @@ export type FailingEndpoint = typeof FailingEndpoint.Type
  * Webhook endpoints, without the rows that represent task webhooks (`of_tasks`). The row of a deleted endpoint stays,
  * because the delivery log references it.
  */
-export class EndpointStore extends Context.Service<
-  EndpointStore,
+export class EndpointStore extends Context.Service<EndpointStore>()(
+  "gateway/webhooks/EndpointStore",
   {
-    /**
-     * `None` if the user already has `endpointsMax`. Locks the user's row, so that concurrent creates cannot exceed the
-     * maximum.
-     */
-    readonly create: (
-      endpoint: NewEndpoint,
-      endpointsMax: number
-    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
-    readonly find: (
-      userId: UserId,
-      id: EndpointId
-    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
-    readonly list: (
-      userId: UserId,
-      page: PageRequest
-    ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
-    /** The latest attempts at each endpoint that began since then, newest first; at most `attemptsMax` per endpoint. */
-    readonly latestAttempts: (
-      ids: ReadonlyArray<EndpointId>,
-      since: DateTime.Utc,
-      attemptsMax: number
-    ) => Effect.Effect<ReadonlyArray<EndpointAttempt>, StoreUnavailable>
-    /**
-     * Counts for `count` hours starting at `from`, oldest first. Only the newest `deliveriesMax` deliveries of each
-     * hour are counted.
-     */
-    readonly hours: (
-      id: EndpointId,
-      from: DateTime.Utc,
-      count: number,
-      deliveriesMax: number
-    ) => Effect.Effect<ReadonlyArray<EndpointHour>, StoreUnavailable>
-    /**
-     * Unreported endpoints that have been failing since `since`, whose users have another endpoint that subscribes to
-     * `webhook.failing`.
-     */
-    readonly failing: (
-      since: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<FailingEndpoint>, StoreUnavailable>
-    /** Publishes `webhook.failing` once. Returns the endpoints to notify. */
-    readonly publishFailing: (
-      endpoint: FailingEndpoint,
-      event: EventBody,
-      now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
-    /** Changes nothing if `accept` refuses the changed endpoint. */
-    readonly update: (
-      userId: UserId,
-      id: EndpointId,
-      change: EndpointChange,
-      now: DateTime.Utc,
-      accept?: AcceptChanged
-    ) => Effect.Effect<Option.Option<EndpointRow>, Problem | StoreUnavailable>
-    readonly rotate: (
-      userId: UserId,
-      id: EndpointId,
-      secret: Uint8Array,
-      preview: string,
-      previousUntil: DateTime.Utc,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
-    readonly remove: (
-      userId: UserId,
-      id: EndpointId,
-      now: DateTime.Utc
-    ) => Effect.Effect<boolean, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({ ...reads(sql), ...writes(sql) }))
   }
->()("gateway/webhooks/EndpointStore") {
-  static readonly layer = Layer.effect(
-    EndpointStore,
-    Effect.map(PgClient.PgClient, (sql) => EndpointStore.of({ ...reads(sql), ...writes(sql) }))
-  )
+) {
+  static readonly layer = Layer.effect(EndpointStore, EndpointStore.make)
 }
 
 function reads(sql: PgClient.PgClient) {
   return {
+    /**
+     * Unreported endpoints that have been failing since `since`, whose users have another endpoint that subscribes to
+     * `webhook.failing`.
+     */
     failing: (since: DateTime.Utc, limit: number) =>
       sql`
         SELECT e.id, e.user_id, e.url, e.failing_since FROM webhook_endpoints e
@@ -194,6 +129,7 @@ function reads(sql: PgClient.PgClient) {
         WHERE user_id = ${userId} AND deleted_at IS NULL AND NOT of_tasks
           AND (${Option.getOrNull(page.before)}::text IS NULL OR id < ${Option.getOrNull(page.before)}::text)
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(EndpointRow), storeFailures),
+    /** The latest attempts at each endpoint that began since then, newest first; at most `attemptsMax` per endpoint. */
     latestAttempts: (ids: ReadonlyArray<EndpointId>, since: DateTime.Utc, attemptsMax: number) =>
       sql`
         SELECT a.* FROM unnest(${ids}::text[]) AS e (id)
@@ -203,6 +139,10 @@ function reads(sql: PgClient.PgClient) {
           ORDER BY started_at DESC LIMIT ${attemptsMax}
         ) a
         ORDER BY a.started_at DESC`.pipe(rowsOf(EndpointAttempt), storeFailures),
+    /**
+     * Counts for `count` hours starting at `from`, oldest first. Only the newest `deliveriesMax` deliveries of each
+     * hour are counted.
+     */
     hours: (id: EndpointId, from: DateTime.Utc, count: number, deliveriesMax: number) =>
       sql`
         SELECT * FROM deliveries_by_hour(${id}, ${toDate(from)}, ${count}::int, ${deliveriesMax}::int)`.pipe(
@@ -247,6 +187,7 @@ const isOther = ({ enabled, url }: EndpointChange): boolean =>
 function writes(sql: PgClient.PgClient) {
   const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
   return {
+    /** Publishes `webhook.failing` once. Returns the endpoints to notify. */
     publishFailing: (endpoint: FailingEndpoint, event: EventBody, now: DateTime.Utc) =>
       sql`
         SELECT endpoints FROM endpoint_failing_publish(
@@ -255,6 +196,10 @@ function writes(sql: PgClient.PgClient) {
         Effect.map(({ endpoints }) => endpoints),
         storeFailures
       ),
+    /**
+     * `None` if the user already has `endpointsMax`. Locks the user's row, so that concurrent creates cannot exceed the
+     * maximum.
+     */
     create: (e: NewEndpoint, endpointsMax: number) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM users WHERE id = ${e.userId} FOR UPDATE`
@@ -277,6 +222,7 @@ function writes(sql: PgClient.PgClient) {
         sql.withTransaction,
         storeFailures
       ),
+    /** Changes nothing if `accept` refuses the changed endpoint. */
     update: (
       userId: UserId,
       id: EndpointId,

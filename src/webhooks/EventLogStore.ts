@@ -6,7 +6,6 @@ import { StreamedEventType } from "../domain/Event.ts"
 import { EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { ledgerSkewMinutes } from "../domain/limits/Limits.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** An event with the body that its deliveries send. */
 export class EventRow extends Schema.Class<EventRow>("EventRow")({
@@ -46,37 +45,21 @@ export interface EventPage {
 }
 
 /** All events, whether or not an endpoint subscribes to them. Read-only. */
-export class EventLogStore extends Context.Service<
-  EventLogStore,
+export class EventLogStore extends Context.Service<EventLogStore>()(
+  "gateway/webhooks/EventLogStore",
   {
-    /**
-     * The position after all of a user's events or, given a time, before the events created at this time or later. The
-     * possible difference between the clocks of processes is subtracted.
-     */
-    readonly position: (
-      userId: UserId,
-      since: Option.Option<DateTime.Utc>
-    ) => Effect.Effect<EventPosition, StoreUnavailable>
-    /** The events of a user after a position. */
-    readonly after: (
-      userId: UserId,
-      filter: EventFilter
-    ) => Effect.Effect<EventPage, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({ position: positionAt(sql), after: after(sql) }))
   }
->()("gateway/webhooks/EventLogStore") {
-  static readonly layer = Layer.effect(
-    EventLogStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      EventLogStore.of({ position: positionAt(sql), after: after(sql) })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(EventLogStore, EventLogStore.make)
 }
 
 const Position = Schema.Struct({ seq: Schema.BigInt, alertsUntil: Time })
 
 /**
- * The wallet's row contains both values, so they are consistent: an alert that is committed later comes after this
- * position.
+ * The position after all of a user's events or, given a time, before the events created at this time or later. The
+ * possible difference between the clocks of processes is subtracted. The wallet's row contains both values, so they are
+ * consistent: an alert that is committed later comes after this position.
  */
 const positionAt =
   (sql: PgClient.PgClient) => (userId: UserId, since: Option.Option<DateTime.Utc>) => {
@@ -110,11 +93,11 @@ const Row = Schema.Union([
 ])
 
 /**
- * Events have no index by user, because every create would have to maintain it. Instead, they are found through the
- * ledger. Every transaction that publishes an event about a task also writes an entry to the user's ledger, with the
- * same time and under the wallet's lock. Entry numbers therefore follow the order of commits without gaps: a reader
- * that has seen an entry has not missed an earlier one. The entry's time leads to the event by its key, in the
- * partition of that day.
+ * The events of a user after a position. Events have no index by user, because every create would have to maintain it.
+ * Instead, they are found through the ledger. Every transaction that publishes an event about a task also writes an
+ * entry to the user's ledger, with the same time and under the wallet's lock. Entry numbers therefore follow the order
+ * of commits without gaps: a reader that has seen an entry has not missed an earlier one. The entry's time leads to the
+ * event by its key, in the partition of that day.
  *
  * If a charge ends in a capture and a release, its event belongs to the capture. A balance alert is looked up at the
  * time of its charge. The number of the charge's entry shows whether the alert is new; its time cannot, because the

@@ -1,12 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
-import type { DateTime, Option } from "effect"
+import type { DateTime } from "effect"
 import { retryDeadlock } from "../../db/BatchWrites.ts"
 import { when } from "../../db/ListScan.ts"
 import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { FileId, UserId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 export const FilePurpose = Schema.Literals(["batch", "batch_output"])
 
@@ -34,52 +33,10 @@ export interface FileQuota {
   readonly files: number
 }
 
-export class FileStore extends Context.Service<
-  FileStore,
-  {
-    /** Returns `false` if the user would keep more than the quota. Replaces the row of the same file. */
-    readonly add: (
-      row: FileRow,
-      quota: FileQuota | undefined
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    /** The bytes that the user's files take up. */
-    readonly kept: (userId: UserId) => Effect.Effect<number, StoreUnavailable>
-    readonly find: (
-      userId: UserId,
-      id: FileId,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<FileRow>, StoreUnavailable>
-    readonly list: (
-      userId: UserId,
-      page: FilePage,
-      now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<FileRow>, StoreUnavailable>
-    /** Hides a file and makes its removal due. Returns `false` if there is no such file. */
-    readonly delete: (
-      userId: UserId,
-      id: FileId,
-      now: DateTime.Utc
-    ) => Effect.Effect<boolean, StoreUnavailable>
-    /** The same for all files of a user, also for those whose removal was postponed. */
-    readonly deleteAll: (userId: UserId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Files that are due for removal and that no unfinished batch reads, of all users or of one. */
-    readonly due: (
-      now: DateTime.Utc,
-      userId: UserId | undefined,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<FileId>, StoreUnavailable>
-    readonly remove: (ids: ReadonlyArray<FileId>) => Effect.Effect<void, StoreUnavailable>
-    /** Retries the removal of these files an hour later. */
-    readonly postpone: (
-      ids: ReadonlyArray<FileId>,
-      until: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/artifacts/FileStore") {
-  static readonly layer = Layer.effect(
-    FileStore,
-    Effect.map(PgClient.PgClient, (sql) => FileStore.of({ ...reads(sql), ...writes(sql) }))
-  )
+export class FileStore extends Context.Service<FileStore>()("gateway/artifacts/FileStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({ ...reads(sql), ...writes(sql) }))
+}) {
+  static readonly layer = Layer.effect(FileStore, FileStore.make)
 }
 
 /** The largest `bigint` of Postgres. */
@@ -98,6 +55,7 @@ function reads(sql: PgClient.PgClient) {
       sql`f.expires_at > ${toDate(now)}`
     ] as const
   return {
+    /** The bytes that the user's files take up. */
     kept: (userId: UserId) =>
       sql`SELECT coalesce(sum(f.bytes), 0)::float8 AS kept FROM files f WHERE f.user_id = ${userId}`.pipe(
         rowOf(Schema.Struct({ kept: Schema.Finite })),
@@ -124,6 +82,7 @@ function reads(sql: PgClient.PgClient) {
         rowsOf(FileRow),
         storeFailures
       ),
+    /** Files that are due for removal and that no unfinished batch reads, of all users or of one. */
     due: (now: DateTime.Utc, userId: UserId | undefined, limit: number) =>
       sql`
         SELECT id FROM files_due(${toDate(now)}::timestamptz, ${userId ?? null}::uuid, ${limit}::int) AS id`.pipe(
@@ -140,6 +99,7 @@ function writes(sql: PgClient.PgClient) {
       UPDATE files f SET deleted_at = ${toDate(now)}, expires_at = ${toDate(now)}
       WHERE f.user_id = ${userId} AND f.deleted_at IS NULL AND f.expires_at > ${toDate(now)}`
   return {
+    /** Returns `false` if the user would keep more than the quota. Replaces the row of the same file. */
     add: (row: FileRow, quota: FileQuota | undefined) =>
       sql`
         SELECT file_add(
@@ -152,12 +112,14 @@ function writes(sql: PgClient.PgClient) {
         retryDeadlock,
         storeFailures
       ),
+    /** Hides a file and makes its removal due. Returns `false` if there is no such file. */
     delete: (userId: UserId, id: FileId, now: DateTime.Utc) =>
       sql`${end(userId, now)} AND f.id = ${id} RETURNING f.id`.pipe(
         rowsOf(Id),
         Effect.map(Array.isReadonlyArrayNonEmpty),
         storeFailures
       ),
+    /** The same for all files of a user, also for those whose removal was postponed. */
     deleteAll: (userId: UserId, now: DateTime.Utc) =>
       sql`
         UPDATE files SET deleted_at = coalesce(deleted_at, ${toDate(now)}), expires_at = ${toDate(now)}
@@ -171,6 +133,7 @@ function writes(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
+    /** Retries the removal of these files an hour later. */
     postpone: (failed: ReadonlyArray<FileId>, until: DateTime.Utc) =>
       sql`
         UPDATE files SET deleted_at = coalesce(deleted_at, expires_at), expires_at = ${toDate(until)}

@@ -8,7 +8,6 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import { UserId } from "../../domain/Ids.ts"
 import type { EndpointId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { usageText } from "../CallStore.ts"
 import type { CallEnd, CallStart } from "../CallStore.ts"
 import { UsageSums } from "../UsageSums.ts"
@@ -75,35 +74,26 @@ export class LostReservation extends Schema.Class<LostReservation>("LostReservat
 }) {}
 
 /** Holds that processes write in advance for keys that call often. ADR 0116. */
-export class ReservationStore extends Context.Service<
-  ReservationStore,
+export class ReservationStore extends Context.Service<ReservationStore>()(
+  "gateway/passthrough/ReservationStore",
   {
-    /** Settles drawn calls and resizes the reservations. Safe to repeat, also as part of a larger batch. */
-    readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
-    /** The reservations of dead processes, except those written since the process was found dead. */
-    readonly lost: (
-      heartbeatSince: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<LostReservation>, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      /** Settles drawn calls and resizes the reservations. Safe to repeat, also as part of a larger batch. */
+      write: write(sql),
+      /** The reservations of dead processes, except those written since the process was found dead. */
+      lost: (heartbeatSince: DateTime.Utc, limit: number) =>
+        sql`
+          SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
+          WHERE h.kind = 'reservation' AND NOT EXISTS (
+            SELECT 1 FROM processes p
+            WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
+              OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
+          )
+          LIMIT ${limit}`.pipe(rowsOf(LostReservation), storeFailures)
+    }))
   }
->()("gateway/passthrough/ReservationStore") {
-  static readonly layer = Layer.effect(
-    ReservationStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      ReservationStore.of({
-        write: write(sql),
-        lost: (heartbeatSince, limit) =>
-          sql`
-            SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
-            WHERE h.kind = 'reservation' AND NOT EXISTS (
-              SELECT 1 FROM processes p
-              WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
-                OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
-            )
-            LIMIT ${limit}`.pipe(rowsOf(LostReservation), storeFailures)
-      })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(ReservationStore, ReservationStore.make)
 }
 
 const Notice = Schema.Struct({

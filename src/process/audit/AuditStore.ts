@@ -4,11 +4,9 @@ import type { DateTime } from "effect"
 import { writeEntry } from "../../db/Audited.ts"
 import type { PendingEntry } from "../../db/Audited.ts"
 import { scanList, when } from "../../db/ListScan.ts"
-import type { ScannedPage } from "../../db/ListScan.ts"
 import { Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { AuditId, auditTimeMillis, UserId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 export class AuditRow extends Schema.Class<AuditRow>("AuditRow")({
   id: AuditId,
@@ -39,22 +37,13 @@ export interface AuditPage {
 }
 
 /** The audit log. `audited` writes the entry of a change in the change's transaction. */
-export class AuditStore extends Context.Service<
-  AuditStore,
-  {
-    readonly append: (entry: PendingEntry) => Effect.Effect<void, StoreUnavailable>
-    readonly list: (page: AuditPage) => Effect.Effect<ScannedPage<AuditRow>, StoreUnavailable>
-  }
->()("gateway/process/AuditStore") {
-  static readonly layer = Layer.effect(
-    AuditStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      AuditStore.of({
-        append: (entry) => writeEntry(sql, entry).pipe(Effect.asVoid, storeFailures),
-        list: list(sql)
-      })
-    )
-  )
+export class AuditStore extends Context.Service<AuditStore>()("gateway/process/AuditStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
+    append: (entry: PendingEntry) => writeEntry(sql, entry).pipe(Effect.asVoid, storeFailures),
+    list: list(sql)
+  }))
+}) {
+  static readonly layer = Layer.effect(AuditStore, AuditStore.make)
 }
 
 function list(sql: PgClient.PgClient) {

@@ -1,11 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
-import type { DateTime, Option } from "effect"
+import type { DateTime } from "effect"
 import type { HashedContent } from "../../catalog/CatalogContent.ts"
 import { audited, named } from "../../db/Audited.ts"
 import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 export interface StoredCatalog {
   readonly id: number
@@ -36,54 +35,44 @@ export interface AdoptionRequest {
 }
 
 /** Stores catalogs by their hash and records when each was adopted. ADR 0156. */
-export class CatalogStore extends Context.Service<
-  CatalogStore,
-  {
-    /** Stores and adopts a catalog in one transaction. Returns the latest adoption, which may be of another catalog. */
-    readonly adopt: (request: AdoptionRequest) => Effect.Effect<Adoption, StoreUnavailable>
-    /** The latest adoption. `known` is the id of the caller's catalog, whose text is not read again. */
-    readonly latest: (known: number) => Effect.Effect<Option.Option<Adoption>, StoreUnavailable>
-    readonly byId: (id: number) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
-    readonly byHash: (hash: string) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
-    /** The catalog that was adopted at a given time. */
-    readonly at: (
-      time: DateTime.Utc
-    ) => Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
-  }
->()("gateway/process/CatalogStore") {
-  static readonly layer = Layer.effect(
-    CatalogStore,
-    Effect.map(PgClient.PgClient, (sql) => {
-      const one = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
-        statement.pipe(rowsOf(Stored), Effect.map(Array.head), storeFailures)
-      const stored = sql.literal(
-        "c.id, c.hash, c.text, (SELECT max(a.adopted_at) FROM catalog_adoptions a WHERE a.catalog_id = c.id) " +
-          "AS adopted_at FROM catalogs c"
-      )
-      return CatalogStore.of({
-        adopt: ({ aliveSince, catalog, isStart, now, processId }) =>
-          sql`
-            SELECT * FROM catalog_adopt(${catalog.hash}, ${catalog.text}, ${processId}, ${isStart},
-              ${toDate(aliveSince)}, ${toDate(now)})`.pipe(
-            rowOf(AdoptionRow),
-            audited(sql, named),
-            storeFailures
-          ),
-        latest: (known) =>
-          sql`SELECT * FROM catalog_adopted(${known}) WHERE adoption IS NOT NULL`.pipe(
-            rowsOf(AdoptionRow),
-            Effect.map(Array.head),
-            storeFailures
-          ),
-        byId: (id) => one(sql`SELECT ${stored} WHERE c.id = ${id}`),
-        byHash: (hash) => one(sql`SELECT ${stored} WHERE c.hash = ${hash}`),
-        at: (time) =>
-          one(sql`
-            SELECT c.id, c.hash, c.text, a.adopted_at FROM catalog_adoptions a JOIN catalogs c ON c.id = a.catalog_id
-            WHERE a.adopted_at <= ${toDate(time)} ORDER BY a.adopted_at DESC, a.id DESC LIMIT 1`)
-      })
-    })
-  )
+export class CatalogStore extends Context.Service<CatalogStore>()("gateway/process/CatalogStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => {
+    const one = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+      statement.pipe(rowsOf(Stored), Effect.map(Array.head), storeFailures)
+    const stored = sql.literal(
+      "c.id, c.hash, c.text, (SELECT max(a.adopted_at) FROM catalog_adoptions a WHERE a.catalog_id = c.id) " +
+        "AS adopted_at FROM catalogs c"
+    )
+    return {
+      /**
+       * Stores and adopts a catalog in one transaction. Returns the latest adoption, which may be of another catalog.
+       */
+      adopt: ({ aliveSince, catalog, isStart, now, processId }: AdoptionRequest) =>
+        sql`
+          SELECT * FROM catalog_adopt(${catalog.hash}, ${catalog.text}, ${processId}, ${isStart},
+            ${toDate(aliveSince)}, ${toDate(now)})`.pipe(
+          rowOf(AdoptionRow),
+          audited(sql, named),
+          storeFailures
+        ),
+      /** The latest adoption. `known` is the id of the caller's catalog, whose text is not read again. */
+      latest: (known: number) =>
+        sql`SELECT * FROM catalog_adopted(${known}) WHERE adoption IS NOT NULL`.pipe(
+          rowsOf(AdoptionRow),
+          Effect.map(Array.head),
+          storeFailures
+        ),
+      byId: (id: number) => one(sql`SELECT ${stored} WHERE c.id = ${id}`),
+      byHash: (hash: string) => one(sql`SELECT ${stored} WHERE c.hash = ${hash}`),
+      /** The catalog that was adopted at a given time. */
+      at: (time: DateTime.Utc) =>
+        one(sql`
+          SELECT c.id, c.hash, c.text, a.adopted_at FROM catalog_adoptions a JOIN catalogs c ON c.id = a.catalog_id
+          WHERE a.adopted_at <= ${toDate(time)} ORDER BY a.adopted_at DESC, a.id DESC LIMIT 1`)
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(CatalogStore, CatalogStore.make)
 }
 
 const Stored = Schema.Struct({

@@ -7,9 +7,8 @@ import { DirectConnection } from "../../db/DirectConnection.ts"
 import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { markStore } from "../../db/StoreMark.ts"
-import type { Mark, ProcessAhead } from "../../db/StoreMark.ts"
+import type { ProcessAhead } from "../../db/StoreMark.ts"
 import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** A duty, and the interval at which one of the processes does it. */
 export interface DutyInterval {
@@ -60,119 +59,101 @@ const firstId = (statement: Statement<unknown>) =>
   )
 
 /** The heartbeats of the service's processes. */
-export class ProcessStore extends Context.Service<
-  ProcessStore,
-  {
-    /**
-     * Writes a heartbeat and takes due duties. `now` defaults to the server's time. Never waits for other statements of
-     * this process.
-     */
-    readonly heartbeat: (
-      id: string,
-      now: DateTime.Utc | null,
-      duties?: ReadonlyArray<DutyInterval>,
-      /** The highest `advance` that the process knows. Default 0. */
-      seen?: number
-    ) => Effect.Effect<News, StoreUnavailable>
-    /** Marks the store as having gone back in time, unless another process has already done so. docs/standbys.md */
-    readonly markRestored: (
-      process: ProcessAhead,
-      now: DateTime.Utc | null
-    ) => Effect.Effect<Option.Option<Mark>, StoreUnavailable>
-    /**
-     * Records that this process has ended. The next rescue frees what it owned. Its row stays, because its attempts
-     * still count in the sliding minute (ADR 0104).
-     */
-    readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /**
-     * Writes the first heartbeat, unless `isRefused` rejects a process that is alive; then returns the ids of those
-     * rejected. Processes enter one at a time, so each sees those that entered before. ADR 0222
-     */
-    readonly enter: (
-      id: string,
-      now: DateTime.Utc | null,
-      others: {
-        readonly since: DateTime.Utc
-        readonly isRefused: (id: string) => boolean
-      }
-    ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-    /** The ids of processes with a heartbeat at this time or later. */
-    readonly alive: (since: DateTime.Utc) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-    /** The process that ended last, or has sent the newest heartbeat. */
-    readonly newest: Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Deletes all rows and returns the newest. Only for a store that no other process can open. */
-    readonly deleteAll: Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Deletes processes without a heartbeat since then. */
-    readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    readonly ping: Effect.Effect<void, StoreUnavailable>
-    /** Succeeds if the server has space for new rows. Does not wait for other statements of this process. */
-    readonly tryToWrite: Effect.Effect<void, StoreUnavailable>
-  }
->()("gateway/process/ProcessStore") {
-  static readonly layer = Layer.effect(
-    ProcessStore,
-    Effect.gen(function* () {
-      const sql = yield* PgClient.PgClient
-      const query = Option.match(yield* DirectConnection, {
-        onNone: () => (statement: string, parameters: ReadonlyArray<unknown>) =>
-          storeFailures(sql.unsafe<object>(statement, parameters)),
-        onSome: (direct) => direct.query
-      })
-      const alive = (since: DateTime.Utc) =>
-        sql`SELECT id FROM processes WHERE heartbeat_at >= ${toDate(since)} ORDER BY id`.pipe(
-          rowsOf(Ids),
-          Effect.map((rows) => rows.map(({ id }) => id))
-        )
-      return ProcessStore.of({
-        enter: Effect.fnUntraced(
-          function* (id, now, { isRefused, since }) {
-            yield* sql`SELECT pg_advisory_xact_lock(${entranceLock})`
-            const refused = (yield* alive(since)).filter(isRefused)
-            if (refused.length > 0) return refused
-            const at = now === null ? null : toDate(now)
-            yield* sql`
-              INSERT INTO processes (id, started_at, heartbeat_at)
-              SELECT ${id}, at, at
-              FROM (SELECT coalesce(${at}::timestamptz, clock_timestamp()) AS at) AS x`
-            return []
-          },
-          (self) => storeFailures(sql.withTransaction(self))
-        ),
-        heartbeat: (id, now, duties = [], seen = 0) =>
-          query(heartbeat, [
-            id,
-            now === null ? null : toDate(now),
-            ownerDeadSeconds,
-            duties.map(({ name }) => name),
-            duties.map(({ seconds }) => seconds),
-            seen
-          ]).pipe(rowOf(News), storeFailures),
-        markRestored: (ahead, now) =>
-          markStore({ by: `process ${ahead.id}`, now, ahead }).pipe(
-            Effect.provideService(SqlClient, sql),
-            storeFailures
-          ),
-        leave: (id, now) =>
-          sql`
-            UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
-            WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
-        alive: (since) => storeFailures(alive(since)),
-        newest:
-          sql`SELECT id FROM processes ORDER BY greatest(heartbeat_at, left_at) DESC LIMIT 1`.pipe(
-            firstId
-          ),
-        deleteAll: sql`
-          WITH gone AS (DELETE FROM processes RETURNING id, greatest(heartbeat_at, left_at) AS seen_at)
-          SELECT id FROM gone ORDER BY seen_at DESC LIMIT 1`.pipe(firstId),
-        deleteOld: (since) =>
-          sql`
-            DELETE FROM processes WHERE greatest(heartbeat_at, left_at) < ${toDate(since)}`.pipe(
-            Effect.asVoid,
-            storeFailures
-          ),
-        ping: sql`SELECT 1`.pipe(Effect.asVoid, storeFailures),
-        tryToWrite: query("SELECT store_try_write()", []).pipe(Effect.asVoid, storeFailures)
-      })
+export class ProcessStore extends Context.Service<ProcessStore>()("gateway/process/ProcessStore", {
+  make: Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    const query = Option.match(yield* DirectConnection, {
+      onNone: () => (statement: string, parameters: ReadonlyArray<unknown>) =>
+        storeFailures(sql.unsafe<object>(statement, parameters)),
+      onSome: (direct) => direct.query
     })
-  )
+    const alive = (since: DateTime.Utc) =>
+      sql`SELECT id FROM processes WHERE heartbeat_at >= ${toDate(since)} ORDER BY id`.pipe(
+        rowsOf(Ids),
+        Effect.map((rows) => rows.map(({ id }) => id))
+      )
+    return {
+      /**
+       * Writes the first heartbeat, unless `isRefused` rejects a process that is alive; then returns the ids of those
+       * rejected. Processes enter one at a time, so each sees those that entered before. ADR 0222
+       */
+      enter: Effect.fnUntraced(
+        function* (
+          id: string,
+          now: DateTime.Utc | null,
+          {
+            isRefused,
+            since
+          }: { readonly since: DateTime.Utc; readonly isRefused: (id: string) => boolean }
+        ) {
+          yield* sql`SELECT pg_advisory_xact_lock(${entranceLock})`
+          const refused = (yield* alive(since)).filter(isRefused)
+          if (refused.length > 0) return refused
+          const at = now === null ? null : toDate(now)
+          yield* sql`
+            INSERT INTO processes (id, started_at, heartbeat_at)
+            SELECT ${id}, at, at
+            FROM (SELECT coalesce(${at}::timestamptz, clock_timestamp()) AS at) AS x`
+          return []
+        },
+        (self) => storeFailures(sql.withTransaction(self))
+      ),
+      /**
+       * Writes a heartbeat and takes due duties. `now` defaults to the server's time. Never waits for other statements
+       * of this process.
+       */
+      heartbeat: (
+        id: string,
+        now: DateTime.Utc | null,
+        duties: ReadonlyArray<DutyInterval> = [],
+        /** The highest `advance` that the process knows. */
+        seen = 0
+      ) =>
+        query(heartbeat, [
+          id,
+          now === null ? null : toDate(now),
+          ownerDeadSeconds,
+          duties.map(({ name }) => name),
+          duties.map(({ seconds }) => seconds),
+          seen
+        ]).pipe(rowOf(News), storeFailures),
+      /** Marks the store as having gone back in time, unless another process has already done so. docs/standbys.md */
+      markRestored: (ahead: ProcessAhead, now: DateTime.Utc | null) =>
+        markStore({ by: `process ${ahead.id}`, now, ahead }).pipe(
+          Effect.provideService(SqlClient, sql),
+          storeFailures
+        ),
+      /**
+       * Records that this process has ended. The next rescue frees what it owned. Its row stays, because its attempts
+       * still count in the sliding minute (ADR 0104).
+       */
+      leave: (id: string, now: DateTime.Utc) =>
+        sql`
+          UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
+          WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
+      /** The ids of processes with a heartbeat at this time or later. */
+      alive: (since: DateTime.Utc) => storeFailures(alive(since)),
+      /** The process that ended last, or has sent the newest heartbeat. */
+      newest:
+        sql`SELECT id FROM processes ORDER BY greatest(heartbeat_at, left_at) DESC LIMIT 1`.pipe(
+          firstId
+        ),
+      /** Deletes all rows and returns the newest. Only for a store that no other process can open. */
+      deleteAll: sql`
+        WITH gone AS (DELETE FROM processes RETURNING id, greatest(heartbeat_at, left_at) AS seen_at)
+        SELECT id FROM gone ORDER BY seen_at DESC LIMIT 1`.pipe(firstId),
+      /** Deletes processes without a heartbeat since then. */
+      deleteOld: (since: DateTime.Utc) =>
+        sql`
+          DELETE FROM processes WHERE greatest(heartbeat_at, left_at) < ${toDate(since)}`.pipe(
+          Effect.asVoid,
+          storeFailures
+        ),
+      ping: sql`SELECT 1`.pipe(Effect.asVoid, storeFailures),
+      /** Succeeds if the server has space for new rows. Does not wait for other statements of this process. */
+      tryToWrite: query("SELECT store_try_write()", []).pipe(Effect.asVoid, storeFailures)
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(ProcessStore, ProcessStore.make)
 }

@@ -2,7 +2,6 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Bytes, rowsOf } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** A column of values encrypted under the master key, and the primary key of its table. */
 export interface SealedColumn {
@@ -30,32 +29,21 @@ const SealedValue = Schema.Struct({ first: Schema.String, second: Schema.String,
 export type SealedValue = typeof SealedValue.Type
 
 /** Reads and replaces the encrypted values of all tables. ADR 0222 */
-export class SealedValueStore extends Context.Service<
-  SealedValueStore,
+export class SealedValueStore extends Context.Service<SealedValueStore>()(
+  "gateway/process/SealedValueStore",
   {
-    /** The next values after this one, ordered by primary key. */
-    readonly page: (
-      column: SealedColumn,
-      after: Pick<SealedValue, "first" | "second">,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<SealedValue>, StoreUnavailable>
-    /** False if the value has changed since it was read. */
-    readonly replace: (
-      column: SealedColumn,
-      value: SealedValue,
-      sealed: Uint8Array
-    ) => Effect.Effect<boolean, StoreUnavailable>
-  }
->()("gateway/process/SealedValueStore") {
-  static readonly layer = Layer.effect(
-    SealedValueStore,
-    Effect.map(PgClient.PgClient, (sql) => {
+    make: Effect.map(PgClient.PgClient, (sql) => {
       const keyOf = ({ key: [first, second] }: SealedColumn) => ({
         first: sql`${sql(first)}::text`,
         second: second === undefined ? sql.literal("''") : sql`${sql(second)}::text`
       })
-      return SealedValueStore.of({
-        page: (place, after, limit) => {
+      return {
+        /** The next values after this one, ordered by primary key. */
+        page: (
+          place: SealedColumn,
+          after: Pick<SealedValue, "first" | "second">,
+          limit: number
+        ) => {
           const key = keyOf(place)
           const column = sql(place.column)
           // The values of erased users are empty
@@ -66,7 +54,8 @@ export class SealedValueStore extends Context.Service<
               AND length(${column}) > 0
             ORDER BY 1, 2 LIMIT ${limit}`.pipe(rowsOf(SealedValue), storeFailures)
         },
-        replace: (place, value, sealed) => {
+        /** False if the value has changed since it was read. */
+        replace: (place: SealedColumn, value: SealedValue, sealed: Uint8Array) => {
           const key = keyOf(place)
           const column = sql(place.column)
           return sql`
@@ -78,7 +67,9 @@ export class SealedValueStore extends Context.Service<
             storeFailures
           )
         }
-      })
+      }
     })
-  )
+  }
+) {
+  static readonly layer = Layer.effect(SealedValueStore, SealedValueStore.make)
 }

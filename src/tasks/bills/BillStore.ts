@@ -2,9 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Micro, rowOf, rowsOf } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import type { Credits } from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { TaskStatus } from "../../domain/task/Task.ts"
 
 /** A submitted job and the charge of its task. */
@@ -26,58 +24,27 @@ export const CallRow = Schema.Struct({
 })
 export type CallRow = typeof CallRow.Type
 
-/** Charged calls that do not appear in a bill: a sample of them, and the totals over all. */
-export interface UnbilledCalls {
-  readonly count: number
-  readonly charged: Credits
-  readonly rows: ReadonlyArray<CallRow>
-}
-
 const SumRow = Schema.Struct({ count: Schema.Int, charged: Micro })
 
 /** Jobs and calls bought at a provider, to compare with its bill. docs/reference/reconciliation.md */
-export class BillStore extends Context.Service<
-  BillStore,
-  {
+export class BillStore extends Context.Service<BillStore>()("gateway/tasks/BillStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => ({
     /** Jobs with a handle that were submitted to the provider's accounts on this UTC day. */
-    readonly jobs: (
-      provider: string,
-      day: string
-    ) => Effect.Effect<ReadonlyArray<JobRow>, StoreUnavailable>
-    /** Calls that began on this day and have one of these request ids. */
-    readonly calls: (
-      provider: string,
-      day: string,
-      ids: ReadonlyArray<string>
-    ) => Effect.Effect<ReadonlyArray<CallRow>, StoreUnavailable>
-    /** Charged calls that began on this day and have none of these request ids. */
-    readonly otherCalls: (
-      provider: string,
-      day: string,
-      ids: ReadonlyArray<string>,
-      limit: number
-    ) => Effect.Effect<UnbilledCalls, StoreUnavailable>
-  }
->()("gateway/tasks/BillStore") {
-  static readonly layer = Layer.effect(
-    BillStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      BillStore.of({
-        jobs: (provider, day) =>
-          sql`
-            SELECT t.id AS task_id, t.model, t.status, t.captured, a.handle
-            FROM vendor_attempts a CROSS JOIN LATERAL (
-              SELECT id, coalesce(candidates -> candidate ->> 'model', model) AS model, status, captured FROM tasks o
-              WHERE o.id = a.task_id AND NOT o.sandbox OFFSET 0
-            ) t
-            WHERE a.started_at >= ${`${day}T00:00:00Z`}::timestamptz
-              AND a.started_at < ${`${day}T00:00:00Z`}::timestamptz + interval '1 day'
-              AND split_part(split_part(a.account_id, '@', 2), ':', 1) = ${provider} AND a.handle IS NOT NULL
-            ORDER BY a.task_id, a.n`.pipe(rowsOf(JobRow), storeFailures),
-        ...calls(sql)
-      })
-    )
-  )
+    jobs: (provider: string, day: string) =>
+      sql`
+        SELECT t.id AS task_id, t.model, t.status, t.captured, a.handle
+        FROM vendor_attempts a CROSS JOIN LATERAL (
+          SELECT id, coalesce(candidates -> candidate ->> 'model', model) AS model, status, captured FROM tasks o
+          WHERE o.id = a.task_id AND NOT o.sandbox OFFSET 0
+        ) t
+        WHERE a.started_at >= ${`${day}T00:00:00Z`}::timestamptz
+          AND a.started_at < ${`${day}T00:00:00Z`}::timestamptz + interval '1 day'
+          AND split_part(split_part(a.account_id, '@', 2), ':', 1) = ${provider} AND a.handle IS NOT NULL
+        ORDER BY a.task_id, a.n`.pipe(rowsOf(JobRow), storeFailures),
+    ...calls(sql)
+  }))
+}) {
+  static readonly layer = Layer.effect(BillStore, BillStore.make)
 }
 
 /** Reads each daily partition once and hashes the ids. */
@@ -90,10 +57,12 @@ function calls(sql: PgClient.PgClient) {
     "c.id AS call_id, c.request_id, coalesce(c.model, c.route) AS model, c.captured"
   )
   return {
+    /** Calls that began on this day and have one of these request ids. */
     calls: (provider: string, day: string, ids: ReadonlyArray<string>) =>
       sql`
         SELECT ${columns} FROM calls c JOIN (SELECT DISTINCT unnest(${ids}::text[]) AS id) i ON i.id = c.request_id
         WHERE ${ofDay(provider, day)}`.pipe(rowsOf(CallRow), storeFailures),
+    /** Charged calls that began on this day and have none of these request ids: a sample, and the totals over all. */
     otherCalls: Effect.fnUntraced(
       function* (provider: string, day: string, ids: ReadonlyArray<string>, limit: number) {
         const others = sql`

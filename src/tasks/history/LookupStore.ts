@@ -4,7 +4,6 @@ import { idMillis } from "../../db/ListScan.ts"
 import { rowsOf, Time } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { UserId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** An object that an operator can find by its id, with its user. */
 export const Thing = Schema.Struct({
@@ -35,67 +34,59 @@ const tracedMax = 10
 const aroundSeconds = 3600
 
 /** Finds objects of all users by id. Each statement reads a few rows by their keys. */
-export class LookupStore extends Context.Service<
-  LookupStore,
-  {
-    /** Finds a task, a call or a user. */
-    readonly byUuid: (id: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
-    /** Finds an object whose id has a prefix, such as `evt_`. */
-    readonly byName: (id: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
-    /** Finds the tasks and calls of a trace, newest first. */
-    readonly byTrace: (traceId: string) => Effect.Effect<ReadonlyArray<Thing>, StoreUnavailable>
-  }
->()("gateway/tasks/LookupStore") {
-  static readonly layer = Layer.effect(
-    LookupStore,
-    Effect.map(PgClient.PgClient, (sql) => {
-      const around = (id: string) => {
-        const seconds = idMillis(id) / 1000
-        return sql`created_at >= to_timestamp(${seconds - aroundSeconds})
+export class LookupStore extends Context.Service<LookupStore>()("gateway/tasks/LookupStore", {
+  make: Effect.map(PgClient.PgClient, (sql) => {
+    const around = (id: string) => {
+      const seconds = idMillis(id) / 1000
+      return sql`created_at >= to_timestamp(${seconds - aroundSeconds})
           AND created_at <= to_timestamp(${seconds + aroundSeconds})`
-      }
-      return LookupStore.of({
-        byUuid: (id) =>
-          sql`
-            SELECT 'task' AS type, id::text, user_id, created_at FROM tasks WHERE id = ${id}::uuid
-            UNION ALL
-            SELECT 'call', id::text, user_id, created_at FROM calls
-            WHERE id = ${id}::uuid AND ${around(id)}
-            UNION ALL
-            SELECT 'user', id::text, id, created_at FROM users
-            WHERE id = ${id}::uuid AND deleted_at IS NULL`.pipe(rowsOf(Thing), storeFailures),
-        byName: (id) => {
-          const [prefix = ""] = id.split("_")
-          const table = tables[prefix]
-          if (table === undefined) return Effect.succeed([])
-          const { isPartitioned, name, type } = table
-          const digits = id.slice(prefix.length + 1)
-          if (isPartitioned && !/^[0-9a-f]{12}/u.test(digits)) return Effect.succeed([])
-          return sql`
-            SELECT ${type} AS type, id, user_id, created_at FROM ${sql(name)}
-            WHERE id = ${id} AND user_id IS NOT NULL
-              AND ${isPartitioned ? around(`${digits.slice(0, 8)}-${digits.slice(8, 12)}`) : sql`true`}`.pipe(
-            rowsOf(Thing),
-            storeFailures
-          )
-        },
-        byTrace: (traceId) =>
-          sql`
-            SELECT * FROM (
-              SELECT 'task' AS type, t.id::text, t.user_id, t.created_at
-              FROM tasks_search(null, null, null, null, ${traceId}, null, null, null, null, null, null, null, null,
-                '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-                ${tracedMax}, ${tracedMax}) t
-              WHERE t.user_id IS NOT NULL
-            ) tasks
-            UNION ALL
-            SELECT * FROM (
-              SELECT 'call', c.id::text, c.user_id, c.created_at FROM calls c WHERE c.trace_id = ${traceId}
-              ORDER BY c.created_at DESC LIMIT ${tracedMax}
-            ) calls`.pipe(rowsOf(Thing), storeFailures)
-      })
-    })
-  )
+    }
+    return {
+      /** Finds a task, a call or a user. */
+      byUuid: (id: string) =>
+        sql`
+          SELECT 'task' AS type, id::text, user_id, created_at FROM tasks WHERE id = ${id}::uuid
+          UNION ALL
+          SELECT 'call', id::text, user_id, created_at FROM calls
+          WHERE id = ${id}::uuid AND ${around(id)}
+          UNION ALL
+          SELECT 'user', id::text, id, created_at FROM users
+          WHERE id = ${id}::uuid AND deleted_at IS NULL`.pipe(rowsOf(Thing), storeFailures),
+      /** Finds an object whose id has a prefix, such as `evt_`. */
+      byName: (id: string) => {
+        const [prefix = ""] = id.split("_")
+        const table = tables[prefix]
+        if (table === undefined) return Effect.succeed([])
+        const { isPartitioned, name, type } = table
+        const digits = id.slice(prefix.length + 1)
+        if (isPartitioned && !/^[0-9a-f]{12}/u.test(digits)) return Effect.succeed([])
+        return sql`
+          SELECT ${type} AS type, id, user_id, created_at FROM ${sql(name)}
+          WHERE id = ${id} AND user_id IS NOT NULL
+            AND ${isPartitioned ? around(`${digits.slice(0, 8)}-${digits.slice(8, 12)}`) : sql`true`}`.pipe(
+          rowsOf(Thing),
+          storeFailures
+        )
+      },
+      /** Finds the tasks and calls of a trace, newest first. */
+      byTrace: (traceId: string) =>
+        sql`
+          SELECT * FROM (
+            SELECT 'task' AS type, t.id::text, t.user_id, t.created_at
+            FROM tasks_search(null, null, null, null, ${traceId}, null, null, null, null, null, null, null, null,
+              '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+              ${tracedMax}, ${tracedMax}) t
+            WHERE t.user_id IS NOT NULL
+          ) tasks
+          UNION ALL
+          SELECT * FROM (
+            SELECT 'call', c.id::text, c.user_id, c.created_at FROM calls c WHERE c.trace_id = ${traceId}
+            ORDER BY c.created_at DESC LIMIT ${tracedMax}
+          ) calls`.pipe(rowsOf(Thing), storeFailures)
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(LookupStore, LookupStore.make)
 }
 
 interface Table {

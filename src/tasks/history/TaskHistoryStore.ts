@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema, Struct } from "effect"
 import { idAt } from "../../db/ListScan.ts"
-import type { ScannedPage } from "../../db/ListScan.ts"
 import { rowsOf, Time } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../../db/TaskRow.ts"
@@ -9,7 +8,6 @@ import type { Credits } from "../../domain/Credits.ts"
 import { TaskBatchId } from "../../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
 import { listPromptCodePoints, listScanRowsMax } from "../../domain/limits/Limits.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { Metadata } from "../../domain/task/Metadata.ts"
 import type { ResultKind, TaskStatus } from "../../domain/task/Task.ts"
 
@@ -94,71 +92,50 @@ export const AttemptRow = Schema.Struct({
 export type AttemptRow = typeof AttemptRow.Type
 
 /** Tasks and their vendor attempts as the management API shows them. Read-only. */
-export class TaskHistoryStore extends Context.Service<
-  TaskHistoryStore,
+export class TaskHistoryStore extends Context.Service<TaskHistoryStore>()(
+  "gateway/tasks/TaskHistoryStore",
   {
-    /** Searches the tasks of one user; `null` searches those of all users. */
-    readonly search: (
-      userId: UserId | null,
-      filter: TaskFilter
-    ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
-    /** The tasks with these ids, in any order. */
-    readonly some: (
-      userId: UserId,
-      ids: ReadonlyArray<TaskId>
-    ) => Effect.Effect<ReadonlyArray<TaskSummary>, StoreUnavailable>
-    readonly find: (
-      userId: UserId,
-      id: TaskId
-    ) => Effect.Effect<Option.Option<PastTask>, StoreUnavailable>
-    /** The first response to the create with this idempotency key. */
-    readonly answerTo: (
-      userId: UserId,
-      idempotencyKey: string
-    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Oldest first. */
-    readonly attempts: (id: TaskId) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      /** Searches the tasks of one user; `null` searches those of all users. */
+      search: search(sql),
+      /** The tasks with these ids, in any order. */
+      some: (userId: UserId, ids: ReadonlyArray<TaskId>) =>
+        sql`
+          SELECT ${sql.literal(summaryColumns)} FROM tasks t
+          WHERE t.id = ANY (${[...ids]}::uuid[]) AND t.user_id = ${userId}`.pipe(
+          rowsOf(TaskSummary),
+          storeFailures
+        ),
+      find: (userId: UserId, id: TaskId) =>
+        sql`
+          SELECT t.*, ${sql.literal(origin)},
+            (SELECT r.progress FROM runs r WHERE r.task_id = t.id) AS progress
+          FROM tasks t
+          WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
+          rowsOf(PastTask),
+          Effect.map(Array.head),
+          storeFailures
+        ),
+      /** The first response to the create with this idempotency key. */
+      answerTo: (userId: UserId, key: string) =>
+        sql`SELECT body FROM idempotency_keys WHERE user_id = ${userId} AND key = ${key}`.pipe(
+          rowsOf(Schema.Struct({ body: Schema.String })),
+          Effect.map((rows) => Option.map(Array.head(rows), ({ body }) => body)),
+          storeFailures
+        ),
+      /** Oldest first. */
+      attempts: (id: TaskId) =>
+        sql`
+          SELECT n, vendor, account_id, state, split_part(failure, ':', 1) AS failure_class,
+            started_at, answered_at
+          FROM vendor_attempts WHERE task_id = ${id} ORDER BY n`.pipe(
+          rowsOf(AttemptRow),
+          storeFailures
+        )
+    }))
   }
->()("gateway/tasks/TaskHistoryStore") {
-  static readonly layer = Layer.effect(
-    TaskHistoryStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      TaskHistoryStore.of({
-        search: search(sql),
-        some: (userId, ids) =>
-          sql`
-            SELECT ${sql.literal(summaryColumns)} FROM tasks t
-            WHERE t.id = ANY (${[...ids]}::uuid[]) AND t.user_id = ${userId}`.pipe(
-            rowsOf(TaskSummary),
-            storeFailures
-          ),
-        find: (userId, id) =>
-          sql`
-            SELECT t.*, ${sql.literal(origin)},
-              (SELECT r.progress FROM runs r WHERE r.task_id = t.id) AS progress
-            FROM tasks t
-            WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
-            rowsOf(PastTask),
-            Effect.map(Array.head),
-            storeFailures
-          ),
-        answerTo: (userId, key) =>
-          sql`SELECT body FROM idempotency_keys WHERE user_id = ${userId} AND key = ${key}`.pipe(
-            rowsOf(Schema.Struct({ body: Schema.String })),
-            Effect.map((rows) => Option.map(Array.head(rows), ({ body }) => body)),
-            storeFailures
-          ),
-        attempts: (id) =>
-          sql`
-            SELECT n, vendor, account_id, state, split_part(failure, ':', 1) AS failure_class,
-              started_at, answered_at
-            FROM vendor_attempts WHERE task_id = ${id} ORDER BY n`.pipe(
-            rowsOf(AttemptRow),
-            storeFailures
-          )
-      })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(TaskHistoryStore, TaskHistoryStore.make)
 }
 
 /** The last row of a page: only the id of the last task that was scanned. */

@@ -5,7 +5,6 @@ import { audited, named } from "../../db/Audited.ts"
 import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /**
  * A deleted user. `reserved`: a process may still admit calls of a key from its reservation until the reservation
@@ -22,52 +21,18 @@ export type DeletedUser = typeof DeletedUser.Type
 const DueRow = Schema.Struct({ id: UserId, deletedAt: Time })
 
 /** Deletions of users, and the passes that erase their data. docs/reference/privacy.md#deletion-of-a-user */
-export class UserErasureStore extends Context.Service<
-  UserErasureStore,
+export class UserErasureStore extends Context.Service<UserErasureStore>()(
+  "gateway/tasks/UserErasureStore",
   {
-    /** Ends all access and queues the erasure, in one transaction. `None`: the user does not exist. */
-    readonly delete: (
-      id: UserId,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<DeletedUser>, StoreUnavailable>
-    /** Deleted users whose next pass is due. */
-    readonly due: (
-      now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<typeof DueRow.Type>, StoreUnavailable>
-    readonly unfinishedTasks: (id: UserId) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
-    /** The media of tasks created at this time or later. */
-    readonly artifacts: (
-      id: UserId,
-      since: TaskId
-    ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
-    /** Erases some of the user's tasks; returns where to continue. */
-    readonly eraseTasks: (
-      id: UserId,
-      after: string,
-      limit: number
-    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
-    readonly eraseDeliveries: (
-      id: UserId,
-      after: string,
-      limit: number
-    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
-    /** Erases everything else. `ends`: no request of the user can still be running. */
-    readonly end: (
-      id: UserId,
-      ends: boolean,
-      next: DateTime.Utc,
-      now: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({ ...finds(sql), ...erases(sql) }))
   }
->()("gateway/tasks/UserErasureStore") {
-  static readonly layer = Layer.effect(
-    UserErasureStore,
-    Effect.map(PgClient.PgClient, (sql) => UserErasureStore.of({ ...finds(sql), ...erases(sql) }))
-  )
+) {
+  static readonly layer = Layer.effect(UserErasureStore, UserErasureStore.make)
 }
 
 function finds(sql: PgClient.PgClient) {
   return {
+    /** Deleted users whose next pass is due. */
     due: (now: DateTime.Utc) =>
       sql`
         SELECT id, deleted_at FROM users WHERE erasure_due_at <= ${toDate(now)}
@@ -80,6 +45,7 @@ function finds(sql: PgClient.PgClient) {
         Effect.map(Array.map((row) => row.id)),
         storeFailures
       ),
+    /** The media of tasks created at this time or later. */
     artifacts: (id: UserId, since: TaskId) =>
       sql`
         SELECT a.id FROM tasks t JOIN artifacts a ON a.task_id = t.id
@@ -99,6 +65,7 @@ function erases(sql: PgClient.PgClient) {
       Effect.map((row) => Option.fromNullOr(row.last))
     )
   return {
+    /** Ends all access and queues the erasure, in one transaction. `None`: the user does not exist. */
     delete: (id: UserId, now: DateTime.Utc) =>
       sql`SELECT * FROM user_delete(${id}::uuid, ${toDate(now)})`.pipe(
         rowsOf(DeletedUser),
@@ -106,6 +73,7 @@ function erases(sql: PgClient.PgClient) {
         audited(sql, Option.flatMap(named)),
         storeFailures
       ),
+    /** Erases some of the user's tasks; returns where to continue. */
     eraseTasks: (id: UserId, after: string, limit: number) =>
       last(
         sql`SELECT user_tasks_erase(${id}::uuid, ${after}::uuid, ${limit}::int)::text AS last`
@@ -114,6 +82,7 @@ function erases(sql: PgClient.PgClient) {
       last(
         sql`SELECT user_deliveries_erase(${id}::uuid, ${after}::text, ${limit}::int) AS last`
       ).pipe(storeFailures),
+    /** Erases everything else. `ends`: no request of the user can still be running. */
     end: (id: UserId, ends: boolean, next: DateTime.Utc, now: DateTime.Utc) =>
       sql`
         SELECT user_erasure_end(

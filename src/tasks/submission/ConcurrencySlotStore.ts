@@ -4,7 +4,6 @@ import type { DateTime } from "effect"
 import { rowOf, rowsOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
 import type { StoredInputs } from "../running/OwnedTask.ts"
 
@@ -33,44 +32,34 @@ export const SlotQueueState = Schema.Struct({
 export type SlotQueueState = typeof SlotQueueState.Type
 
 const Taken = Schema.Struct({ taskId: TaskId, held: Schema.Boolean })
-export type TakenSlot = typeof Taken.Type
-
 const Served = Schema.Struct({ given: Schema.Int, limits: Schema.Int })
-export type ServedSlots = typeof Served.Type
 
 /** Slots for concurrent jobs at a vendor, shared by all processes; they are columns of `runs`. ADR 0108. */
-export class ConcurrencySlotStore extends Context.Service<
-  ConcurrencySlotStore,
+export class ConcurrencySlotStore extends Context.Service<ConcurrencySlotStore>()(
+  "gateway/tasks/submission/ConcurrencySlotStore",
   {
-    /**
-     * Gives slots to tasks, the oldest first. A task that gets none waits without an owner until it does. The result
-     * omits tasks that are being ended.
-     */
-    readonly take: (request: TakeSlots) => Effect.Effect<ReadonlyArray<TakenSlot>, StoreUnavailable>
-    /** Gives free slots to waiting tasks and makes those tasks due. */
-    readonly serve: (now: DateTime.Utc) => Effect.Effect<ServedSlots, StoreUnavailable>
-    readonly queues: Effect.Effect<ReadonlyArray<SlotQueueState>, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      /**
+       * Gives slots to tasks, the oldest first. A task that gets none waits without an owner until it does. The result
+       * omits tasks that are being ended.
+       */
+      take: ({ accountId, line, max, now, requests }: TakeSlots) =>
+        sql`
+          SELECT * FROM slots_take(${line}, ${max}, ${accountId},
+            ${sql.json(requests.map(({ epoch, inputs, taskId }) => ({ task: taskId, epoch, inputs })))},
+            ${toDate(now)})`.pipe(rowsOf(Taken), storeFailures),
+      /** Gives free slots to waiting tasks and makes those tasks due. */
+      serve: (now: DateTime.Utc) =>
+        sql`SELECT * FROM slots_serve(${toDate(now)})`.pipe(rowOf(Served), storeFailures),
+      queues: sql`
+        SELECT slot_key AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
+          count(*) FILTER (WHERE NOT slot_held)::integer AS waiting
+        FROM runs WHERE slot_key IS NOT NULL GROUP BY slot_key ORDER BY slot_key`.pipe(
+        rowsOf(SlotQueueState),
+        storeFailures
+      )
+    }))
   }
->()("gateway/tasks/submission/ConcurrencySlotStore") {
-  static readonly layer = Layer.effect(
-    ConcurrencySlotStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      ConcurrencySlotStore.of({
-        take: ({ accountId, line, max, now, requests }) =>
-          sql`
-            SELECT * FROM slots_take(${line}, ${max}, ${accountId},
-              ${sql.json(requests.map(({ epoch, inputs, taskId }) => ({ task: taskId, epoch, inputs })))},
-              ${toDate(now)})`.pipe(rowsOf(Taken), storeFailures),
-        serve: (now) =>
-          sql`SELECT * FROM slots_serve(${toDate(now)})`.pipe(rowOf(Served), storeFailures),
-        queues: sql`
-          SELECT slot_key AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
-            count(*) FILTER (WHERE NOT slot_held)::integer AS waiting
-          FROM runs WHERE slot_key IS NOT NULL GROUP BY slot_key ORDER BY slot_key`.pipe(
-          rowsOf(SlotQueueState),
-          storeFailures
-        )
-      })
-    )
-  )
+) {
+  static readonly layer = Layer.effect(ConcurrencySlotStore, ConcurrencySlotStore.make)
 }

@@ -3,7 +3,6 @@ import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
 import { rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /**
  * An account, or a model of an account, for which the vendor refused the service itself. The fault is open until
@@ -25,45 +24,35 @@ const LastFault = Schema.Struct({
 export type LastFault = typeof LastFault.Type
 
 /** Faults of vendor accounts, shared by all processes. ADR 0083. */
-export class VendorFaultStore extends Context.Service<
-  VendorFaultStore,
+export class VendorFaultStore extends Context.Service<VendorFaultStore>()(
+  "gateway/tasks/submission/VendorFaultStore",
   {
-    readonly openFault: (fault: FaultRow & LastFault) => Effect.Effect<void, StoreUnavailable>
-    /** Open and closed faults. */
-    readonly lastFaults: Effect.Effect<ReadonlyArray<LastFault>, StoreUnavailable>
-    readonly closeFaults: (keys: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
-    readonly openFaults: (
-      now: DateTime.Utc
-    ) => Effect.Effect<ReadonlyArray<FaultRow>, StoreUnavailable>
-  }
->()("gateway/tasks/submission/VendorFaultStore") {
-  static readonly layer = Layer.effect(
-    VendorFaultStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      VendorFaultStore.of({
-        openFault: ({ accountId, at, httpStatus, key, model, remedy, until }) =>
-          sql`
-            INSERT INTO vendor_faults (key, until, account_id, model, at, http_status, remedy)
-            VALUES (${key}, ${toDate(until)}, ${accountId}, ${model}, ${toDate(at)}, ${httpStatus}, ${remedy})
-            ON CONFLICT (key) DO UPDATE SET until = excluded.until, account_id = excluded.account_id,
-              model = excluded.model, at = excluded.at, http_status = excluded.http_status,
-              remedy = excluded.remedy`.pipe(Effect.asVoid, storeFailures),
-        lastFaults: sql`
-          SELECT account_id, model, at, http_status, remedy FROM vendor_faults WHERE at IS NOT NULL`.pipe(
-          rowsOf(LastFault),
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      openFault: ({ accountId, at, httpStatus, key, model, remedy, until }: FaultRow & LastFault) =>
+        sql`
+          INSERT INTO vendor_faults (key, until, account_id, model, at, http_status, remedy)
+          VALUES (${key}, ${toDate(until)}, ${accountId}, ${model}, ${toDate(at)}, ${httpStatus}, ${remedy})
+          ON CONFLICT (key) DO UPDATE SET until = excluded.until, account_id = excluded.account_id,
+            model = excluded.model, at = excluded.at, http_status = excluded.http_status,
+            remedy = excluded.remedy`.pipe(Effect.asVoid, storeFailures),
+      /** Open and closed faults. */
+      lastFaults: sql`
+        SELECT account_id, model, at, http_status, remedy FROM vendor_faults WHERE at IS NOT NULL`.pipe(
+        rowsOf(LastFault),
+        storeFailures
+      ),
+      closeFaults: (keys: ReadonlyArray<string>) =>
+        sql`UPDATE vendor_faults SET until = '-infinity' WHERE key = ANY(${keys}::text[])`.pipe(
+          Effect.asVoid,
           storeFailures
         ),
-        closeFaults: (keys) =>
-          sql`UPDATE vendor_faults SET until = '-infinity' WHERE key = ANY(${keys}::text[])`.pipe(
-            Effect.asVoid,
-            storeFailures
-          ),
-        openFaults: (now) =>
-          sql`SELECT key, until FROM vendor_faults WHERE until > ${toDate(now)}`.pipe(
-            rowsOf(Schema.Struct({ key: Schema.String, until: Time })),
-            storeFailures
-          )
-      })
-    )
-  )
+      openFaults: (now: DateTime.Utc) =>
+        sql`SELECT key, until FROM vendor_faults WHERE until > ${toDate(now)}`.pipe(
+          rowsOf(Schema.Struct({ key: Schema.String, until: Time })),
+          storeFailures
+        )
+    }))
+  }
+) {
+  static readonly layer = Layer.effect(VendorFaultStore, VendorFaultStore.make)
 }

@@ -10,7 +10,6 @@ import { TaskRow } from "../../db/TaskRow.ts"
 import type * as Credits from "../../domain/Credits.ts"
 import { FileId } from "../../domain/Ids.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { BatchProgress, BatchResult } from "../../vendors/VendorClient.ts"
 import type { TaskUsage } from "../TaskStore.ts"
 
@@ -103,64 +102,13 @@ export type ReceiptSum = typeof Sum.Type
  * Vendors' batches, each of which runs for one task, and the receipts of their requests.
  * docs/reference/vendor-batches.md
  */
-export class VendorBatchStore extends Context.Service<
-  VendorBatchStore,
+export class VendorBatchStore extends Context.Service<VendorBatchStore>()(
+  "gateway/tasks/VendorBatchStore",
   {
-    readonly find: (batch: {
-      readonly userId: UserId
-      readonly vendor: string
-      readonly id: TaskId
-    }) => Effect.Effect<Option.Option<VendorBatchRow>, StoreUnavailable>
-    readonly list: (
-      userId: UserId,
-      page: BatchPage
-    ) => Effect.Effect<ReadonlyArray<VendorBatchRow>, StoreUnavailable>
-    /** Hides a batch that has ended from its user. */
-    readonly delete: (
-      userId: UserId,
-      id: TaskId,
-      now: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
-    /** Records the progress that the vendor reports. */
-    readonly note: (
-      task: { readonly id: TaskId; readonly epoch: number },
-      progress: BatchProgress
-    ) => Effect.Effect<void, StoreUnavailable>
-    readonly noteCancelling: (
-      id: TaskId,
-      now: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
-    /** Records the batch's outcome and files before its task ends. */
-    readonly noteEnd: (
-      task: InHand,
-      result: Pick<BatchResult, "status" | "completed" | "failed">,
-      files: { readonly output: FileId | null; readonly errors: FileId | null }
-    ) => Effect.Effect<void, StoreUnavailable>
-    /**
-     * Writes receipts for requests that have none yet, charging at most `left` in total, and returns the amount
-     * charged. `None`: the task is fenced.
-     */
-    readonly addReceipts: (
-      task: InHand,
-      left: Credits.Credits,
-      receipts: ReadonlyArray<BatchReceipt>,
-      now: DateTime.Utc
-    ) => Effect.Effect<Option.Option<Credits.Credits>, StoreUnavailable>
-    /** Ordered by digest. */
-    readonly receipts: (
-      task: InHand["task"],
-      page: ReceiptPage
-    ) => Effect.Effect<ReadonlyArray<ReceiptRow>, StoreUnavailable>
-    /** The sums of the receipts, by model. */
-    readonly sumReceipts: (
-      task: InHand["task"]
-    ) => Effect.Effect<ReadonlyArray<ReceiptSum>, StoreUnavailable>
+    make: Effect.map(PgClient.PgClient, (sql) => ({ ...reads(sql), ...writes(sql) }))
   }
->()("gateway/tasks/VendorBatchStore") {
-  static readonly layer = Layer.effect(
-    VendorBatchStore,
-    Effect.map(PgClient.PgClient, (sql) => VendorBatchStore.of({ ...reads(sql), ...writes(sql) }))
-  )
+) {
+  static readonly layer = Layer.effect(VendorBatchStore, VendorBatchStore.make)
 }
 
 const columns = `t.*, b.status AS batch_status, b.completed, b.failed, b.cancelling_at, b.output_file, b.error_file`
@@ -193,6 +141,7 @@ function reads(sql: PgClient.PgClient) {
         rowsOf(VendorBatchRow),
         storeFailures
       ),
+    /** Ordered by digest. */
     receipts: ({ id, userId }: InHand["task"], { after = "", limit }: ReceiptPage) =>
       sql`
         SELECT split_part(b.id, '.', 2) AS digest, b.custom_id, b.model, b.outcome, b.http_status, b.captured,
@@ -200,6 +149,7 @@ function reads(sql: PgClient.PgClient) {
         FROM batch_receipts b
         WHERE b.user_id = ${userId} AND b.id > ${`${id}.${after}`} AND b.id < ${`${id}/`}
         ORDER BY b.id LIMIT ${limit}`.pipe(rowsOf(ReceiptRow), storeFailures),
+    /** The sums of the receipts, by model. */
     sumReceipts: ({ id, userId }: InHand["task"]) =>
       sql`SELECT * FROM batch_receipts_sum(${userId}::uuid, ${id}::uuid)`.pipe(
         rowsOf(Sum),
@@ -212,6 +162,7 @@ const Charged = Schema.Struct({ charged: Schema.NullOr(Micro) })
 
 function writes(sql: PgClient.PgClient) {
   return {
+    /** Records the progress that the vendor reports. */
     note: (
       { epoch, id }: { id: TaskId; epoch: number },
       { completed, failed, status }: BatchProgress
@@ -222,6 +173,7 @@ function writes(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
+    /** Hides a batch that has ended from its user. */
     delete: (userId: UserId, id: TaskId, now: DateTime.Utc) =>
       sql`
         UPDATE tasks t SET deleted_at = ${toDate(now)}
@@ -235,6 +187,7 @@ function writes(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
+    /** Records the batch's outcome and files before its task ends. */
     noteEnd: (
       { epoch, task }: InHand,
       { completed, failed, status }: Pick<BatchResult, "status" | "completed" | "failed">,
@@ -250,6 +203,10 @@ function writes(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
+    /**
+     * Writes receipts for requests that have none yet, charging at most `left` in total, and returns the amount
+     * charged. `None`: the task is fenced.
+     */
     addReceipts: (
       { epoch, task }: InHand,
       left: Credits.Credits,

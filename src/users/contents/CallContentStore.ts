@@ -5,7 +5,6 @@ import { audited } from "../../db/Audited.ts"
 import { Bytes, rowsOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { UserId } from "../../domain/Ids.ts"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** The request and response of a call, encrypted. */
 export interface SealedCall {
@@ -15,85 +14,62 @@ export interface SealedCall {
 }
 
 /** Which users have their calls kept, and the kept calls. ADR 0309 */
-export class CallContentStore extends Context.Service<
-  CallContentStore,
+export class CallContentStore extends Context.Service<CallContentStore>()(
+  "gateway/users/CallContentStore",
   {
-    readonly keepers: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** `None` if the user does not exist. */
-    readonly isKept: (user: UserId) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /**
-     * Changes the setting and writes the audit entry in one transaction. Switching it off deletes the kept calls.
-     * `None` if the user does not exist.
-     */
-    readonly keep: (
-      user: UserId,
-      isKept: boolean
-    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
-    /**
-     * Stores a call and deletes all but the user's newest `max` calls. Does nothing if the user has switched the
-     * setting off in the meantime.
-     */
-    readonly add: (
-      call: SealedCall,
-      max: number,
-      now: DateTime.Utc
-    ) => Effect.Effect<void, StoreUnavailable>
-    readonly find: (
-      user: UserId,
-      call: string
-    ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Deletes at most `limit` rows and returns how many. */
-    readonly deleteBefore: (
-      before: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<number, StoreUnavailable>
-  }
->()("gateway/users/CallContentStore") {
-  static readonly layer = Layer.effect(
-    CallContentStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      CallContentStore.of({
-        keepers: sql`SELECT id FROM users WHERE keeps_calls`.pipe(
-          rowsOf(Schema.Struct({ id: UserId })),
-          Effect.map(Array.map(({ id }) => id)),
+    make: Effect.map(PgClient.PgClient, (sql) => ({
+      keepers: sql`SELECT id FROM users WHERE keeps_calls`.pipe(
+        rowsOf(Schema.Struct({ id: UserId })),
+        Effect.map(Array.map(({ id }) => id)),
+        storeFailures
+      ),
+      /** `None` if the user does not exist. */
+      isKept: (user: UserId) =>
+        sql`SELECT keeps_calls AS kept FROM users WHERE id = ${user} AND deleted_at IS NULL`.pipe(
+          keptOf,
           storeFailures
         ),
-        isKept: (user) =>
-          sql`SELECT keeps_calls AS kept FROM users WHERE id = ${user} AND deleted_at IS NULL`.pipe(
-            keptOf,
-            storeFailures
+      /**
+       * Changes the setting and writes the audit entry in one transaction. Switching it off deletes the kept calls.
+       * `None` if the user does not exist.
+       */
+      keep: (user: UserId, isKept: boolean) =>
+        sql`SELECT kept FROM user_calls_keep(${user}, ${isKept}) WHERE kept IS NOT NULL`.pipe(
+          keptOf,
+          audited(
+            sql,
+            Option.map(() => ({ userId: user }))
           ),
-        keep: (user, isKept) =>
-          sql`SELECT kept FROM user_calls_keep(${user}, ${isKept}) WHERE kept IS NOT NULL`.pipe(
-            keptOf,
-            audited(
-              sql,
-              Option.map(() => ({ userId: user }))
-            ),
-            storeFailures
-          ),
-        add: ({ call, sealed, user }, max, now) =>
-          sql`
-            SELECT call_content_add(${user}, ${call}::uuid, ${Buffer.from(sealed)}, ${max}::int,
-              ${toDate(now)})`.pipe(Effect.asVoid, storeFailures),
-        find: (user, call) =>
-          sql`SELECT sealed FROM call_contents WHERE user_id = ${user} AND call_id = ${call}::uuid`.pipe(
-            rowsOf(Schema.Struct({ sealed: Bytes })),
-            Effect.map((rows) => Option.map(Array.head(rows), ({ sealed }) => sealed)),
-            storeFailures
-          ),
-        deleteBefore: (before, limit) =>
-          sql`
-            DELETE FROM call_contents WHERE (user_id, call_id) IN (
-              SELECT user_id, call_id FROM call_contents WHERE created_at < ${toDate(before)}
-              ORDER BY created_at LIMIT ${limit})
-            RETURNING true`.pipe(
-            Effect.map((rows) => rows.length),
-            storeFailures
-          )
-      })
-    )
-  )
+          storeFailures
+        ),
+      /**
+       * Stores a call and deletes all but the user's newest `max` calls. Does nothing if the user has switched the
+       * setting off in the meantime.
+       */
+      add: ({ call, sealed, user }: SealedCall, max: number, now: DateTime.Utc) =>
+        sql`
+          SELECT call_content_add(${user}, ${call}::uuid, ${Buffer.from(sealed)}, ${max}::int,
+            ${toDate(now)})`.pipe(Effect.asVoid, storeFailures),
+      find: (user: UserId, call: string) =>
+        sql`SELECT sealed FROM call_contents WHERE user_id = ${user} AND call_id = ${call}::uuid`.pipe(
+          rowsOf(Schema.Struct({ sealed: Bytes })),
+          Effect.map((rows) => Option.map(Array.head(rows), ({ sealed }) => sealed)),
+          storeFailures
+        ),
+      /** Deletes at most `limit` rows and returns how many. */
+      deleteBefore: (before: DateTime.Utc, limit: number) =>
+        sql`
+          DELETE FROM call_contents WHERE (user_id, call_id) IN (
+            SELECT user_id, call_id FROM call_contents WHERE created_at < ${toDate(before)}
+            ORDER BY created_at LIMIT ${limit})
+          RETURNING true`.pipe(
+          Effect.map((rows) => rows.length),
+          storeFailures
+        )
+    }))
+  }
+) {
+  static readonly layer = Layer.effect(CallContentStore, CallContentStore.make)
 }
 
 const keptOf = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
