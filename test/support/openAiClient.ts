@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import OpenAI, { APIError } from "openai"
 import { fails } from "./fails.ts"
-import { promised, Running, strangersKey } from "./running.ts"
+import { Running, strangersKey } from "./running.ts"
 
 /** OpenAI's client without retries, with the running gateway's key or another one. */
 export const openAiAt = (base = "/v1", apiKey?: string) =>
@@ -14,7 +14,7 @@ export const strangersOpenAi = Effect.flatMap(strangersKey, (key) => openAiAt("/
 
 /** The API's error with which a request of the client fails. */
 export const refusal = (request: () => Promise<unknown>) =>
-  promised(async () => {
+  Effect.promise(async () => {
     const error = await fails(request())
     if (!(error instanceof APIError)) throw error
     return { status: error.status, code: error.code, message: error.message }

@@ -92,15 +92,13 @@ export const call = (path: string, init: RequestInit = {}) =>
     )
   )
 
-export const promised = <A>(work: () => Promise<A>) => Effect.promise(work)
-
 /** The status and the JSON of a response to the running gateway's key. */
 export const read = (path: string, init: RequestInit = {}) =>
-  Effect.flatMap(call(path, init), (answer) => promised(() => readResult(answer)))
+  Effect.flatMap(call(path, init), (answer) => Effect.promise(() => readResult(answer)))
 
 /** Asks again and again until the answer satisfies the condition. */
 export const polled = <A>(ask: () => Promise<A>, isOver: (answer: A) => boolean) =>
-  promised(async () => {
+  Effect.promise(async () => {
     let answer = await ask()
     await until(async () => isOver(answer) || ((answer = await ask()), false))
     return answer

@@ -5,7 +5,7 @@ import { layerEmbedded } from "../../src/db/Database.ts"
 import { startVendorServer } from "../../src/testing/index.ts"
 import type { VendorServer } from "../../src/testing/index.ts"
 import type { GatewayProcess } from "./gatewayProcess.ts"
-import { promised, read, runningGateway } from "./running.ts"
+import { read, runningGateway } from "./running.ts"
 
 /** The task of a vendor-format id of a batch or response, which ends with the task's id. */
 export const taskIdOf = (id: string) =>
@@ -72,8 +72,8 @@ export const gatewayAt = (...vendor: Parameters<typeof startVendorServer>) =>
   Layer.unwrap(
     Effect.map(
       Effect.acquireRelease(
-        promised(() => startVendorServer(...vendor)),
-        (vendor) => promised(() => vendor.stop())
+        Effect.promise(() => startVendorServer(...vendor)),
+        (vendor) => Effect.promise(() => vendor.stop())
       ),
       (vendor) => Layer.merge(runningGateway({ ...vendor.env }), Layer.succeed(Vendor, vendor))
     )

@@ -6,7 +6,7 @@ import type { Response, ResponseStreamEvent } from "openai/resources/responses/r
 import { MockVendor } from "../../../src/testing/index.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
-import { polled, promised, read, runningGateway } from "../../support/running.ts"
+import { polled, read, runningGateway } from "../../support/running.ts"
 import { gatewayAt, taskIdOf, Vendor } from "../../support/vendorBatches.ts"
 
 const clientOf = (base: string) => Effect.map(openAiAt(base), ({ responses }) => responses)
@@ -20,7 +20,7 @@ const ended = (responses: OpenAI["responses"], id: string) =>
   polled(() => responses.retrieve(id), isOver)
 
 const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
-  promised(async () => {
+  Effect.promise(async () => {
     const events: Array<ResponseStreamEvent> = []
     for await (const event of stream) events.push(event)
     return events
@@ -44,7 +44,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
             max_output_tokens: 100,
             metadata: { order: "17" }
           }
-          const { data: created, response } = yield* promised(() =>
+          const { data: created, response } = yield* Effect.promise(() =>
             responses.create(asked).withResponse()
           )
           assert.match(created.id, /^resp_[0-9a-f]{32}$/u)
@@ -65,7 +65,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           assert.strictEqual(done.status, "completed")
           assert.strictEqual(done.id, created.id)
           assert.match(textOf(done), /simulator/u)
-          const again = yield* promised(() => responses.retrieve(created.id))
+          const again = yield* Effect.promise(() => responses.retrieve(created.id))
           assert.deepStrictEqual(again, done)
 
           const task = (yield* read(`/manage/v1/tasks/${taskIdOf(created.id)}`)).json
@@ -99,7 +99,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
     it.effect("streams as it was created, and from any event on", () =>
       Effect.gen(function* () {
         const responses = yield* client
-        const stream = yield* promised(() =>
+        const stream = yield* Effect.promise(() =>
           responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
         )
         const events = yield* eventsOf(stream)
@@ -109,13 +109,13 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         assert.strictEqual(last.type, "response.completed")
         const id = last.type === "response.completed" ? last.response.id : ""
         assert.match(id, /^resp_[0-9a-f]{32}$/u)
-        const rest = yield* promised(() =>
+        const rest = yield* Effect.promise(() =>
           responses.retrieve(id, { stream: true, starting_after: 3 })
         )
         assert.deepStrictEqual(yield* eventsOf(rest), events.slice(4))
         const done = yield* ended(responses, id)
         assert.strictEqual(done.status, "completed")
-        const plain = yield* promised(() =>
+        const plain = yield* Effect.promise(() =>
           responses.create({ model: "gpt-4o-mini", input: "Hi", background: true })
         )
         assert.deepInclude(yield* refusal(() => responses.retrieve(plain.id, { stream: true })), {
@@ -135,14 +135,14 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         const responses = yield* client
         const after = (id: string, number: number) =>
           Effect.flatMap(
-            promised(() => responses.retrieve(id, { stream: true, starting_after: number })),
+            Effect.promise(() => responses.retrieve(id, { stream: true, starting_after: number })),
             eventsOf
           )
         for (const [input, type] of [
           ["Hi", "response.completed"],
           ["[[sim:fail]]", "response.failed"]
         ] as const) {
-          const stream = yield* promised(() =>
+          const stream = yield* Effect.promise(() =>
             responses.create({ model: "gpt-4o-mini", input, background: true, stream: true })
           )
           const events = yield* eventsOf(stream)
@@ -155,7 +155,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           assert.deepStrictEqual(yield* after(id, number + 1000), [])
         }
         // Waits for later events while the response runs
-        const { id } = yield* promised(() =>
+        const { id } = yield* Effect.promise(() =>
           responses.create({
             model: "gpt-4o-mini",
             input: "[[sim:slow=2s]]",
@@ -164,7 +164,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           })
         ).pipe(
           Effect.flatMap((stream) =>
-            promised(async () => {
+            Effect.promise(async () => {
               for await (const event of stream) {
                 if (event.type === "response.created") return event.response
               }
@@ -173,20 +173,26 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           )
         )
         assert.deepStrictEqual(yield* after(id, 1000), [])
-        assert.strictEqual((yield* promised(() => responses.retrieve(id))).status, "completed")
+        assert.strictEqual(
+          (yield* Effect.promise(() => responses.retrieve(id))).status,
+          "completed"
+        )
       })
     )
 
     it.effect("is cancelled, twice too, and a failure is shown as OpenAI's", () =>
       Effect.gen(function* () {
         const responses = yield* client
-        const slow = yield* promised(() =>
+        const slow = yield* Effect.promise(() =>
           responses.create({ model: "gpt-4o-mini", input: "[[sim:slow=60]]", background: true })
         )
-        const cancelled = yield* promised(() => responses.cancel(slow.id))
+        const cancelled = yield* Effect.promise(() => responses.cancel(slow.id))
         assert.strictEqual(cancelled.status, "cancelled")
-        assert.strictEqual((yield* promised(() => responses.cancel(slow.id))).status, "cancelled")
-        const failing = yield* promised(() =>
+        assert.strictEqual(
+          (yield* Effect.promise(() => responses.cancel(slow.id))).status,
+          "cancelled"
+        )
+        const failing = yield* Effect.promise(() =>
           responses.create({ model: "gpt-4o-mini", input: "[[sim:fail]]", background: true })
         )
         const failed = yield* ended(responses, failing.id)
@@ -254,12 +260,12 @@ liveLayer(
       const { requests } = yield* Vendor
       const responses = yield* client
       const direct = yield* clientOf("/vendors/openai/v1")
-      const first = yield* promised(() =>
+      const first = yield* Effect.promise(() =>
         direct.create({ model: "gpt-4o-mini", input: "Where?", background: true })
       )
       const done = yield* ended(direct, first.id)
       assert.strictEqual(textOf(done), "A lighthouse")
-      const second = yield* promised(() =>
+      const second = yield* Effect.promise(() =>
         responses.create({
           model: "gpt-4o-mini",
           input: "And then?",
@@ -278,7 +284,7 @@ liveLayer(
       assert.match(sent[1]!["previous_response_id"]!, /^resp_.{36}$/u)
       assert.notStrictEqual(sent[1]!["previous_response_id"], first.id)
 
-      const third = yield* promised(() =>
+      const third = yield* Effect.promise(() =>
         responses.create({ model: "gpt-4o-mini", input: "Now", previous_response_id: second.id })
       )
       assert.strictEqual(textOf(third), "A lighthouse")
@@ -287,7 +293,7 @@ liveLayer(
       assert.notStrictEqual(whole["previous_response_id"], second.id)
 
       const asked = { model: "gpt-4o-mini", input: "Now", previous_response_id: second.id }
-      const { input_tokens } = yield* promised(() => responses.inputTokens.count(asked))
+      const { input_tokens } = yield* Effect.promise(() => responses.inputTokens.count(asked))
       assert.isAbove(input_tokens, 0)
       const counted = requests.at(-1)!
       assert.strictEqual(counted.path, "/v1/responses/input_tokens")
@@ -299,7 +305,7 @@ liveLayer(
     Effect.gen(function* () {
       const owner = yield* client
       const asked = { model: "gpt-4o-mini", input: "Mine", background: true }
-      const { id } = yield* promised(() => owner.create(asked))
+      const { id } = yield* Effect.promise(() => owner.create(asked))
       yield* ended(owner, id)
       const other = yield* strangersClient
       for (const request of [() => other.retrieve(id), () => other.cancel(id)]) {
@@ -330,7 +336,7 @@ liveLayer(
       const before = vendor.sold
       const asked = { model: "gpt-4o-mini", input: "Once", background: true }
       const headers = { "idempotency-key": "a" }
-      const [one, two] = yield* promised(() =>
+      const [one, two] = yield* Effect.promise(() =>
         Promise.all([responses.create(asked, { headers }), responses.create(asked, { headers })])
       )
       assert.deepStrictEqual(one, two)
@@ -342,7 +348,7 @@ liveLayer(
   it.effect("the vendor's stream is relayed with our ids", () =>
     Effect.gen(function* () {
       const responses = yield* client
-      const stream = yield* promised(() =>
+      const stream = yield* Effect.promise(() =>
         responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
       )
       const events = yield* eventsOf(stream)
@@ -359,14 +365,14 @@ liveLayer(
       const responses = yield* client
       const vendor = yield* Vendor
       const before = vendor.sold
-      const slow = yield* promised(() =>
+      const slow = yield* Effect.promise(() =>
         responses.create({ model: "gpt-4o", input: "a".repeat(400), background: true })
       )
-      const begun = yield* promised(() => responses.retrieve(slow.id)).pipe(
+      const begun = yield* Effect.promise(() => responses.retrieve(slow.id)).pipe(
         Effect.repeat({ until: () => vendor.sold > before, times: 1000 })
       )
       assert.include(["queued", "in_progress"], begun.status)
-      const cancelled = yield* promised(() => responses.cancel(slow.id))
+      const cancelled = yield* Effect.promise(() => responses.cancel(slow.id))
       assert.strictEqual(cancelled.status, "cancelled")
       const task = (yield* read(`/manage/v1/tasks/${taskIdOf(slow.id)}`)).json
       assert.deepInclude(task, { status: "failed" })
@@ -382,7 +388,7 @@ liveLayer(
   it.effect("a failed response costs nothing", () =>
     Effect.gen(function* () {
       const responses = yield* client
-      const created = yield* promised(() =>
+      const created = yield* Effect.promise(() =>
         responses.create({ model: "gpt-4.1", input: "a", background: true })
       )
       const failed = yield* ended(responses, created.id)

@@ -9,15 +9,7 @@ import type { VendorServer } from "../../../src/testing/index.ts"
 import { fails } from "../../support/fails.ts"
 import { adminToken, readResult } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
-import {
-  polled,
-  call,
-  promised,
-  read,
-  Running,
-  runningGateway,
-  strangersKey
-} from "../../support/running.ts"
+import { polled, call, read, Running, runningGateway, strangersKey } from "../../support/running.ts"
 import {
   batchReceipts,
   capturedOf,
@@ -39,7 +31,7 @@ const clientOf = (base: string, apiKey?: string) =>
 const client = clientOf("")
 
 const refusal = (request: () => Promise<unknown>) =>
-  promised(async () => {
+  Effect.promise(async () => {
     const error = await fails(request())
     if (!(error instanceof APIError)) throw error
     const body = error.error as { code: number; error: { type: string } }
@@ -57,7 +49,7 @@ const message = (id: string, more: object = {}) => ({
 })
 
 const create = (anthropic: Anthropic, requests: ReadonlyArray<ReturnType<typeof message>>) =>
-  promised(() => anthropic.messages.batches.create({ requests: [...requests] }))
+  Effect.promise(() => anthropic.messages.batches.create({ requests: [...requests] }))
 
 const ended = (anthropic: Anthropic, id: string) =>
   polled(
@@ -66,7 +58,7 @@ const ended = (anthropic: Anthropic, id: string) =>
   )
 
 const resultsOf = (anthropic: Anthropic, id: string) =>
-  promised(async () => Array.fromAsync(await anthropic.messages.batches.results(id)))
+  Effect.promise(async () => Array.fromAsync(await anthropic.messages.batches.results(id)))
 
 const post = (body: string, headers: Record<string, string> = {}) =>
   Effect.flatMap(
@@ -77,7 +69,7 @@ const post = (body: string, headers: Record<string, string> = {}) =>
     }),
     (answer) =>
       Effect.map(
-        promised(() => readResult(answer)),
+        Effect.promise(() => readResult(answer)),
         ({ json }) => ({ status: answer.status, json })
       )
   )
@@ -116,21 +108,21 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         assert.match(block?.type === "text" ? block.text : "", /simulator/u)
         const second = yield* create(anthropic, [message("c")])
         yield* ended(anthropic, second.id)
-        const pages = yield* promised(async () =>
+        const pages = yield* Effect.promise(async () =>
           Array.fromAsync(anthropic.messages.batches.list({ limit: 1 }))
         )
         assert.deepStrictEqual(
           pages.map(({ id }) => id),
           [second.id, batch.id]
         )
-        const newer = yield* promised(() =>
+        const newer = yield* Effect.promise(() =>
           anthropic.messages.batches.list({ before_id: batch.id })
         )
         assert.deepStrictEqual(
           newer.data.map(({ id }) => id),
           [second.id]
         )
-        const deleted = yield* promised(() => anthropic.messages.batches.delete(batch.id))
+        const deleted = yield* Effect.promise(() => anthropic.messages.batches.delete(batch.id))
         assert.deepStrictEqual(deleted, { id: batch.id, type: "message_batch_deleted" })
         const gone = yield* refusal(() => anthropic.messages.batches.retrieve(batch.id))
         assert.deepInclude<object>(gone, { status: 404, code: 2005, type: "not_found_error" })
@@ -148,7 +140,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         const sql = yield* SqlClient.SqlClient
         // As `BODY_RETENTION` does
         yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
-        const batch = yield* promised(() => anthropic.messages.batches.retrieve(id))
+        const batch = yield* Effect.promise(() => anthropic.messages.batches.retrieve(id))
         assert.deepInclude<object>(batch.request_counts, { succeeded: 2, processing: 0 })
         assert.lengthOf(yield* resultsOf(anthropic, id), 2)
       })
@@ -233,7 +225,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
     it.effect("need a key that allows every model that they name", () =>
       Effect.gen(function* () {
         const { url, userId } = yield* Running
-        const key = yield* promised(async () => {
+        const key = yield* Effect.promise(async () => {
           const answer = await fetch(`${url}/manage/v1/users/${userId}/api-keys`, {
             method: "POST",
             headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
@@ -272,7 +264,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
               filter: { models }
             })
           })
-          const { json } = yield* promised(() => readResult(made))
+          const { json } = yield* Effect.promise(() => readResult(made))
           assert.strictEqual(made.status, 201, JSON.stringify(json))
           return json.id as string
         })
@@ -396,7 +388,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
     it.effect("take the key where older clients send it", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
-        const statuses = yield* promised(() =>
+        const statuses = yield* Effect.promise(() =>
           Promise.all(
             [key, "sk-wrong"].map(async (it) => {
               const headers = { "x-api-key": it }
@@ -422,7 +414,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         for (const request of requests) {
           assert.deepInclude<object>(yield* refusal(request), { status: 404, code: 2005 })
         }
-        assert.lengthOf((yield* promised(() => stranger.messages.batches.list())).data, 0)
+        assert.lengthOf((yield* Effect.promise(() => stranger.messages.batches.list())).data, 0)
         const as = yield* read(`/v1/batches/${batch.id.replace("msgbatch", "batch")}`)
         assert.strictEqual(as.json.code, 2005)
         yield* ended(anthropic, batch.id)
@@ -456,10 +448,10 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
     it.effect("are cancelled: each request is, and nothing is charged", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
-        const batch = yield* promised(() =>
+        const batch = yield* Effect.promise(() =>
           anthropic.beta.messages.batches.create({ requests: [message("a"), message("b")] })
         )
-        const cancelled = yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+        const cancelled = yield* Effect.promise(() => anthropic.messages.batches.cancel(batch.id))
         assert.deepInclude<object>(cancelled, {
           processing_status: "ended",
           request_counts: { processing: 0, succeeded: 0, errored: 0, canceled: 2, expired: 0 }
@@ -477,7 +469,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
 )
 
 const inProgress = (anthropic: Anthropic, vendor: VendorServer, sold: number) =>
-  promised(() => new Promise((resolve) => setTimeout(resolve, 20))).pipe(
+  Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20))).pipe(
     Effect.repeat({ until: () => vendor.sold === sold, times: 1000 }),
     Effect.as(anthropic)
   )
@@ -491,7 +483,7 @@ const mebibyte = 1024 * 1024
 /** Announces a body of this length and sends none of it before the response. */
 const announce = (bytes: number) =>
   Effect.flatMap(Running, ({ key, url }) =>
-    promised(
+    Effect.promise(
       () =>
         new Promise<{ readonly status: number | undefined; readonly code: number }>(
           (resolve, reject) => {
@@ -534,7 +526,7 @@ liveLayer(
       const refused = yield* announce(256 * mebibyte + 1)
       assert.deepStrictEqual(refused, { status: 413, code: 2004 })
       assert.lengthOf((yield* read("/v1/files?limit=100")).json.data, before)
-      const { status } = yield* promised(() =>
+      const { status } = yield* Effect.promise(() =>
         fetch(`${url}/v1/chat/completions`, {
           method: "POST",
           headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -585,7 +577,7 @@ liveLayer(
       const requests = Array.from({ length: 120 }, (_, n) =>
         message(n % 40 === 7 ? `fails-${n}` : `r${n}`)
       )
-      const { data: batch, response } = yield* promised(() =>
+      const { data: batch, response } = yield* Effect.promise(() =>
         anthropic.messages.batches.create({ requests }).withResponse()
       )
       const held = response.headers.get("x-service-cost") ?? ""
@@ -740,7 +732,7 @@ liveLayer(
       const vendor = yield* Vendor
       const before = vendor.sold
       const requests = Array.from({ length: 10 }, (_, n) => message(`c${n}`))
-      const batch = yield* promised(() =>
+      const batch = yield* Effect.promise(() =>
         anthropic.messages.batches.create(
           { requests },
           { headers: { "anthropic-beta": "output-300k" } }
@@ -753,8 +745,8 @@ liveLayer(
         ],
         "output-300k"
       )
-      yield* promised(() => new Promise((resolve) => setTimeout(resolve, 200)))
-      const cancelling = yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 200)))
+      const cancelling = yield* Effect.promise(() => anthropic.messages.batches.cancel(batch.id))
       assert.strictEqual(cancelling.processing_status, "canceling")
       assert.isNotNull(cancelling.cancel_initiated_at)
       const done = yield* ended(anthropic, batch.id)
@@ -800,14 +792,14 @@ liveLayer(
       const batch = yield* create(anthropic, [message("lost"), message("found")])
       const path = `/manage/v1/tasks/${taskIdOf(batch.id)}`
       const { json: task } = yield* read(path).pipe(
-        Effect.tap(promised(() => new Promise((resolve) => setTimeout(resolve, 100)))),
+        Effect.tap(Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))),
         Effect.repeat({
           until: ({ json }) => json.attempts[0]?.state === "submitted",
           times: 600
         })
       )
       assert.lengthOf(task.attempts, 1)
-      yield* promised(() => anthropic.messages.batches.cancel(batch.id))
+      yield* Effect.promise(() => anthropic.messages.batches.cancel(batch.id))
       assert.strictEqual(vendor.sold, before + 1)
       const done = yield* ended(anthropic, batch.id)
       assert.deepInclude<object>(done.request_counts, { succeeded: 1, canceled: 1 })

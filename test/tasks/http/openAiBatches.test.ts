@@ -6,15 +6,7 @@ import type { Batch } from "openai/resources/batches"
 import { MockVendor } from "../../../src/testing/index.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
 import { openAiAt, refusal, strangersOpenAi } from "../../support/openAiClient.ts"
-import {
-  polled,
-  call,
-  json,
-  metricsText,
-  promised,
-  read,
-  runningGateway
-} from "../../support/running.ts"
+import { polled, call, json, metricsText, read, runningGateway } from "../../support/running.ts"
 import {
   batchReceipts,
   capturedOf,
@@ -45,7 +37,7 @@ const fileOf = (lines: ReadonlyArray<object>, name = "requests.jsonl") =>
   new File([lines.map((line) => `${JSON.stringify(line)}\n`).join("")], name)
 
 const upload = (openai: OpenAI, lines: ReadonlyArray<object>) =>
-  promised(() => openai.files.create({ purpose: "batch", file: fileOf(lines) }))
+  Effect.promise(() => openai.files.create({ purpose: "batch", file: fileOf(lines) }))
 
 const batchOf = (fileId: string) => ({
   input_file_id: fileId,
@@ -54,7 +46,7 @@ const batchOf = (fileId: string) => ({
 })
 
 const create = (openai: OpenAI, fileId: string, more: object = {}) =>
-  promised(() => openai.batches.create({ ...batchOf(fileId), ...more }))
+  Effect.promise(() => openai.batches.create({ ...batchOf(fileId), ...more }))
 
 const isOver = ({ status }: Batch) =>
   ["completed", "failed", "expired", "cancelled"].includes(status)
@@ -62,7 +54,7 @@ const isOver = ({ status }: Batch) =>
 const ended = (openai: OpenAI, id: string) => polled(() => openai.batches.retrieve(id), isOver)
 
 const textOf = (openai: OpenAI, id: string | null | undefined) =>
-  promised(async () => (await openai.files.content(id ?? "")).text())
+  Effect.promise(async () => (await openai.files.content(id ?? "")).text())
 
 liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
   "files and batches, in the sandbox",
@@ -105,17 +97,17 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           ["a", "b"]
         )
         assert.match(lines[0].response.body.choices[0].message.content, /simulator/u)
-        const listed = yield* promised(() => openai.batches.list({ limit: 1 }))
+        const listed = yield* Effect.promise(() => openai.batches.list({ limit: 1 }))
         assert.deepStrictEqual(
           listed.data.map(({ id }) => id),
           [batch.id]
         )
-        const files = yield* promised(() => openai.files.list({ order: "asc" }))
+        const files = yield* Effect.promise(() => openai.files.list({ order: "asc" }))
         assert.deepStrictEqual(
           files.data.map(({ purpose }) => purpose),
           ["batch", "batch_output"]
         )
-        const deleted = yield* promised(() => openai.files.delete(file.id))
+        const deleted = yield* Effect.promise(() => openai.files.delete(file.id))
         assert.isTrue(deleted.deleted)
         assert.deepInclude(yield* refusal(() => openai.files.retrieve(file.id)), {
           status: 404,
@@ -133,7 +125,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         const sql = yield* SqlClient
         // As `BODY_RETENTION` does
         yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
-        const batch = yield* promised(() => openai.batches.retrieve(id))
+        const batch = yield* Effect.promise(() => openai.batches.retrieve(id))
         assert.deepStrictEqual(batch.request_counts, { total: 2, completed: 2, failed: 0 })
       })
     )
@@ -144,7 +136,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         const text = `${JSON.stringify(chat("a"))}\n`
         for (const mark of ["\uFEFF", "\uFEFF\uFEFF"]) {
           const marked = new File([mark, text], "marked.jsonl")
-          const file = yield* promised(() =>
+          const file = yield* Effect.promise(() =>
             openai.files.create({ purpose: "batch", file: marked })
           )
           if (mark.length === 2) {
@@ -228,7 +220,9 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           body: "--a--"
         })
         assert.strictEqual(compressed.status, 415)
-        const kept = yield* promised(() => openai.files.list({ purpose: "batch", limit: 100 }))
+        const kept = yield* Effect.promise(() =>
+          openai.files.list({ purpose: "batch", limit: 100 })
+        )
         assert.notInclude(
           kept.data.map(({ filename }) => filename),
           "empty.jsonl"
@@ -258,8 +252,8 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         for (const request of requests) {
           assert.deepInclude(yield* refusal(request), { status: 404, code: "2005" })
         }
-        assert.lengthOf((yield* promised(() => stranger.batches.list())).data, 0)
-        assert.lengthOf((yield* promised(() => stranger.files.list())).data, 0)
+        assert.lengthOf((yield* Effect.promise(() => stranger.batches.list())).data, 0)
+        assert.lengthOf((yield* Effect.promise(() => stranger.files.list())).data, 0)
         yield* ended(openai, batch.id)
       })
     )
@@ -291,11 +285,11 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
           endpoint: "/v1/chat/completions",
           completion_window: "24h"
         } as const
-        const create = promised(() => openai.batches.create(body, { headers }).withResponse())
+        const create = Effect.promise(() => openai.batches.create(body, { headers }).withResponse())
         const first = yield* create
         yield* ended(openai, first.data.id)
         // Its file may have been deleted
-        yield* promised(() => openai.files.delete(file.id))
+        yield* Effect.promise(() => openai.files.delete(file.id))
         const { data, response } = yield* create
         assert.deepStrictEqual(data, first.data)
         assert.strictEqual(response.headers.get("idempotency-replayed"), "true")
@@ -316,12 +310,12 @@ liveLayer(runningGateway({ FILE_BYTES_PER_USER: "200000" }))("the quota of files
       const openai = yield* client
       const send = (bytes: number) =>
         openai.files.create({ purpose: "batch", file: new File(["x".repeat(bytes)], "x.jsonl") })
-      const { id } = yield* promised(() => send(199_999))
+      const { id } = yield* Effect.promise(() => send(199_999))
       assert.deepInclude(yield* refusal(() => send(2)), { status: 429, code: "1202" })
-      assert.strictEqual((yield* promised(() => send(1))).bytes, 1)
+      assert.strictEqual((yield* Effect.promise(() => send(1))).bytes, 1)
       assert.deepInclude(yield* refusal(() => send(1)), { status: 429, code: "1202" })
-      yield* promised(() => openai.files.delete(id))
-      assert.strictEqual((yield* promised(() => send(199_999))).bytes, 199_999)
+      yield* Effect.promise(() => openai.files.delete(id))
+      assert.strictEqual((yield* Effect.promise(() => send(199_999))).bytes, 199_999)
     })
   )
 })
@@ -446,7 +440,7 @@ liveLayer(
         chat(n % 40 === 7 ? `fails ${n}` : `r${n}`)
       )
       const file = yield* upload(openai, lines)
-      const { data: batch, response } = yield* promised(() =>
+      const { data: batch, response } = yield* Effect.promise(() =>
         openai.batches
           .create({
             input_file_id: file.id,
@@ -513,7 +507,7 @@ liveLayer(
         () => openai.batches.retrieve(batch.id),
         ({ status }) => status === "in_progress"
       )
-      const cancelling = yield* promised(() => openai.batches.cancel(batch.id))
+      const cancelling = yield* Effect.promise(() => openai.batches.cancel(batch.id))
       assert.strictEqual(cancelling.status, "cancelling")
       const done = yield* ended(openai, batch.id)
       assert.strictEqual(done.status, "cancelled")
@@ -547,7 +541,7 @@ liveLayer(
         task.attempts.map((it: { state: string }) => it.state),
         ["submitted"]
       )
-      yield* promised(() => openai.batches.cancel(batch.id))
+      yield* Effect.promise(() => openai.batches.cancel(batch.id))
       assert.strictEqual((yield* ended(openai, batch.id)).status, "cancelled")
     })
   )
