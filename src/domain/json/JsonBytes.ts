@@ -6,13 +6,18 @@ const colon = 0x3a
 const comma = 0x2c
 const space = 0x20
 
-/** The index of the quote that ends the string at `open`, in valid JSON. */
-const endOfString = (bytes: Buffer, open: number): number => {
-  for (let end = bytes.indexOf(quote, open + 1); ; end = bytes.indexOf(quote, end + 1)) {
-    let before = end - 1
-    while (bytes[before] === backslash) before -= 1
-    if ((end - before) % 2 === 1) return end
+/** The index of the quote that closes the string whose content starts at `from`, or `until`. */
+export const endOfString = (bytes: Buffer, from: number, until = bytes.length): number => {
+  for (
+    let at = bytes.indexOf(quote, from);
+    at >= 0 && at < until;
+    at = bytes.indexOf(quote, at + 1)
+  ) {
+    let start = at
+    while (start > from && bytes[start - 1] === backslash) start -= 1
+    if ((at - start) % 2 === 0) return at
   }
+  return until
 }
 
 const afterSpace = (bytes: Buffer, from: number): number => {
@@ -29,7 +34,7 @@ const endOfValue = (bytes: Buffer, start: number): number => {
   let depth = 0
   for (let at = start; at < bytes.length; at += 1) {
     const byte = bytes[at]
-    if (byte === quote) at = endOfString(bytes, at)
+    if (byte === quote) at = endOfString(bytes, at + 1)
     else if (isOpening(byte)) depth += 1
     else if (isClosing(byte)) depth -= 1
     else if (depth > 0 || byte !== comma) continue
@@ -44,26 +49,37 @@ const endOfValue = (bytes: Buffer, start: number): number => {
 const isWord = (bytes: Buffer, open: number, end: number, word: string): boolean =>
   end - open <= 6 * word.length + 1 && JSON.parse(bytes.toString("utf8", open, end + 1)) === word
 
-/** Where the value of a member starts and ends; `undefined` if there is no such member. */
-const rangeOf = (bytes: Buffer, key: string): readonly [start: number, end: number] | undefined => {
-  for (let at = bytes.indexOf("{") + 1; at < bytes.length;) {
-    const open = bytes.indexOf(quote, at)
+/** Where a member is: after the previous one, its key with its quote, its value, and the end of its value. */
+interface Member {
+  readonly before: number
+  readonly open: number
+  readonly start: number
+  readonly end: number
+}
+
+const findMember = (bytes: Buffer, key: string): Member | undefined => {
+  for (let before = bytes.indexOf("{") + 1; before < bytes.length;) {
+    const open = bytes.indexOf(quote, before)
     if (open < 0) return undefined
-    const end = endOfString(bytes, open)
-    const start = afterSpace(bytes, afterSpace(bytes, end + 1) + 1)
-    const valueEnd = endOfValue(bytes, start)
-    if (bytes[afterSpace(bytes, end + 1)] === colon && isWord(bytes, open, end, key)) {
-      return [start, valueEnd]
+    const close = endOfString(bytes, open + 1)
+    const after = afterSpace(bytes, close + 1)
+    const start = afterSpace(bytes, after + 1)
+    const end = endOfValue(bytes, start)
+    if (bytes[after] === colon && isWord(bytes, open, close, key)) {
+      return { before, open, start, end }
     }
-    at = valueEnd
+    before = end
   }
   return undefined
 }
 
+const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
+
 /** The bytes of one member of a JSON object, as they are written there. */
 export const memberOf = (given: Uint8Array, key: string): Uint8Array | undefined => {
-  const range = rangeOf(Buffer.from(given.buffer, given.byteOffset, given.byteLength), key)
-  return range && given.subarray(range[0], range[1])
+  const member = findMember(bufferOf(given), key)
+  return member && given.subarray(member.start, member.end)
 }
 
 /**
@@ -71,38 +87,29 @@ export const memberOf = (given: Uint8Array, key: string): Uint8Array | undefined
  * because a parser would round large numbers.
  */
 export const withMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
-  const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
-  const range = rangeOf(bytes, key)
-  if (range === undefined) return given
+  const bytes = bufferOf(given)
+  const member = findMember(bytes, key)
+  if (member === undefined) return given
   const written = Buffer.from(JSON.stringify(value))
-  return Buffer.concat([bytes.subarray(0, range[0]), written, bytes.subarray(range[1])])
+  return Buffer.concat([bytes.subarray(0, member.start), written, bytes.subarray(member.end)])
 }
 
 /** The bytes of a JSON object without one member, which occurs at most once. */
 export const withoutMember = (given: Uint8Array, key: string): Uint8Array => {
-  const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
-  let before = bytes.indexOf("{") + 1
-  for (let at = before; at < bytes.length;) {
-    const open = bytes.indexOf(quote, at)
-    if (open < 0) break
-    const end = endOfString(bytes, open)
-    const valueEnd = endOfValue(bytes, afterSpace(bytes, afterSpace(bytes, end + 1) + 1))
-    if (bytes[afterSpace(bytes, end + 1)] === colon && isWord(bytes, open, end, key)) {
-      const next = afterSpace(bytes, valueEnd)
-      // Also removes the comma that follows the member, or else the one before it
-      return bytes[next] === comma
-        ? Buffer.concat([bytes.subarray(0, open), bytes.subarray(next + 1)])
-        : Buffer.concat([bytes.subarray(0, before), bytes.subarray(valueEnd)])
-    }
-    before = valueEnd
-    at = valueEnd
-  }
-  return given
+  const bytes = bufferOf(given)
+  const member = findMember(bytes, key)
+  if (member === undefined) return given
+  const { before, end, open } = member
+  const next = afterSpace(bytes, end)
+  // Also removes the comma that follows the member, or else the one before it
+  return bytes[next] === comma
+    ? Buffer.concat([bytes.subarray(0, open), bytes.subarray(next + 1)])
+    : Buffer.concat([bytes.subarray(0, before), bytes.subarray(end)])
 }
 
 /** The bytes of a JSON object with one more member, in first position. */
 export const withFirstMember = (given: Uint8Array, key: string, value: unknown): Uint8Array => {
-  const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+  const bytes = bufferOf(given)
   const start = bytes.indexOf("{") + 1
   const isEmpty = bytes[afterSpace(bytes, start)] === 0x7d
   const member = `{${JSON.stringify(key)}:${JSON.stringify(value)}${isEmpty ? "" : ","}`

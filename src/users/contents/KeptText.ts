@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer"
+import { endOfString } from "../../domain/json/JsonBytes.ts"
 
 const quote = 0x22
 const backslash = 0x5c
@@ -47,22 +48,6 @@ class Output {
     // The last character may have been cut
     return this.isOver ? text.replace(/\uFFFD$/u, "") : text
   }
-}
-
-/** Whether an odd number of backslashes precedes this position. */
-const isEscaped = (bytes: Buffer, at: number, from: number): boolean => {
-  let start = at
-  while (start > from && bytes[start - 1] === backslash) start -= 1
-  return (at - start) % 2 === 1
-}
-
-/** The position of the quote that closes the string starting at `from`, or `until`. */
-const endOfString = (bytes: Buffer, from: number, until: number): number => {
-  for (let at = bytes.indexOf(quote, from); at >= 0 && at < until;) {
-    if (!isEscaped(bytes, at, from)) return at
-    at = bytes.indexOf(quote, at + 1)
-  }
-  return until
 }
 
 /** The end of the encoded media that start at `from`; `undefined` for any other string. */
