@@ -1,6 +1,5 @@
 import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import type { Alerting } from "../db/BatchWrites.ts"
-import type { ScannedPage } from "../db/ListScan.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import {
@@ -41,7 +40,10 @@ export interface ChangedWallet {
  */
 export class Wallet extends Context.Service<
   Wallet,
-  {
+  Pick<
+    WalletStore["Service"],
+    "search" | "entriesOf" | "drift" | "drifting" | "budgetDrift" | "auditedAt" | "budgetsAuditedAt"
+  > & {
     readonly get: (userId: UserId) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
     readonly topUp: (
       change: WalletChange
@@ -54,35 +56,15 @@ export class Wallet extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
-    /** The ledger, newest first. */
-    readonly search: (
-      userId: UserId,
-      page: EntryPage
-    ) => Effect.Effect<ScannedPage<EntryRow>, StoreUnavailable>
     /** Publishes withheld alerts that have become due; returns the endpoints to notify. */
     readonly reportWithheld: (
       alerting: Alerting
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
-    /** All entries about one task or call, oldest first. */
-    readonly entriesOf: (
-      userId: UserId,
-      subjectId: string
-    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
     /** All ledger entries that match the filters, newest first, read page by page. */
     readonly ledger: (
       userId: UserId,
       filters: Omit<EntryPage, "before" | "limit">
     ) => Stream.Stream<EntryRow, StoreUnavailable>
-    /** How many wallets differed from their ledger or holds at the last audit; must be 0. Cheap to read. */
-    readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** The users of those wallets, at most 20. */
-    readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
-    /** How many spend limits of keys have impossible counts; must be 0. Cheap to read. */
-    readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
-    /** When the last audit of all wallets finished. */
-    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** When spend limits were last audited. */
-    readonly budgetsAuditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** Runs one audit round, which compares every wallet with its ledger and open holds. Returns how many differ. */
     readonly audit: Effect.Effect<number, StoreUnavailable>
   }

@@ -29,7 +29,7 @@ const Finished = Schema.Struct({ finishedAt: Time })
 
 /** The audit methods of `WalletStore`. */
 export const audits = (sql: PgClient.PgClient) => ({
-  /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
+  /** How many wallets the audit found to differ from their ledger or holds; must be 0. Cheap to read. */
   drift: sql`SELECT count(*)::int AS n FROM wallet_audits WHERE drifting`.pipe(
     rowsOf(Count),
     Effect.map((rows) => rows[0]?.n ?? 0),
@@ -42,7 +42,7 @@ export const audits = (sql: PgClient.PgClient) => ({
     Effect.map((rows) => rows.map(({ userId }) => userId)),
     storeFailures
   ),
-  /** How many spend limits of keys have impossible counts; must be 0. */
+  /** How many spend limits of keys have impossible counts; must be 0. Cheap to read. */
   budgetDrift: sql`SELECT drifting_budgets AS n FROM wallet_audit_rounds`.pipe(
     rowsOf(Count),
     Effect.map((rows) => rows[0]?.n ?? 0),
