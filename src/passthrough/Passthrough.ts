@@ -3,6 +3,7 @@ import type { Cause } from "effect"
 import { HttpServerError } from "effect/http"
 import { nameOf } from "../catalog/Alias.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import { meantPaths } from "../catalog/RouteAliases.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { AppConfig } from "../config/Config.ts"
 import { makeCallId } from "../domain/Ids.ts"
@@ -411,32 +412,19 @@ const discard = ({ response: { body } }: Reached): void => {
 /** The most routes that the problem names, because a catalog may open any number. */
 const namedMax = 20
 
-/** The end of the base URL with which the client's path would be open. */
-const rightBase = (
-  upstream: UpstreamCatalog,
-  method: string,
-  { isShared, path, vendor }: CallRequest["target"]
-): string | undefined => {
-  const opens = (vendor: string, path: string) =>
-    upstream.match(vendor, method, path)._tag === "Open"
-  if (isShared) return opens("google", path) ? "/vendors/google" : undefined
-  const afterFirst = /^\/v\d\w*(\/v\d.*)$/u.exec(path)?.[1]
-  if (afterFirst !== undefined && opens(vendor, afterFirst)) return `/vendors/${vendor}`
-  return opens(vendor, `/v1${path}`) ? `/vendors/${vendor}/v1` : undefined
-}
-
 /** The problem for a path that is not open; it lists the open routes. docs/reference/passthrough.md#open-routes */
 const closedRoute = (
   upstream: UpstreamCatalog,
   method: string,
   target: CallRequest["target"]
 ): Problem => {
-  const base = rightBase(upstream, method, target)
-  if (base !== undefined) {
-    return problem(2006, `There is no such route: the base URL must end in ${base}`)
-  }
   const { routes } = upstream
-  const { vendor } = target
+  const { isShared, path, vendor } = target
+  const meant = meantPaths(isShared ? path : `/vendors/${vendor}${path}`).find((it) => {
+    const [, to = "", rest = ""] = /^\/vendors\/([^/]+)(.*)$/u.exec(it.path) ?? []
+    return upstream.match(to, method, rest)._tag === "Open"
+  })
+  if (meant !== undefined) return problem(2006, `There is no such route: ${meant.advice}`)
   const own = routes.filter((route) => route.vendor === vendor)
   const paths = own.map(({ method, path }) => `${method} /vendors/${vendor}${path}`)
   const more = "An operator opens more with CATALOG_FILE"

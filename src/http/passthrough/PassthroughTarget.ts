@@ -1,4 +1,5 @@
-import { routeAliases } from "../../catalog/RouteAliases.ts"
+import { meantPaths, routeAliases } from "../../catalog/RouteAliases.ts"
+import type { MeantPath } from "../../catalog/RouteAliases.ts"
 import type { CallTarget } from "../../passthrough/PassthroughCall.ts"
 import type { HeaderValues } from "../server/HeaderText.ts"
 import { isBatchPath, isResponsePath, isTaskPath } from "../server/Paths.ts"
@@ -16,6 +17,8 @@ export const taskShapes: ReadonlyArray<string> = [
 
 const isModelList = (path: string): boolean =>
   path === "/v1/models" || path.startsWith("/v1/models/")
+
+const isShared = (path: string): boolean => routeAliases.has(path) || isModelList(path)
 
 /** Anthropic's clients, which all send their version in a header, get Anthropic's list of models. */
 const aliasVendorOf = (path: string, headers: HeaderValues): string =>
@@ -44,28 +47,17 @@ export const placeOf = (path: string, headers: HeaderValues): Place => {
 }
 
 /** The path that a client with a wrong base URL means, with what is wrong. */
-export const meantBy = (
-  path: string
-): { readonly path: string; readonly advice: string } | undefined => {
-  const withVersion = `/v1${path}`
-  if (isPassthroughPath(withVersion)) {
-    return { path: withVersion, advice: "the base URL must end in /v1" }
-  }
-  const withoutFirst = path.slice("/v1".length)
-  if (path.startsWith("/v1/v1/") && isPassthroughPath(withoutFirst)) {
-    return { path: withoutFirst, advice: "the base URL must not end in /v1" }
-  }
-  return path.startsWith("/v1beta/")
-    ? { path: `/vendors/google${path}`, advice: "the base URL must end in /vendors/google" }
-    : undefined
-}
+export const meantBy = (path: string): MeantPath | undefined =>
+  meantPaths(path).find((meant) => isShared(meant.path) || meant.path.startsWith(googlesPaths))
+
+const googlesPaths = "/vendors/google/v1beta/"
 
 const ownClients: ReadonlySet<string> = new Set(["openai", "anthropic", "google"])
 
 /** Whether the path of a request, without its query, belongs to the passthrough. */
 export const isPassthroughPath = (path: string): boolean =>
   path.startsWith("/v1/")
-    ? routeAliases.has(path) || isModelList(path)
+    ? isShared(path)
     : path.startsWith("/vendors/") &&
       !isTaskPath(path) &&
       !isResponsePath(path) &&
