@@ -72,22 +72,23 @@ export const resolveAliases = (
   }
 }
 
-/** The route for a model of an alias: its vendor's own with the same protocol and path. */
+/** What routes of one kind have in common: their protocol, or how they are metered. */
+const kindOf = ({ meter }: OpenRoute): string =>
+  meter.per === "tokens" ? meter.protocol : meter.per
+
+/** The route for a model of another vendor: that vendor's own of the same kind and path. */
 export const routeOf = (
   routes: ReadonlyArray<OpenRoute>,
   like: OpenRoute,
   { vendor }: Pick<TokenModel, "vendor">
 ): Option.Option<OpenRoute> => {
   if (vendor === like.vendor) return Option.some(like)
-  const { meter } = like
   return Option.fromUndefinedOr(
     routes.find(
       (it) =>
         it.vendor === vendor &&
         it.method === like.method &&
-        it.meter.per === "tokens" &&
-        meter.per === "tokens" &&
-        it.meter.protocol === meter.protocol &&
+        kindOf(it) === kindOf(like) &&
         unversionedName(it) === unversionedName(like)
     )
   )

@@ -1,11 +1,12 @@
 import { Array as Arr, Option, Result, Schema } from "effect"
 import { nameOf } from "../catalog/Alias.ts"
-import { inOrderOf, routeOf } from "../catalog/AliasTargets.ts"
+import { inOrderOf } from "../catalog/AliasTargets.ts"
 import type { CallAlias } from "../catalog/AliasTargets.ts"
 import { capFaults } from "../catalog/FieldFaults.ts"
 import type { ModelPrice } from "../catalog/ModelPrice.ts"
 import { takesResponse } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
+import { dialectOf } from "../catalog/OtherRoute.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
@@ -21,6 +22,7 @@ import type { Problem } from "../domain/Problem.ts"
 import type { Provider, UsageDifferences } from "../domain/Provider.ts"
 import type { SkipReason } from "../domain/task/Candidate.ts"
 import { allowsModel, modelNotAllowed } from "../users/ApiKeys.ts"
+import { callElsewhere, modelElsewhere, noRouteOf } from "./CallElsewhere.ts"
 import { rerankOf, speechOf } from "./counted/CountedCall.ts"
 import type { CountedCall } from "./counted/CountedCall.ts"
 import { planUpload } from "./counted/UploadPlan.ts"
@@ -29,7 +31,7 @@ import type { FallbackModel } from "./FallbackModels.ts"
 import { hiddenInputOf, pictureTokensOf } from "./HiddenInput.ts"
 import type { HiddenInput } from "./HiddenInput.ts"
 import { countRefusal, namesStoredItem, storedRefusal } from "./KeptState.ts"
-import type { OpenPath, PassthroughCall } from "./PassthroughCall.ts"
+import type { PassthroughCall } from "./PassthroughCall.ts"
 import { mayReason } from "./Reasoning.ts"
 import { holdOf, slicesOf } from "./slices/OutputSlices.ts"
 import type { CostBound, OutputSlices } from "./slices/OutputSlices.ts"
@@ -113,51 +115,21 @@ const nameIn = ({ body, to: { model, route }, upload }: PassthroughCall): string
   return Result.isSuccess(read) ? read.success.body.model : undefined
 }
 
-/** The other vendor's model that `vendor/model` names, on paths shared by several vendors' clients. */
-export const modelElsewhere = (
-  { isShared, to: { catalog } }: PassthroughCall,
-  name: string
-): VendorModel | undefined => {
-  const slash = name.indexOf("/")
-  if (!isShared || slash < 0) return undefined
-  const named = { vendor: name.slice(0, slash), model: name.slice(slash + 1) }
-  return catalog.priced(named.vendor, named.model) === undefined ? undefined : named
-}
-
-type VendorModel = Pick<TokenModel, "vendor" | "model">
-
 export const backgroundRule =
   "Only OpenAI's responses are offered in the background, by the model's own name"
-
-/** The call as sent to that vendor: to its route of the same protocol, with its own name of the model. */
-const callElsewhere = (
-  call: PassthroughCall,
-  read: ReadBody,
-  model: VendorModel
-): PassthroughCall | undefined => {
-  const { catalog, model: inPath, route: asked } = call.to
-  const route = routeOf(catalog.routes, asked, model)
-  if (route._tag === "None") return undefined
-  const to: OpenPath = {
-    ...call.to,
-    route: route.value,
-    path: route.value.path.replace("{model}", model.model),
-    model: inPath === undefined ? undefined : model.model
-  }
-  return { ...call, to, body: bodyFor(read, model.model) }
-}
 
 /** docs/reference/passthrough.md#models-of-other-vendors */
 const candidatesElsewhere = (
   call: PassthroughCall,
-  model: VendorModel,
+  model: TokenModel,
   nowMillis: number
 ): Result.Result<CallCandidates, Problem> =>
   Result.flatMap(readBody(withoutMark(call.body)), (read) => {
     const own = callElsewhere(call, read, model)
     if (own === undefined) {
-      const { method, path } = call.to.route
-      return Result.fail(problem(2006, `${model.vendor} is not offered at ${method} ${path}`))
+      const { catalog } = call.to
+      const instead = dialectOf(catalog.routes, model, model.model)
+      return Result.fail(instead === undefined ? noRouteOf(model, call) : problem(2006, instead))
     }
     return Result.map(planOf(own, nowMillis), (plan) => ({
       alias: undefined,
@@ -166,10 +138,6 @@ const candidatesElsewhere = (
       opening: openingOf(plan)
     }))
   })
-
-/** The body with another `model`, if it has that member. All other bytes stay as the client wrote them. */
-const bodyFor = ({ body, bytes }: ReadBody, model: string): Uint8Array =>
-  body.model === undefined ? bytes : withMember(bytes, "model", model)
 
 const candidateOf = (
   call: PassthroughCall,

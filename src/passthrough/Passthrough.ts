@@ -16,6 +16,7 @@ import { countFallback } from "../vendors/FallbacksTotal.ts"
 import { unwatched } from "../vendors/upstream/StreamRelay.ts"
 import { released } from "./CallBatches.ts"
 import { CallBill } from "./CallBill.ts"
+import { freeCallOf } from "./CallElsewhere.ts"
 import { stillHeld } from "./CallHolds.ts"
 import { candidatesOf, modelOf, planOf } from "./CallPlan.ts"
 import type { CallCandidate, CallCandidates, CallPlan, SkippedModel } from "./CallPlan.ts"
@@ -162,8 +163,9 @@ const openPath = (
 /** Relays an unmetered call, without a hold or a bill. */
 const relayFree = Effect.fnUntraced(function* (
   { clock, upstream }: Services,
-  call: PassthroughCall
+  given: PassthroughCall
 ) {
+  const call = yield* Effect.fromResult(freeCallOf(given))
   const { listed, route } = call.to
   const now = clock.currentTimeMillisUnsafe()
   const { body } = yield* Effect.fromResult(planOf(call, now))

@@ -44,6 +44,8 @@ describe("what is relayed", () => {
       assert.equal(last().url, path)
       assert.equal(last().headers.authorization, `Bearer ${vendorKey}`)
     }
+    await gateway.post("/v1/responses/input_tokens", { model: "openai/gpt-4o", input: "Hi" })
+    assert.deepEqual(JSON.parse(last().body), { model: "gpt-4o", input: "Hi" })
     const before = upstream.seen.length
     for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
       const body = { model: "claude-haiku-4-5", max_tokens: 9, messages: [] }

@@ -28,7 +28,13 @@ const vendors = [
   { ...entry, name: "local", auth: "optional-bearer", base: undefined },
   { ...entry, name: "inside" },
   { ...entry, name: "simulated" },
-  { ...entry, name: "claudish", auth: "x-api-key", dialect: "anthropic", routes: ["/v1/messages"] }
+  {
+    ...entry,
+    name: "claudish",
+    auth: "x-api-key",
+    dialect: "anthropic",
+    routes: ["/v1/messages", "/v1/messages/count_tokens"]
+  }
 ]
 const aliases = [
   {
@@ -130,7 +136,26 @@ describe("a vendor of the catalog", () => {
     assert.include((await jsonOf(unpriced)).detail, "has no price")
     const closed = await gateway.post("/v1/responses", { model: "acme/org/chat-1", input: "Hi" })
     assert.equal(closed.status, 404)
-    assert.include((await jsonOf(closed)).detail, "acme is not offered at POST /v1/responses")
+    const instead =
+      "org/chat-1 speaks OpenAI Chat Completions: use /vendors/acme/v1/chat/completions"
+    assert.equal((await jsonOf(closed)).detail, instead)
+    const count = { model: "acme/org/chat-1", messages: [] }
+    const uncounted = await gateway.post("/v1/messages/count_tokens", count)
+    assert.equal(uncounted.status, 404)
+    const missing = "acme is not offered at POST /v1/messages/count_tokens"
+    assert.equal((await jsonOf(uncounted)).detail, missing)
+    assert.lengthOf(vendor.seen, 0)
+  })
+
+  it("counts tokens by vendor/model, at the vendor and for free", async () => {
+    vendor.script = (_request, response) => json(response, 200, { input_tokens: 7 })
+    const count = "/v1/messages/count_tokens"
+    const response = await ask("claudish/org/chat-1", {}, count)
+    assert.equal(response.status, 200)
+    assert.deepEqual(await response.json(), { input_tokens: 7 })
+    const [seen] = vendor.seen
+    assert.deepEqual([seen?.url, JSON.parse(seen!.body).model], [count, "org/chat-1"])
+    assert.equal(seen?.headers["x-api-key"], "sk-secret-of-claudish")
   })
 
   it("holds no more than the client allows", async () => {
