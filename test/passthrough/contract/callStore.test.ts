@@ -319,6 +319,7 @@ describeLive("the call store", walletStores, (it) => {
       const start = callStart(userId, 1)
       yield* writeCalls({ starts: [start] })
       const unknownId = callStart(userId, 1).id
+      yield* sql`INSERT INTO users (id, email, created_at) VALUES (${unknownId}, ${unknownId}, now())`
       const statements = [
         sql`INSERT INTO holds (id, user_id, kind, amount, created_at)
           VALUES (${unknownId}, ${unknownId}, 'call', 1, now())`,

@@ -177,7 +177,12 @@ describeStores("the wallet store", (database) => {
         const userId = yield* newWallet(20)
         yield* accept(userId, 5)
         const now = yield* DateTime.now
-        const add = (kind: "top_up" | "adjustment", amount: number, operationId: string) =>
+        const add = (
+          kind: "top_up" | "adjustment",
+          amount: number,
+          operationId: string,
+          over: { readonly userId?: UserId; readonly note?: string } = {}
+        ) =>
           wallets.add({
             userId,
             kind,
@@ -185,12 +190,17 @@ describeStores("the wallet store", (database) => {
             operationId,
             note: "n",
             traceId: "",
-            now
+            now,
+            ...over
           })
         assert.deepInclude(yield* add("top_up", 5, "a"), { _tag: "Added", repeated: false })
         const again = yield* add("top_up", 5, "a")
         assert.deepInclude(again, { _tag: "Added", repeated: true })
         assert.strictEqual((yield* add("top_up", 6, "a"))._tag, "Reused")
+        assert.strictEqual((yield* add("adjustment", 5, "a"))._tag, "Reused")
+        assert.strictEqual((yield* add("top_up", 5, "a", { note: "other" }))._tag, "Reused")
+        const other = { userId: yield* newWallet(20) }
+        assert.strictEqual((yield* add("top_up", 5, "a", other))._tag, "Reused")
         assert.strictEqual((yield* add("adjustment", -20.01, "b"))._tag, "BelowHeld")
         assert.strictEqual((yield* add("adjustment", -20, "b"))._tag, "Added")
         assert.strictEqual((yield* add("top_up", 9_000_000_000_000, "c"))._tag, "TooMuch")
