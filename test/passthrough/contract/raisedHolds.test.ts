@@ -233,6 +233,18 @@ describeLive("what a call cost beyond its hold", walletStores, (it) => {
     })
   )
 
+  it.effect("is not charged when the call was released", () =>
+    Effect.gen(function* () {
+      const userId = yield* newCaller(3)
+      const call = callStart(userId, 3)
+      yield* writeCalls({ starts: [call] })
+      yield* writeCalls({ ends: [{ ...callEnd(call, 0), outcome: "released" }] })
+      yield* writeCalls({ ends: [{ ...callEnd(call, 3), beyond: credits(2) }] })
+      assert.deepInclude(yield* walletOf(userId), { settled: credits(3), held: credits(0) })
+      assert.strictEqual(yield* breachesOf(userId), 0)
+    })
+  )
+
   it.effect("is charged late too when the call was drawn on a reservation", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(1000)

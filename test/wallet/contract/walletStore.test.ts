@@ -4,6 +4,7 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -43,7 +44,7 @@ const manipulate = (statement: string) =>
     )
   })
 
-describeStores("the wallet store", (database) => {
+describeStores("the wallet store", (database, kind) => {
   liveLayer(Layer.provideMerge(walletStores, database))((it) => {
     it.effect("create holds the price, success settles what was made, the rest is released", () =>
       Effect.gen(function* () {
@@ -67,6 +68,23 @@ describeStores("the wallet store", (database) => {
         ])
       })
     )
+
+    if (kind === "postgres") {
+      it.effect("a failure does not wait for media that are being removed", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newWallet(20)
+          const { taskId } = yield* accept(userId, 5)
+          yield* sql`
+            INSERT INTO artifacts (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)
+            VALUES (${`art_${taskId}`}, ${userId}, ${taskId}, 'input', 'image/png', 1, '', now(), now())`
+          const media = `SELECT FROM artifacts WHERE task_id = '${taskId}'`
+          assert.deepInclude(yield* besideLocked(media, finish(taskId, undefined)), {
+            _tag: "Finished"
+          })
+        })
+      )
+    }
 
     it.effect("calls of one batch: a refused or broken one fails alone", () =>
       Effect.gen(function* () {
