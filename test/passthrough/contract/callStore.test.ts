@@ -278,6 +278,9 @@ describeLive("the call store", walletStores, (it) => {
       yield* writeCalls({ starts: [alive!], processId: "prc_alive", now })
       const before = DateTime.subtract(now, { hours: 25 })
       yield* writeCalls({ starts: [old!], processId: "prc_alive", now: before })
+      const day = callStart(userId, 1)
+      const dayAgo = DateTime.subtract(now, { hours: 24 })
+      yield* writeCalls({ starts: [day], processId: "prc_alive", now: dayAgo })
       yield* writeCalls({ starts: [dead!], processId: "prc_dead", now })
       const found = yield* calls.orphans(
         DateTime.subtract(now, { seconds: 30 }),
@@ -303,7 +306,7 @@ describeLive("the call store", walletStores, (it) => {
         VALUES ('prc_back', ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(ago(40))}, NULL),
           ('prc_left', ${DateTime.toDateUtc(now)}, '-infinity', ${DateTime.toDateUtc(now)})`
         const [young, old, left] = [1, 2, 3].map(() => callStart(userId, 1))
-        yield* writeCalls({ starts: [young!], processId: "prc_back", now: ago(1) })
+        yield* writeCalls({ starts: [young!], processId: "prc_back", now: ago(30) })
         yield* writeCalls({ starts: [old!], processId: "prc_back", now: ago(31) })
         yield* writeCalls({ starts: [left!], processId: "prc_left", now: ago(1) })
         const found = yield* calls.orphans(ago(30), DateTime.subtract(now, { hours: 24 }), 100)
@@ -319,6 +322,7 @@ describeLive("the call store", walletStores, (it) => {
       const start = callStart(userId, 1)
       yield* writeCalls({ starts: [start] })
       const unknownId = callStart(userId, 1).id
+      yield* sql`INSERT INTO users (id, email, created_at) VALUES (${unknownId}, ${unknownId}, now())`
       const statements = [
         sql`INSERT INTO holds (id, user_id, kind, amount, created_at)
           VALUES (${unknownId}, ${unknownId}, 'call', 1, now())`,

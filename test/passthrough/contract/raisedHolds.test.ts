@@ -126,6 +126,9 @@ describeLive("a hold that is raised", walletStores, (it) => {
       const left = { _tag: "OverSpendLimit", reset: "never", left: credits(5), at: now }
       assert.deepEqual<unknown>([...refused], [[two.id, left]])
       yield* assertBudget(userId, 8_000_000, 0)
+      const rest = yield* writeCalls({ raises: [raiseTo(two, 5)], now })
+      assert.strictEqual(rest.refused.size, 0, "all that is left")
+      yield* assertBudget(userId, 10_000_000, 0)
       yield* writeCalls({ ends: [callEnd(one, 4), callEnd(two, 3)] })
       yield* assertBudget(userId, 0, 7_000_000)
       assert.strictEqual(yield* breachesOf(userId), 0)
@@ -226,6 +229,18 @@ describeLive("what a call cost beyond its hold", walletStores, (it) => {
         output: 40
       })
       yield* assertBudget(userId, 0, 5_000_000)
+      assert.strictEqual(yield* breachesOf(userId), 0)
+    })
+  )
+
+  it.effect("is not charged when the call was released", () =>
+    Effect.gen(function* () {
+      const userId = yield* newCaller(3)
+      const call = callStart(userId, 3)
+      yield* writeCalls({ starts: [call] })
+      yield* writeCalls({ ends: [{ ...callEnd(call, 0), outcome: "released" }] })
+      yield* writeCalls({ ends: [{ ...callEnd(call, 3), beyond: credits(2) }] })
+      assert.deepInclude(yield* walletOf(userId), { settled: credits(3), held: credits(0) })
       assert.strictEqual(yield* breachesOf(userId), 0)
     })
   )

@@ -167,7 +167,8 @@ describeLive("the reservation store", walletStores, (it) => {
       yield* writeReservations({ sizes: [reservation(userId, 0, 20)] })
       const [one, two] = [callStart(userId, 8), callStart(userId, 8)]
       // 8 of the 9 that the batch names: what the call was drawn for
-      const batch = { sizes: [reservation(userId, 8, 1)], ended: [drawnCall(one, 9)] }
+      const free = drawnCall(callStart(userId, 0), 0)
+      const batch = { sizes: [reservation(userId, 8, 1)], ended: [drawnCall(one, 9), free] }
       yield* writeReservations(batch)
       yield* writeReservations({ ...batch, sizes: [reservation(userId, 8, 1)] })
       assert.deepInclude(yield* walletOf(userId), { settled: credits(992), held: credits(9) })

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Credits from "../../../src/domain/Credits.ts"
-import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { FileId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { VendorBatchStore } from "../../../src/tasks/vendorbatches/VendorBatchStore.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -122,6 +122,21 @@ describeStores("receipts of a batch", (database) => {
       const [second] = yield* sql`SELECT xmin::text, status, completed FROM vendor_batches`
       assert.deepStrictEqual(second, first)
       assert.deepInclude(first, { status: "in_progress", completed: 1 })
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("note its end and its files by the owner only", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const batches = yield* VendorBatchStore
+      yield* run(2, "proc_a")
+      const result = { status: "completed", completed: 1, failed: 0 } as const
+      const files = { output: FileId.make(`file-${"0".repeat(32)}`), errors: null }
+      yield* batches.noteEnd({ ...owned, epoch: 1 }, result, files)
+      assert.lengthOf(yield* sql`SELECT 1 FROM vendor_batches`, 0)
+      yield* batches.noteEnd(owned, result, files)
+      const [noted] = yield* sql`SELECT status, output_file FROM vendor_batches`
+      assert.deepStrictEqual(noted, { status: "completed", outputFile: files.output })
     }).pipe(Effect.provide(store))
   )
 })

@@ -5,6 +5,7 @@ import { TaskId } from "../../../src/domain/Ids.ts"
 import { ConcurrencySlotStore } from "../../../src/tasks/submission/ConcurrencySlotStore.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -69,7 +70,7 @@ const claim = (owner: string) =>
 const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => from + at)
 
-describeStores("slots of a vendor account", (database) => {
+describeStores("slots of a vendor account", (database, kind) => {
   const store = Layer.mergeAll(ConcurrencySlotStore.layer, TaskStoreLive.layer).pipe(
     Layer.provideMerge(database)
   )
@@ -152,6 +153,25 @@ describeStores("slots of a vendor account", (database) => {
         assert.deepEqual(yield* holders, [])
       }).pipe(Effect.provide(store))
   )
+
+  if (kind === "postgres") {
+    it.effect("go past a task that another transaction is ending, without waiting for it", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const first = `SELECT FROM runs WHERE task_id = '${idOf(1)}'`
+        yield* inHand(1, 4)
+        assert.deepEqual(yield* besideLocked(first, take([1, 2], 1)), [2])
+        yield* take([1, 3, 4], 1)
+        const time = DateTime.toDateUtc(now)
+        yield* besideLocked(first, sql`SELECT FROM slots_leave(ARRAY['dashscope:1'], ${time})`)
+        const due = yield* sql`SELECT FROM runs WHERE due_at = ${time} AND NOT slot_held`
+        assert.lengthOf(due, 2)
+        yield* end(2)
+        assert.deepEqual(yield* besideLocked(first, serve), { given: 1, limits: 1 })
+        assert.deepEqual(yield* holders, [3])
+      }).pipe(Effect.provide(store))
+    )
+  }
 
   it.effect("a raised limit counts as soon as another task waits for it", () =>
     Effect.gen(function* () {

@@ -8,12 +8,14 @@ import type { Owned } from "../../../src/tasks/running/OwnedTask.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { NextStep } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const at = (seconds: number) => DateTime.makeUnsafe(seconds * 1000)
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const numberOf = ({ task }: Owned) => Number(task.id.slice(-12))
+const numbers = (some: ReadonlyArray<Owned>) => some.map(numberOf)
 const secondOf = (time: DateTime.Utc) => DateTime.toEpochMillis(time) / 1000
 
 /** Unfinished tasks `from` to `to` of a queue that are due then, without their acceptance. */
@@ -50,7 +52,7 @@ const queuesAt = (second: number) =>
     )
   )
 
-describeStores("claims of due tasks", (database) => {
+describeStores("claims of due tasks", (database, kind) => {
   const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
 
   it.effect("take what is due, the longest due first, and each task once", () =>
@@ -335,6 +337,26 @@ describeStores("claims of due tasks", (database) => {
       assert.deepStrictEqual((yield* claim("q", 1)).map(numberOf), [2, 3])
     }).pipe(Effect.provide(store))
   )
+
+  if (kind === "postgres") {
+    it.effect("leave out what another transaction has locked, and do not wait for it", () =>
+      Effect.gen(function* () {
+        const tasks = yield* TaskStore
+        const first = `SELECT FROM runs WHERE task_id = '${idOf(1)}'`
+        const beside = (from: string) => Effect.map(besideLocked(first, claim(from, 5)), numbers)
+        yield* insert([1, 2], { queue: "q", deadline: 4 })
+        yield* insert([3, 3], { queue: "q", due: 1 })
+        assert.deepStrictEqual(yield* beside(""), [2], "after their deadline")
+        assert.deepStrictEqual(yield* beside("q"), [3])
+        yield* claim("q", 5)
+        const share = { tasks: [1, 2, 3].map(idOf), aliveSince: at(90) }
+        const claimed = tasks.claim({ queue: "q", limit: 9, owner: "b", now: at(5), share })
+        assert.deepStrictEqual(yield* Effect.map(besideLocked(first, claimed), numbers), [2, 3])
+        const released = tasks.releaseOrphans(at(90), 100)
+        assert.strictEqual(yield* besideLocked(first, released), 2)
+      }).pipe(Effect.provide(store))
+    )
+  }
 
   it.effect("a task that nobody has in hand begins no submit", () =>
     Effect.gen(function* () {

@@ -8,6 +8,7 @@ import type { Settled } from "../../../src/tasks/submission/VendorAttemptStore.t
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { AttemptOutcome } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -73,7 +74,7 @@ const rowsOf = Effect.flatMap(
     FROM runs r JOIN vendor_attempts v ON v.task_id = r.task_id ORDER BY r.task_id`
 )
 
-describeStores("attempts whose outcome is unknown", (database) => {
+describeStores("attempts whose outcome is unknown", (database, kind) => {
   const store = Layer.mergeAll(TaskStoreLive.layer, VendorAttemptStore.layer).pipe(
     Layer.provideMerge(database)
   )
@@ -180,6 +181,8 @@ describeStores("attempts whose outcome is unknown", (database) => {
       const given: Settled = { taskId: idOf(3), n: 1, outcome: failed, queue: "q", dueAt: at(52) }
       // Task 4 is in hand of its process
       const settled = [own, found(2, "job 2"), given, found(4, "job 4")]
+      const former = { ...search, epoch: mine!.epoch - 1, settled: [own] }
+      assert.isFalse(yield* attempts.settle(former), "a former owner settles nothing of its own")
       assert.isTrue(yield* attempts.settle({ ...search, settled }))
       const again = [own, found(2, "another"), { ...found(3, "late") }]
       assert.isFalse(yield* attempts.settle({ ...search, settled: again }), "it was given up")
@@ -202,6 +205,42 @@ describeStores("attempts whose outcome is unknown", (database) => {
         (yield* tasks.claim({ queue: "polls", limit: 9, owner: "c", now: at(52) })).length,
         1
       )
+    }).pipe(Effect.provide(store))
+  )
+
+  if (kind === "postgres") {
+    it.effect("of a task that another transaction has locked are left to it", () =>
+      Effect.gen(function* () {
+        const attempts = yield* VendorAttemptStore
+        const tasks = yield* TaskStore
+        yield* Effect.forEach(yield* begun(3), missed)
+        const [mine] = yield* tasks.claim({ queue: lists.name, limit: 1, owner: "b", now: at(51) })
+        const settled = [1, 2, 3].map((n): Settled => ({
+          taskId: idOf(n),
+          n: 1,
+          outcome: { state: "submitted", handle: { n }, failure: null },
+          queue: "polls",
+          dueAt: at(52)
+        }))
+        const search = { queue: lists.name, taskId: mine!.task.id, epoch: mine!.epoch, now: at(52) }
+        const second = `SELECT FROM runs WHERE task_id = '${idOf(2)}'`
+        assert.isTrue(yield* besideLocked(second, attempts.settle({ ...search, settled })))
+        const states = (yield* rowsOf).map((row) => row["state"])
+        assert.deepStrictEqual(states, ["submitted", "submitting", "submitted"])
+      }).pipe(Effect.provide(store))
+    )
+  }
+
+  it.effect("of a task in doubt are searched for by its owner only", () =>
+    Effect.gen(function* () {
+      const attempts = yield* VendorAttemptStore
+      const sql = yield* SqlClient.SqlClient
+      const [owned] = yield* begun(1)
+      yield* sql`UPDATE runs SET in_doubt = true`
+      const search = { taskId: idOf(1), n: 2, vendor: "v", accountId: account }
+      const { epoch } = owned!
+      assert.isFalse(yield* attempts.beginSearch({ ...search, epoch: epoch - 1 }), "fenced")
+      assert.isTrue(yield* attempts.beginSearch({ ...search, epoch }))
     }).pipe(Effect.provide(store))
   )
 

@@ -4,6 +4,7 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -43,7 +44,7 @@ const manipulate = (statement: string) =>
     )
   })
 
-describeStores("the wallet store", (database) => {
+describeStores("the wallet store", (database, kind) => {
   liveLayer(Layer.provideMerge(walletStores, database))((it) => {
     it.effect("create holds the price, success settles what was made, the rest is released", () =>
       Effect.gen(function* () {
@@ -67,6 +68,23 @@ describeStores("the wallet store", (database) => {
         ])
       })
     )
+
+    if (kind === "postgres") {
+      it.effect("a failure does not wait for media that are being removed", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newWallet(20)
+          const { taskId } = yield* accept(userId, 5)
+          yield* sql`
+            INSERT INTO artifacts (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)
+            VALUES (${`art_${taskId}`}, ${userId}, ${taskId}, 'input', 'image/png', 1, '', now(), now())`
+          const media = `SELECT FROM artifacts WHERE task_id = '${taskId}'`
+          assert.deepInclude(yield* besideLocked(media, finish(taskId, undefined)), {
+            _tag: "Finished"
+          })
+        })
+      )
+    }
 
     it.effect("calls of one batch: a refused or broken one fails alone", () =>
       Effect.gen(function* () {
@@ -177,7 +195,12 @@ describeStores("the wallet store", (database) => {
         const userId = yield* newWallet(20)
         yield* accept(userId, 5)
         const now = yield* DateTime.now
-        const add = (kind: "top_up" | "adjustment", amount: number, operationId: string) =>
+        const add = (
+          kind: "top_up" | "adjustment",
+          amount: number,
+          operationId: string,
+          over: { readonly userId?: UserId; readonly note?: string } = {}
+        ) =>
           wallets.add({
             userId,
             kind,
@@ -185,12 +208,17 @@ describeStores("the wallet store", (database) => {
             operationId,
             note: "n",
             traceId: "",
-            now
+            now,
+            ...over
           })
         assert.deepInclude(yield* add("top_up", 5, "a"), { _tag: "Added", repeated: false })
         const again = yield* add("top_up", 5, "a")
         assert.deepInclude(again, { _tag: "Added", repeated: true })
         assert.strictEqual((yield* add("top_up", 6, "a"))._tag, "Reused")
+        assert.strictEqual((yield* add("adjustment", 5, "a"))._tag, "Reused")
+        assert.strictEqual((yield* add("top_up", 5, "a", { note: "other" }))._tag, "Reused")
+        const other = { userId: yield* newWallet(20) }
+        assert.strictEqual((yield* add("top_up", 5, "a", other))._tag, "Reused")
         assert.strictEqual((yield* add("adjustment", -20.01, "b"))._tag, "BelowHeld")
         assert.strictEqual((yield* add("adjustment", -20, "b"))._tag, "Added")
         assert.strictEqual((yield* add("top_up", 9_000_000_000_000, "c"))._tag, "TooMuch")

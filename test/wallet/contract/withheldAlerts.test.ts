@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { balanceLow } from "../../../src/webhooks/Events.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -26,7 +27,7 @@ import {
 const throttleSeconds = 3600
 
 /** docs/reference/wallet.md#balance-alert */
-describeStores("a crossing that the throttle withheld", (database) => {
+describeStores("a crossing that the throttle withheld", (database, kind) => {
   layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
     const charge = Effect.fnUntraced(function* (userId: UserId, amount: number) {
       const { taskId } = yield* accept(userId, amount)
@@ -103,6 +104,18 @@ describeStores("a crossing that the throttle withheld", (database) => {
         assert.deepStrictEqual(yield* report, [])
       })
     )
+
+    if (kind === "postgres") {
+      it.effect("waits while its wallet is locked, and delays no other", () =>
+        Effect.gen(function* () {
+          const [busy, other] = [yield* withheld, yield* withheld]
+          yield* TestClock.adjust("1 hour")
+          yield* besideLocked(`SELECT FROM wallets WHERE user_id = '${busy}'`, report)
+          assert.deepStrictEqual(yield* alertedBalances(busy), ["999.00"])
+          assert.deepStrictEqual(yield* alertedBalances(other), ["999.00", "990.00"])
+        })
+      )
+    }
 
     it.effect("is remembered for calls and for calls on a reservation, too", () =>
       Effect.gen(function* () {

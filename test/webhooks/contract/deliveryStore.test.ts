@@ -11,6 +11,7 @@ import type { ClaimedDelivery } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
+import { besideLocked } from "../../support/lockedRows.ts"
 import { describeMigratedStores } from "../../support/stores.ts"
 
 const user = UserId.make("019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f")
@@ -49,7 +50,7 @@ const beat = Effect.fnUntraced(function* (owner: string, now: DateTime.Utc) {
     INSERT INTO processes VALUES (${owner}, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
 })
 
-describeMigratedStores("deliveries and their log", (database) => {
+describeMigratedStores("deliveries and their log", (database, kind) => {
   const Live = Layer.mergeAll(
     DeliveryStoreLive.layer,
     DeliveryLogStore.layer,
@@ -94,6 +95,33 @@ describeMigratedStores("deliveries and their log", (database) => {
       )
     }).pipe(Effect.provide(Live))
   )
+
+  if (kind === "postgres") {
+    it.effect("what another transaction has locked is left out, and delays nothing", () =>
+      Effect.gen(function* () {
+        const store = yield* DeliveryStore
+        const log = yield* DeliveryLogStore
+        yield* prepare
+        const first = yield* publish(1, start)
+        const second = yield* publish(2, later(1))
+        const ids = (claims: ReadonlyArray<ClaimedDelivery>) => claims.map(({ id }) => id)
+        const locked = `SELECT FROM delivery_queue WHERE id = '${first}'`
+        assert.deepStrictEqual(ids(yield* besideLocked(locked, claim("p", later(5)))), [second])
+        assert.deepStrictEqual(ids(yield* claim("p", later(5))), [first])
+        const rescue = store.requeueLost(later(10), later(-100), later(20), 1000)
+        assert.strictEqual((yield* besideLocked(locked, rescue)).rescued, 1)
+        const [again] = yield* claim("p", later(20))
+        assert.strictEqual(again?.id, second)
+        // Another process is writing that the endpoint fails
+        const outcome = mockOutcome(500)
+        const record = store.record([
+          { claimed: again!, endedAt: later(21), outcome, nextDueAt: Option.some(later(36)) }
+        ])
+        yield* besideLocked(`SELECT FROM webhook_endpoints WHERE id = '${endpointId}'`, record)
+        assert.strictEqual(Option.getOrThrow(yield* log.find(user, second!)).attempts, 1)
+      }).pipe(Effect.provide(Live))
+    )
+  }
 
   it.effect("an attempt under way is reported, and counts in the sliding minute as ended now", () =>
     Effect.gen(function* () {
