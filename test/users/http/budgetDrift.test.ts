@@ -21,7 +21,7 @@ const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", conten
 const drift = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE wallet_audit_rounds SET budgets_checked_at = NULL`
-  yield* advance("30 seconds")
+  yield* advance("30 seconds", "10 seconds")
   yield* eventually(
     sql`SELECT budgets_checked_at FROM wallet_audit_rounds WHERE budgets_checked_at IS NOT NULL`,
     (rows) => rows.length > 0
