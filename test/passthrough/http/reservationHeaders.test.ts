@@ -64,7 +64,7 @@ const released = async (caller: Caller) => {
 describe("a key that calls often", () => {
   it("draws on a reservation up to the last call that its wallet covers; each is charged once, with a receipt", async () => {
     const caller = await gateway.newCaller(100)
-    const statuses = await callOften(caller, 600)
+    const statuses = await callOften(caller, 250)
     assert.deepEqual([...statuses.keys()].toSorted(), [200, 402])
     assert.equal(statuses.get(200), upstream.seen.length)
     const { settled } = await released(caller)

@@ -95,7 +95,7 @@ describe("a key with a spend limit that calls often", () => {
     const limit = 120
     await change(caller, { spendLimit: credits(limit), reset: "never" })
     const before = (await entriesOf()).length
-    const answers = await callOften(caller, 500, (n) => ({ stream: n % 7 === 0 }))
+    const answers = await callOften(caller, 250, (n) => ({ stream: n % 7 === 0 }))
     const answered = answers.filter(({ status }) => status === 200)
     assert.isAbove(answered.length, 100)
     assert.strictEqual(answered.length, upstream.seen.length)

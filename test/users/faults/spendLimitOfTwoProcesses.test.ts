@@ -98,7 +98,7 @@ const scenario = async (databaseUrl: string) => {
 const callOften = async (gateway: GatewayProcess, token: string) => {
   let answered = 0
   const client = async () => {
-    for (let n = 0; n < 30; n += 1) {
+    for (let n = 0; n < 15; n += 1) {
       const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
