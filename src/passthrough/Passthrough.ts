@@ -178,7 +178,7 @@ const relayFree = Effect.fnUntraced(function* (
   const watch = isModelRoute(route) ? undefined : unwatched
   const request = requestOf(call, body, routeName(route), watch)
   const reached = yield* upstream.reach(route.provider, request)
-  dropBodies(call, request)
+  dropBodies(given, call, request)
   return yield* soldModels(call, relay(reached), now)
 })
 

@@ -450,12 +450,16 @@ export class ClientCall implements CallRequest {
     })
   }
 
-  /** The whole body. On routes that charge by tokens, its contents determine the price. */
+  /** The whole body. Its contents determine the price, and on shared paths the vendor. */
   #body({ meter }: OpenRoute): Effect.Effect<Uint8Array, Problem> {
     const request = this.#request
     if (request.method !== "POST") return noBody
-    if (meter.per !== "tokens") return Effect.map(readScanned(request), ({ bytes }) => bytes)
-    if (isSmall(request.headers)) {
+    const isSmall = hasSmallBody(request.headers)
+    // A free call needs its model only on a shared path
+    if (meter.per !== "tokens" && (isSmall || !this.target.isShared)) {
+      return Effect.map(readScanned(request), ({ bytes }) => bytes)
+    }
+    if (isSmall) {
       // Must be JSON, because the plan parses it right away
       return isPlainJson(request.headers) ? request.read(watchNothing) : Effect.fail(notJson)
     }
@@ -477,5 +481,5 @@ const notForm = problem(2003, "Expected Content-Type: multipart/form-data with a
 
 const watchNothing: BodyWatch = { add: () => undefined }
 
-const isSmall = (headers: HeaderValues): boolean =>
+const hasSmallBody = (headers: HeaderValues): boolean =>
   Number(headerText(headers, "content-length") ?? Infinity) <= smallBodyBytesMax

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
+import { smallBodyBytesMax } from "../../../src/domain/limits/Limits.ts"
 import { catalogFile } from "../../support/aliases.ts"
 import { adminToken } from "../../support/gateway.ts"
 import { chatCompletion } from "../../support/mockOpenAi.ts"
@@ -147,15 +148,27 @@ describe("a vendor of the catalog", () => {
     assert.lengthOf(vendor.seen, 0)
   })
 
-  it("counts tokens by vendor/model, at the vendor and for free", async () => {
+  const count = "/v1/messages/count_tokens"
+
+  it("counts tokens by vendor/model, at the vendor and for free, whatever the size of the body", async () => {
     vendor.script = (_request, response) => json(response, 200, { input_tokens: 7 })
-    const count = "/v1/messages/count_tokens"
-    const response = await ask("claudish/org/chat-1", {}, count)
-    assert.equal(response.status, 200)
-    assert.deepEqual(await response.json(), { input_tokens: 7 })
-    const [seen] = vendor.seen
-    assert.deepEqual([seen?.url, JSON.parse(seen!.body).model], [count, "org/chat-1"])
-    assert.equal(seen?.headers["x-api-key"], "sk-secret-of-claudish")
+    for (const system of ["Hi", "long ".repeat(smallBodyBytesMax / 4)]) {
+      const response = await ask("claudish/org/chat-1", { system }, count)
+      assert.equal(response.status, 200)
+      assert.deepEqual(await response.json(), { input_tokens: 7 })
+      const seen = vendor.seen.at(-1)
+      const { model, system: received } = JSON.parse(seen!.body)
+      assert.deepEqual([seen?.url, model, received === system], [count, "org/chat-1", true])
+      assert.equal(seen?.headers["x-api-key"], "sk-secret-of-claudish")
+    }
+  })
+
+  it("reads a large body of a free call in slices, and refuses what is not JSON", async () => {
+    const cut = `{"model":"claudish/org/chat-1","system":"${"a".repeat(smallBodyBytesMax)}"`
+    const response = await gateway.post(count, cut)
+    assert.equal(response.status, 400)
+    assert.equal((await jsonOf(response)).code, 2002)
+    assert.lengthOf(vendor.seen, 0)
   })
 
   it("holds no more than the client allows", async () => {
