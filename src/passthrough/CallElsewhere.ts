@@ -43,20 +43,19 @@ export const callElsewhere = (
 }
 
 /**
- * A free call as sent to the vendor of the model that its body names, such as a count of that model's tokens. Fails with
- * 2006 if that vendor does not have the route.
+ * A free call as sent to the vendor of the model that its body names, such as a count of that model's tokens. Fails as
+ * `readBody` does, and with 2006 if that vendor does not have the route.
  */
 export const freeCallOf = (call: PassthroughCall): Result.Result<PassthroughCall, Problem> => {
   if (!call.isShared || call.to.route.method !== "POST") return Result.succeed(call)
-  const read = readBody(withoutMark(call.body))
-  // The vendor judges what cannot be read here
-  if (Result.isFailure(read)) return Result.succeed(call)
-  const name = read.success.body.model ?? ""
-  const isOwn = call.to.catalog.priced(call.to.route.vendor, name) !== undefined
-  const model = isOwn ? undefined : modelElsewhere(call, name)
-  if (model === undefined) return Result.succeed(call)
-  const own = callElsewhere(call, read.success, model)
-  return own === undefined ? Result.fail(noRouteOf(model, call)) : Result.succeed(own)
+  return Result.flatMap(readBody(withoutMark(call.body)), (read) => {
+    const name = read.body.model ?? ""
+    const isOwn = call.to.catalog.priced(call.to.route.vendor, name) !== undefined
+    const model = isOwn ? undefined : modelElsewhere(call, name)
+    if (model === undefined) return Result.succeed(call)
+    const own = callElsewhere(call, read, model)
+    return own === undefined ? Result.fail(noRouteOf(model, call)) : Result.succeed(own)
+  })
 }
 
 /** 2006: the vendor has no such route. */

@@ -98,7 +98,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     it.effect(`a byte order mark before a body is skipped: ${path}`, () =>
       Effect.gen(function* () {
         const text = JSON.stringify(body)
-        // Unmetered requests are not parsed here
+        // Below a vendor, bodies of unmetered requests are not parsed here
         const second = path.endsWith("count_tokens") ? status : 400
         for (const [sent, expected] of [
           [text, status],
