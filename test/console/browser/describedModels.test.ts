@@ -133,7 +133,7 @@ const gateway = Layer.unwrap(
 
 liveLayer(gateway, "120 seconds")("a described model in the console", (it) => {
   it.effect(
-    "has a form of its schema, a live price, its results and its progress",
+    "has a form built from its schema, and shows a live price, results and progress",
     () =>
       Effect.gen(function* () {
         const screen = yield* userPage({ width: 1440, height: 900 })

@@ -131,9 +131,9 @@ const offline = async (it: ConsolePage) => {
   await page.locator('.live[data-state="live"]').waitFor()
 }
 
-liveLayer(consoleGateway(env), "120 seconds")("the console bears", (it) => {
+liveLayer(consoleGateway(env), "120 seconds")("the console", (it) => {
   it.effect(
-    "hostile texts, new rows, a stream that fails, and no network",
+    "withstands hostile texts, new rows, a failing stream and a lost network",
     () =>
       Effect.gen(function* () {
         const { key, url, userId } = yield* Running
@@ -156,7 +156,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the console bears", (it) => {
   )
 
   it.effect(
-    "strangers, and who has a cookie of a session that has ended",
+    "shows nothing to other users, or to the holder of the cookie of an ended session",
     () =>
       Effect.gen(function* () {
         const { key, url, userId } = yield* Running

@@ -347,7 +347,7 @@ const documentsAreNear = async (it: ConsolePage) => {
   }
 }
 
-liveLayer(consoleGateway(), "120 seconds")("the console no longer", (it) => {
+liveLayer(consoleGateway(), "120 seconds")("the console", (it) => {
   const post = (url: string, key: string, to: string, body: unknown) =>
     fetch(`${url}${to}`, {
       method: "POST",
@@ -356,7 +356,7 @@ liveLayer(consoleGateway(), "120 seconds")("the console no longer", (it) => {
     }).then((response) => response.text())
 
   it.effect(
-    "hides Run, forgets rows, places, prompts and dialogs, or says a fault twice",
+    "keeps Run in view, keeps rows, positions, prompts and dialogs, and shows a fault once",
     () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
@@ -402,7 +402,7 @@ liveLayer(consoleGateway(), "120 seconds")("the console no longer", (it) => {
   )
 
   it.effect(
-    "loads results that nobody sees",
+    "loads only the results that are in view",
     () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
@@ -417,7 +417,7 @@ liveLayer(consoleGateway(), "120 seconds")("the console no longer", (it) => {
   )
 
   it.effect(
-    "moves its parts when they are loaded, or keeps its documents far away",
+    "keeps its layout while parts load, and links each page to its documentation",
     () =>
       Effect.gen(function* () {
         const screen = yield* userPage()
@@ -432,7 +432,7 @@ liveLayer(consoleGateway(), "120 seconds")("the console no longer", (it) => {
   )
 
   it.effect(
-    "draws days without use, or today off the screen of a phone",
+    "draws only days with usage, and shows today on the screen of a phone",
     () =>
       Effect.gen(function* () {
         const screen = yield* userPage({ width: 390, height: 844 })

@@ -156,9 +156,9 @@ const paletteFinds = async (it: ConsolePage) => {
   await page.getByText("No user, task, call or delivery matches 00000000-nothing").waitFor()
 }
 
-liveLayer(consoleGateway(), "120 seconds")("what is looked for in the console", (it) => {
+liveLayer(consoleGateway(), "120 seconds")("the search of the console", (it) => {
   it.effect(
-    "is found: prompts, results, ids; by the operator users, and things of all users",
+    "finds prompts, results and ids, and for the operator also users and what belongs to them",
     () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running

@@ -27,7 +27,7 @@ const heading = (it: ConsolePage, name: string) =>
   Effect.promise(() => it.page.getByRole("heading", { level: 1, name, exact: true }).waitFor())
 
 liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it) => {
-  it.effect("sign in by link, home, tasks, one task: nothing foreign, no report, no finding", () =>
+  it.effect("work after a sign-in by link, without foreign requests or findings of axe", () =>
     Effect.gen(function* () {
       const { userId } = yield* Running
       const screen = yield* consolePage()
@@ -91,7 +91,7 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
     })
   )
 
-  it.effect("dark and 360 px wide: the same pages, by the menu, by key and password form", () =>
+  it.effect("work in dark mode at 360 px, with the menu and the key and password forms", () =>
     Effect.gen(function* () {
       const { key } = yield* Running
       yield* create
@@ -132,7 +132,7 @@ liveLayer(consoleGateway(), "120 seconds")("the first pages of the console", (it
     })
   )
 
-  it.effect("a session that ends elsewhere leads to sign-in, and back to the page", () =>
+  it.effect("lead to sign-in when the session has ended elsewhere, and then back", () =>
     Effect.gen(function* () {
       const { userId } = yield* Running
       const screen = yield* consolePage()

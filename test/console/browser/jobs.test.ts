@@ -190,7 +190,7 @@ liveLayer(
   )
 
   it.effect(
-    "take an operator as few",
+    "take an operator as few clicks",
     () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running

@@ -231,10 +231,10 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
 }
 
 liveLayer(consoleGateway(), "120 seconds")(
-  "keys, usage, wallet, models and calls in the console",
+  "the console's pages for keys, usage, wallet, models and calls",
   (it) => {
     it.effect(
-      "a key from its making to its end, and what it spent, to the rows",
+      "show a key from creation to revocation, and its spending down to single rows",
       () =>
         Effect.gen(function* () {
           const { key, url } = yield* Running
@@ -252,7 +252,7 @@ liveLayer(consoleGateway(), "120 seconds")(
     )
 
     it.effect(
-      "the operator tops up, dark and 360 px wide; all pages fit",
+      "let the operator top up, and fit in dark mode at 360 px",
       () =>
         Effect.gen(function* () {
           const { userId } = yield* Running

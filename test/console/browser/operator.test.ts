@@ -263,7 +263,7 @@ const catalog = async (it: ConsolePage) => {
 
 liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the console", (it) => {
   it.effect(
-    "a user from the making to the end, accounts, catalog and audit log",
+    "show a user from creation to deletion, accounts, catalog and audit log",
     () =>
       Effect.gen(function* () {
         const screen = yield* consolePage()
@@ -324,7 +324,7 @@ liveLayer(consoleGateway(env), "120 seconds")("the operator's pages of the conso
   )
 
   it.effect(
-    "dark and 360 px wide: the same pages fit, and who only looks changes nothing",
+    "fit in dark mode at 360 px, and are not found while the operator views a user",
     () =>
       Effect.gen(function* () {
         const { userId } = yield* Running

@@ -113,7 +113,7 @@ liveLayer(consoleGateway({ EGRESS_ALLOW: "127.0.0.0/8,::1,localhost" }), "120 se
   "the story of a new owner",
   (it) => {
     it.effect(
-      "link, key, picture, webhook, a failed delivery sent again, a budget and a balance at their end",
+      "goes from the link to a key, an image, a resent delivery, and an exhausted budget and balance",
       () =>
         Effect.gen(function* () {
           const { url } = yield* Running

@@ -100,7 +100,7 @@ liveLayer(consoleGateway({}, undefined, "localhost"), "120 seconds")(
       [390, "dark"]
     ] as const) {
       it.effect(
-        `are made, used and removed, ${width} px wide, ${colorScheme}`,
+        `are created, used and removed at ${width} px, ${colorScheme}`,
         () =>
           Effect.gen(function* () {
             const screen = yield* userPage({ width, height: 900, colorScheme })

@@ -135,7 +135,7 @@ const media = async (it: ConsolePage) => {
   await page.getByLabel("N", { exact: true }).fill("1")
   await page.getByText(/^\d+\.\d\d credits$/u).waitFor()
   await page.getByText("<Base64 of image/png>").waitFor()
-  // What the gateway would refuse is shown at its field before the run
+  // A field shows what the gateway would refuse before the run
   await page.getByLabel("Size", { exact: true }).fill("10*10")
   await page.locator(".field-error").waitFor()
   await assertPage(it)
@@ -403,7 +403,7 @@ const deliveries = async (it: ConsolePage) => {
   await page.getByRole("dialog").getByRole("button", { name: "Resend", exact: true }).click()
   await page.getByText("1 delivery will be sent again").waitFor()
   while (receiver.got.length === before) await page.waitForTimeout(20)
-  // With a state that cannot be resent nothing is offered
+  // Nothing is offered for a state that cannot be resent
   await page.getByRole("button", { name: "Waiting", exact: true }).click()
   await page.getByRole("button", { name: "Resend all matches" }).waitFor({ state: "detached" })
   await goTo(it, "Webhooks")
@@ -504,12 +504,12 @@ liveLayer(consoleGateway({}, receiver.answer), "120 seconds")(
   "the playground and the webhooks in the console",
   (it) => {
     const stories = [
-      ["the last runs and a link fill the form again", runs],
-      ["a picture is priced, run, watched and cancelled", picture],
-      ["a run whose answer was lost is sent again, and bought once", lostAnswer, lostLoads],
-      ["a picture of a picture, and once more with the stored one", media],
-      ["a conversation with each vendor's model, with its cost", chat],
-      ["a conversation about pictures, in each vendor's form", chatWithPictures]
+      ["restore the form from a recent run or a link", runs],
+      ["price, run, follow and cancel an image", picture],
+      ["resend a run whose response was lost, and buy it once", lostAnswer, lostLoads],
+      ["edit an image, and edit it again from the stored copy", media],
+      ["chat with a model of each vendor, and show the cost", chat],
+      ["chat about images in each vendor's format", chatWithPictures]
     ] as const
     for (const [name, story, faults = []] of stories) {
       it.effect(
@@ -525,7 +525,7 @@ liveLayer(consoleGateway({}, receiver.answer), "120 seconds")(
     }
 
     it.effect(
-      "an endpoint, a delivery that fails, what its signature says",
+      "manage an endpoint, resend a failed delivery, and check its signature",
       () =>
         Effect.gen(function* () {
           const screen = yield* userPage()
@@ -540,7 +540,7 @@ liveLayer(consoleGateway({}, receiver.answer), "120 seconds")(
     )
 
     it.effect(
-      "dark, 360 px wide, and read by the operator: all fit, and nothing is offered",
+      "fit in dark mode at 360 px, and offer a viewing operator no actions",
       () =>
         Effect.gen(function* () {
           const { userId } = yield* Running

@@ -45,7 +45,7 @@ const assertHardened = (headers: Headers) => {
 
 describe("the console", () => {
   liveLayer(runningGateway())((it) => {
-    it.effect("every path below /console is its page, under the policy and never kept", () =>
+    it.effect("serves its page for every path below /console, with its policy and no-cache", () =>
       Effect.gen(function* () {
         const page = readFileSync(join(folder, "index.html"), "utf8")
         for (const path of [
@@ -67,7 +67,7 @@ describe("the console", () => {
       })
     )
 
-    it.effect("files are kept for ever and sent as small as the client takes them", () =>
+    it.effect("serves immutable files in the smallest encoding that the client accepts", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const content = readFileSync(join(folder, script), "utf8")
@@ -91,7 +91,7 @@ describe("the console", () => {
       })
     )
 
-    it.effect("a file that is not there, or is none of the build, is 404", () =>
+    it.effect("returns 404 for a file that does not exist or is not part of the build", () =>
       Effect.gen(function* () {
         for (const name of ["old-AAAAAAAA.js", "index.html", `${script}.br`, "..%2findex.html"]) {
           const { answer, text } = yield* textAt(`/console/assets/${name}`)
@@ -100,7 +100,7 @@ describe("the console", () => {
       })
     )
 
-    it.effect("/, a slash at the end and a sign-in link lead to its pages", () =>
+    it.effect("redirects /, paths with a trailing slash and sign-in links to its pages", () =>
       Effect.gen(function* () {
         const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         for (const accept of [browser, "*/*", "application/json"]) {
@@ -116,7 +116,7 @@ describe("the console", () => {
       })
     )
 
-    it.effect("GET /service tells who has not signed in what the page needs", () =>
+    it.effect("gets what its sign-in page needs from GET /service without a session", () =>
       Effect.gen(function* () {
         const { answer, text } = yield* textAt("/manage/v1/service")
         assert.strictEqual(answer.status, 200)
@@ -134,9 +134,9 @@ describe("the console", () => {
   })
 
   liveLayer(runningGateway({ BASE_URL: "https://ai.example.com/gateway" }))(
-    "below a path of a proxy",
+    "behind a proxy that adds a path prefix",
     (it) => {
-      it.effect("the page names its files below that path", () =>
+      it.effect("references its files below that prefix", () =>
         Effect.gen(function* () {
           const { text } = yield* textAt("/console")
           assert.include(text, `src="/gateway/console/assets/${script}"`)

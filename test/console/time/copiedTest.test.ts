@@ -22,13 +22,13 @@ const register = (text: string) => {
   new Function(...Object.keys(names), split(text).rest)(...Object.values(names))
 }
 
-describe("a task that is copied as a test", () => {
+describe("a task copied as a test", () => {
   const copied = testOf(failedTask)
 
   // With a vendor that refuses once and then fails, the text runs and asserts the same
   register(copied)
 
-  it("imports what docs/developing.md says", () => {
+  it("imports what docs/developing.md documents", () => {
     const documented = readFileSync(new URL("../../../docs/developing.md", import.meta.url), "utf8")
     for (const [what = "", from] of split(copied).imported) {
       for (const name of what.split(", ")) {
@@ -40,7 +40,7 @@ describe("a task that is copied as a test", () => {
     }
   })
 
-  it("has the vendor's steps in their order, and what others wrote as texts", () => {
+  it("lists the vendor's steps in order, and quotes prompts and messages as strings", () => {
     assert.include(
       copied,
       `vendor: [MockVendor.refused("RATE_LIMITED", "as the vendor refused it"), MockVendor.jobFails("FAILED", "The job broke", "4 seconds")]`

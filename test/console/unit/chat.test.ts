@@ -15,8 +15,8 @@ const readAll = async (pieces: ReadonlyArray<Uint8Array>) => {
   return found
 }
 
-describe("a streamed answer", () => {
-  it("is the same however its bytes are split", async () => {
+describe("a chat in the playground", () => {
+  it("reads the same events however the stream's bytes are split", async () => {
     const text = `event: x\r\ndata: {"a":"雪"}\r\n\r\n: comment\n\ndata: {"b":\ndata: 2}\n\ndata: [DONE]\n\ndata: {"c":3}`
     const bytes = new TextEncoder().encode(text)
     const expected = [{ a: "雪" }, { b: 2 }, { c: 3 }]
@@ -24,7 +24,7 @@ describe("a streamed answer", () => {
     assert.deepStrictEqual(await readAll([...bytes].map((it) => Uint8Array.of(it))), expected)
   })
 
-  it("each vendor's piece is read, and nothing else", () => {
+  it("reads the text in each vendor's events, and nothing else", () => {
     const pieces = [
       ["/vendors/openai/v1/chat/completions", { choices: [{ delta: { content: "a" } }] }],
       ["/vendors/anthropic/v1/messages", { delta: { text: "a" } }],
@@ -54,7 +54,7 @@ describe("a streamed answer", () => {
     assert.isUndefined(failureIn({ error: null }))
   })
 
-  it("a picture goes with its message in each vendor's own form, and a message without one is text", () => {
+  it("sends pictures in each vendor's format, and messages without pictures as text", () => {
     const contentOf = (path: string, text: string) => {
       const { body } = dialectOf(path)!.request({
         path,

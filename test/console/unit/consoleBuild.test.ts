@@ -13,7 +13,7 @@ describe("the built console", async () => {
   const built = await buildConsole()
   const committed = (name: string) => readFileSync(join(distFolder, name))
 
-  it("is what the sources give, byte for byte", () => {
+  it("equals a build of the sources, byte for byte", () => {
     assert.sameMembers(readdirSync(distFolder), [...built.files.keys(), "inputs.sha256"], remedy)
     for (const [name, contents] of built.files) {
       // Another processor may compress differently
@@ -22,7 +22,7 @@ describe("the built console", async () => {
     }
   })
 
-  it("is built when it is missing or of other sources, by one of several processes", async () => {
+  it("is built by one of several processes if it is missing or its sources have changed", async () => {
     const folder = join(temporaryFolder("console"), "dist")
     const isWhole = () =>
       assert.sameMembers(readdirSync(folder), [...built.files.keys(), "inputs.sha256"])
@@ -56,18 +56,18 @@ describe("the built console", async () => {
     }
   })
 
-  it("needs at most 80 kB for any page, gzipped, with its font", () => {
+  it("loads at most 80 kB for any page, gzipped, including the font", () => {
     const sizeOf = (name: string) =>
       committed(built.files.has(`${name}.gz`) ? `${name}.gz` : name).length
     assert.isAbove(built.pages.size, 15)
     for (const [page, names] of built.pages) {
       const bytes = names.reduce((sum, name) => sum + sizeOf(name), 0)
       assert.isAtMost(bytes, pageBytes, page)
-      assert.isAtLeast(bytes, 40_000, "it is really counted")
+      assert.isAtLeast(bytes, 40_000, "the files were counted")
     }
   })
 
-  it("names nothing of another host", () => {
+  it("references no other host", () => {
     for (const name of readdirSync(distFolder).filter((it) => /\.(?:css|html|js)$/u.test(it))) {
       const hosts = [
         ...committed(name)

@@ -6,8 +6,8 @@ const document: { readonly tags: ReadonlyArray<{ readonly name: string }> } = JS
 )
 const routes = readFileSync("src/console/routes.ts", "utf8")
 
-describe("the documents of the console's pages", () => {
-  it("are sections of the document", () => {
+describe("the documentation links of the console's pages", () => {
+  it("lead to sections of the API's document", () => {
     const sections = document.tags.map(({ name }) => name.toLowerCase().replaceAll(" ", "-"))
     const named = [...routes.matchAll(/docs: "([\w-]+)"/gu)].map(([, docs = ""]) => docs)
     assert.isAbove(named.length, 15)

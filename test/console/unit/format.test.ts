@@ -23,7 +23,7 @@ import type { Entry } from "../../../src/console/pages/wallet/ledger.ts"
 import { matchPath } from "../../../src/console/router/match.ts"
 
 describe("amounts of credits", () => {
-  it("are exact, whatever their size", () => {
+  it("are exact at any size", () => {
     assert.strictEqual(showCredits("9007199254740993.123456"), "9,007,199,254,740,993.123456")
     assert.strictEqual(showCredits("-1234.5"), "−1,234.50")
     assert.strictEqual(showCredits("0.000100"), "0.0001")
@@ -34,14 +34,14 @@ describe("amounts of credits", () => {
     fc.assert(fc.property(fc.bigInt(), (micro) => parseCredits(textOfCredits(micro)) === micro))
   })
 
-  it("give the length of a bar", () => {
+  it("determine the length of a bar", () => {
     assert.strictEqual(shareOfCredits("2.50", "10.00"), 0.25)
     assert.strictEqual(shareOfCredits("2.50", "0.00"), 0)
   })
 })
 
 describe("times", () => {
-  it("are read by people and by the API", () => {
+  it("have a form for people and a form for the API", () => {
     assert.deepStrictEqual([340, 3200, 125_000, 12_000_000].map(showDuration), [
       "340 ms",
       "3.2 s",
@@ -56,7 +56,7 @@ describe("times", () => {
     assert.isUndefined(isoOfLocalInput(""))
   })
 
-  it("are said by their distance in lists, with hundredths in a timeline", () => {
+  it("are relative to now in lists, and to the start with hundredths in a timeline", () => {
     const now = new Date("2030-01-31T12:00:00.000Z").getTime()
     const ago = (seconds: number) => showAgo(new Date(now - seconds * 1000).toISOString(), now)
     assert.deepStrictEqual([0, 59, 60, 3599, 7200, 86_400, -120].map(ago), [
@@ -113,7 +113,7 @@ describe("the ledger", () => {
     created_at: "2030-01-31T12:00:00.000Z"
   })
 
-  it("has a row for each task or call, and one for each of the other entries", () => {
+  it("has a row for each task or call, and a row for each other entry", () => {
     const rows = rowsOf([
       entry(6, "hold", "22.50", "c"),
       entry(5, "release", "2.50", "a"),
@@ -135,7 +135,7 @@ describe("the ledger", () => {
 })
 
 describe("paths of pages", () => {
-  it("have names for their parts", () => {
+  it("have named parameters", () => {
     assert.deepStrictEqual(matchPath("/tasks/:id", "/tasks/a%20b"), { id: "a b" })
     assert.deepStrictEqual(matchPath("/tasks/:id", "/tasks/%"), { id: "%" })
     assert.isUndefined(matchPath("/tasks/:id", "/tasks"))

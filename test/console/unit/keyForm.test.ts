@@ -26,7 +26,7 @@ const key: ApiKey = {
 describe("the form of a key", () => {
   const fields = fieldsOf(key)
 
-  it("sends what was changed and nothing else", () => {
+  it("sends only what was changed", () => {
     assert.deepStrictEqual(changeOf(key, fields), {})
     assert.deepStrictEqual(changeOf(key, { ...fields, models: " one \n\ntwo\none" }), {
       allowed_models: ["one", "two"]
@@ -46,7 +46,7 @@ describe("the form of a key", () => {
     assert.deepStrictEqual(changeOf(unlimited, fieldsOf(unlimited)), {})
   })
 
-  it("makes a new key with its limits, and with a period only for a budget", () => {
+  it("creates a key with its limits, and sends a period only with a budget", () => {
     const empty = { ...fieldsOf(undefined), name: " robot " }
     const unlimited = {
       name: "robot",
@@ -69,7 +69,7 @@ describe("the form of a key", () => {
     })
   })
 
-  it("sees what is no amount and no count", () => {
+  it("rejects invalid amounts and counts", () => {
     const faulty = { ...fields, budget: "5,00", rate: "0", tasks: "1.5" }
     assert.sameMembers([...faultsOf(faulty).keys()], ["budget", "rate", "tasks"])
     assert.strictEqual(faultsOf(fields).size, 0)
@@ -77,7 +77,7 @@ describe("the form of a key", () => {
 })
 
 describe("days", () => {
-  it("are counted in UTC, over months, with a bound", () => {
+  it("are counted in UTC across months, up to a maximum", () => {
     assert.strictEqual(dayAfter("2030-03-01", -1), "2030-02-28")
     assert.deepStrictEqual(daysBetween("2030-12-30", "2031-01-01", 9), [
       "2030-12-30",

@@ -17,14 +17,14 @@ const bytesMax = 60_000
 describe("the pictures of docs/console.md", () => {
   const page = readFileSync(new URL("console.md", docs), "utf8")
 
-  it("every page can be looked at, by `npm run pictures -- folder`", () => {
+  it("can show every page, with `npm run pictures -- folder`", () => {
     const shown = new Set(screens.map(({ route }) => route))
     assert.isAbove(routes.length, 10)
     const missing = routes.filter((path) => !shown.has(path))
     assert.deepStrictEqual(missing, [], remedy)
   })
 
-  it("at most eight are there, each small, and shown with a text", () => {
+  it("are at most eight small files, each shown with an alternative text", () => {
     const pictures = screens.filter(({ height }) => height !== undefined)
     const names = pictures.map(({ name }) => `${name}.png`)
     assert.isAtMost(names.length, 8)
@@ -37,7 +37,7 @@ describe("the pictures of docs/console.md", () => {
     }
   })
 
-  it("they are of the console and the data as they are now", () => {
+  it("show the current console and data", () => {
     assert.strictEqual(readFileSync(madeOf, "utf8").trim(), pictureSource(), "run npm run pictures")
   })
 })

@@ -19,7 +19,7 @@ describe("a search", () => {
     assert.deepStrictEqual(asked, [undefined, "1", "2", "3"])
   })
 
-  it("stops when its time is over, and can be taken up there", async () => {
+  it("stops when its time is over, and can be resumed at that page", async () => {
     const { load } = listOf(3)
     const page = await searchOn(load, undefined, performance.now())
     assert.deepStrictEqual(page, { data: [], next_cursor: "1" })

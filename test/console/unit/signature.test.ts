@@ -36,7 +36,7 @@ const partsOf = async (change: Change) =>
   (await checkSignature({ ...received, ...change })).findings.map(({ part }) => part)
 
 describe("the signature debugger", () => {
-  it("agrees with verifyWebhook on what is valid", async () => {
+  it("agrees with verifyWebhook about what is valid", async () => {
     const cases: ReadonlyArray<readonly [boolean, Change]> = [
       [true, {}],
       [true, { sent: body }],
@@ -84,7 +84,7 @@ describe("the signature debugger", () => {
     ])
   })
 
-  it("reads headers as they are pasted, of a log or of JSON", () => {
+  it("reads headers pasted from a log or from JSON", () => {
     const found = readHeaders(`{\n  "X-A": "1",\n  "x-b": "2"\n}\r\nX-C:  3 \nnonsense`)
     assert.deepStrictEqual(
       [...found],

@@ -21,7 +21,7 @@ const user: User = {
 describe("the form of a user", () => {
   const fields = fieldsOf(user)
 
-  it("sends what was changed and nothing else", () => {
+  it("sends only what was changed", () => {
     assert.deepStrictEqual(changeOf(user, fields), {})
     const changed = { ...fields, name: " ", rate: "", tasks: "5", threshold: "0.5" }
     assert.deepStrictEqual(changeOf(user, changed), {
@@ -35,12 +35,12 @@ describe("the form of a user", () => {
     })
   })
 
-  it("makes a user without a password when none is typed", () => {
+  it("creates a user without a password if none is entered", () => {
     const typed = { ...fieldsOf(undefined), email: " b@example.com " }
     assert.deepStrictEqual(newUserOf(typed), { email: "b@example.com", name: null })
   })
 
-  it("sees what is no amount and no count", () => {
+  it("rejects invalid amounts and counts", () => {
     const faulty = { ...fields, threshold: "-1", rate: "0", tasks: "x" }
     assert.sameMembers([...faultsOf(faulty, false).keys()], ["threshold", "rate", "tasks"])
     assert.strictEqual(faultsOf(fields, false).size, 0)

@@ -7,7 +7,7 @@ const texts = globSync("src/console/texts/**/*.ts")
   .join("\n")
 
 describe("the words of the console", () => {
-  it("are those of the field", () => {
+  it("include the field's standard terms", () => {
     for (const word of [
       "New chat",
       "Refresh",
@@ -24,7 +24,7 @@ describe("the words of the console", () => {
     }
   })
 
-  it("are no others for the same", () => {
+  it("exclude private terms for the same things", () => {
     assert.notMatch(
       texts,
       /begins? anew|read again|by program|have kept it|given back|status of success|"its task|as the system|"an image/iu
