@@ -89,7 +89,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("the payload has balance and threshold with two decimals, rounded down", () =>
+    it.effect("has balance and threshold in its payload with two decimals, rounded down", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1000)
         yield* accept(userId, 100)
@@ -113,7 +113,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("below the threshold without a top-up nothing more is sent", () =>
+    it.effect("does not fire again below the threshold without a top-up", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         for (let round = 0; round < 4; round += 1) {
@@ -124,7 +124,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("after a top-up to the threshold a new drop fires at once", () =>
+    it.effect("fires at the next drop after a top-up to the threshold", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -135,7 +135,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a top-up that stays below the threshold does not re-arm", () =>
+    it.effect("is not re-armed by a top-up that stays below the threshold", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 11)
@@ -147,7 +147,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a recovery by adjustment re-arms, but the next alert waits for the window", () =>
+    it.effect("is re-armed by an adjustment, but fires only after the throttle window", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -168,7 +168,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a top-up above the threshold after an adjustment ends the throttle window", () =>
+    it.effect("fires before the window ends if a top-up follows the adjustment", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -179,7 +179,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("without a subscriber nothing fires; after one subscribes the next charge does", () =>
+    it.effect("does not fire without a subscriber, and fires at the first charge with one", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(1001)
         yield* subscribe(userId, ["task.created"])
@@ -194,7 +194,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("it does not fire at or above the threshold", () =>
+    it.effect("does not fire at or above the threshold", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1002)
         yield* charge(userId, 1)
@@ -204,7 +204,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a hold alone does not fire, nor its release", () =>
+    it.effect("does not fire for a hold or its release", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         const { taskId } = yield* accept(userId, 500)
@@ -214,18 +214,18 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("holds do not mask a crossing of the settled balance", () =>
+    it.effect("fires when the settled balance drops below the threshold while a hold is open", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         const long = yield* accept(userId, 900)
         yield* charge(userId, 2)
         assert.deepStrictEqual(yield* alertedBalances(userId), ["99.00"])
         yield* settle(long.taskId, undefined)
-        assert.strictEqual((yield* wallet(userId)).state, "ALERTED", "a release is no recovery")
+        assert.strictEqual((yield* wallet(userId)).state, "ALERTED", "a release is not a recovery")
       })
     )
 
-    it.effect("a charge of zero and an adjustment do not fire", () =>
+    it.effect("does not fire for a charge of zero or an adjustment", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* adjust(userId, -10)
@@ -237,7 +237,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("the threshold is the user's own; at or below the balance it re-arms", () =>
+    it.effect("uses the user's threshold, and is re-armed by one at or below the balance", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* watched(100)
@@ -256,7 +256,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("sixteen clients that charge one wallet at once get exactly one event", () =>
+    it.effect("fires once when sixteen clients charge one wallet at the same time", () =>
       Effect.gen(function* () {
         for (let round = 0; round < (store === "postgres" ? 10 : 2); round += 1) {
           const userId = yield* watched(1005)
@@ -277,40 +277,38 @@ describeStores("balance.low", (database, store) => {
 })
 
 layer(layerGateway())("balance.low over HTTP", (it) => {
-  it.effect(
-    "is delivered to the endpoint that is subscribed, once, and the wallet is ALERTED",
-    () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser({ credits: 1005 })
-        const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
-          url: "https://example.com/hook",
-          events: ["balance.low"]
-        })
-        assert.strictEqual(endpoint.status, 201, endpoint.text)
-        const path = "/vendors/alibaba/v1/text-to-image-max/generation"
-        for (const prompt of ["one", "two"]) {
-          const created = yield* user.call("POST", path, { prompt })
-          assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
-        }
-        yield* advance("6 seconds")
-        yield* eventually(
-          user.call("GET", "/manage/v1/wallet"),
-          ({ json }) => json.settled_balance === "990.00"
-        )
-        const shown = yield* user.call("GET", "/manage/v1/wallet")
-        assert.deepStrictEqual(shown.json, {
-          available_balance: "990.00",
-          settled_balance: "990.00",
-          held_balance: "0.00",
-          trigger_threshold: "1000.00",
-          currency: "credits",
-          state: "ALERTED"
-        })
-        const log = yield* eventually(
-          user.call("GET", "/manage/v1/webhook-deliveries"),
-          ({ json, status }) => status !== 200 || json.data.length > 0
-        )
-        if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+  it.effect("is delivered once to the subscribed endpoint, and the wallet is ALERTED", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser({ credits: 1005 })
+      const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+        url: "https://example.com/hook",
+        events: ["balance.low"]
       })
+      assert.strictEqual(endpoint.status, 201, endpoint.text)
+      const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+      for (const prompt of ["one", "two"]) {
+        const created = yield* user.call("POST", path, { prompt })
+        assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+      }
+      yield* advance("6 seconds")
+      yield* eventually(
+        user.call("GET", "/manage/v1/wallet"),
+        ({ json }) => json.settled_balance === "990.00"
+      )
+      const shown = yield* user.call("GET", "/manage/v1/wallet")
+      assert.deepStrictEqual(shown.json, {
+        available_balance: "990.00",
+        settled_balance: "990.00",
+        held_balance: "0.00",
+        trigger_threshold: "1000.00",
+        currency: "credits",
+        state: "ALERTED"
+      })
+      const log = yield* eventually(
+        user.call("GET", "/manage/v1/webhook-deliveries"),
+        ({ json, status }) => status !== 200 || json.data.length > 0
+      )
+      if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+    })
   )
 })

@@ -180,7 +180,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
 describe("configuration", () => {
   for (const [name, read] of Object.entries(defaults)) {
     for (const env of [{}, { [name]: "" }]) {
-      it.effect(`${name}${name in env ? " when empty" : ""} has its default`, () =>
+      it.effect(`uses the default of ${name}${name in env ? " if it is empty" : ""}`, () =>
         Effect.map(settingsOf(env), (it) => {
           const [actual, expected] = read(it)
           assert.deepStrictEqual(actual, expected)
@@ -190,13 +190,13 @@ describe("configuration", () => {
   }
 
   for (const [env, read, expected] of given) {
-    it.effect(`${JSON.stringify(env)} is accepted`, () =>
+    it.effect(`accepts ${JSON.stringify(env)}`, () =>
       Effect.map(settingsOf(env), (it) => assert.deepStrictEqual(read(it), expected))
     )
   }
 
   for (const [name, value, line] of wrong) {
-    it.effect(`${name}=${value} stops the start with one line that names the remedy`, () =>
+    it.effect(`refuses ${name}=${value} with one line that names the remedy`, () =>
       Effect.map(faultOf({ [name]: value }), (message) => {
         assert.match(message, line)
         assert.notInclude(message, "\n")
@@ -211,7 +211,7 @@ describe("configuration", () => {
     "TASK_RETENTION",
     "BODY_RETENTION"
   ]) {
-    it.effect(`${name} accepts the durations that its remedy names`, () =>
+    it.effect(`accepts the durations that the remedy of ${name} names`, () =>
       Effect.gen(function* () {
         const [, remedy = ""] = (yield* faultOf({ [name]: "never" })).split("; ")
         const named = remedy.match(/[1-9]\d* ?[a-z]+/gu) ?? []
@@ -227,7 +227,7 @@ describe("configuration", () => {
     MASTER_KEY: masterKey
   }
 
-  it.effect("PROCESSES divides DB_POOL, of which each process gets 2 at least", () =>
+  it.effect("divides DB_POOL among PROCESSES, with at least 2 connections for each", () =>
     Effect.gen(function* () {
       const poolOf = (env: Record<string, string>) =>
         Effect.map(settingsOf({ ...withPostgres, ...env }), ({ database, processes }) => [
@@ -249,7 +249,7 @@ describe("configuration", () => {
   )
 
   it.effect(
-    "PROCESSES is refused with the embedded store, and as anything but a number or auto",
+    "refuses PROCESSES with the embedded store, and values other than a number or auto",
     () =>
       Effect.gen(function* () {
         for (const PROCESSES of ["auto", "1", "4"]) {
@@ -267,7 +267,7 @@ describe("configuration", () => {
       })
   )
 
-  it.effect("all faults are named, each in its line", () =>
+  it.effect("names every fault in a separate line", () =>
     Effect.gen(function* () {
       const lines = yield* faultOf({
         DASHSCOPE_API_KEY: "a;weight=0",
@@ -319,7 +319,7 @@ describe("configuration", () => {
     })
   )
 
-  it.effect("with DATABASE_URL both secrets are required", () =>
+  it.effect("requires both secrets with DATABASE_URL", () =>
     Effect.gen(function* () {
       const server = { DATABASE_URL: "postgres://u:p@127.0.0.1:5432/x" }
       const token = { ADMIN_TOKEN: "op_a_token_for_this_test" }

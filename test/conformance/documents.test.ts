@@ -45,7 +45,7 @@ const family = (name: string): string => {
 }
 
 describe("docs/reference/configuration.md", () => {
-  it("has every variable that the configuration reads, and no other", () => {
+  it("lists exactly the variables that the configuration reads", () => {
     const code = readdirSync(join(root, "src/config"))
       .map((name) => read(`src/config/${name}`))
       .join("\n")
@@ -59,13 +59,13 @@ describe("docs/reference/configuration.md", () => {
     assert.deepEqual([...inTable].sort(), [...inCode].sort())
   })
 
-  it("names every provider's variable", () => {
+  it("names the variable of every provider's key", () => {
     for (const provider of providers) assert.include(configuration, `\`${provider}_API_KEY\``)
   })
 })
 
 describe("docs/dependencies.md", () => {
-  it("gives a reason for every dependency, and lists no other", () => {
+  it("lists exactly the dependencies, each with a reason", () => {
     const rows = section(read("docs/dependencies.md"), "Packages")
       .split("\n")
       .filter((line) => line.startsWith("| `"))
@@ -143,7 +143,7 @@ describe("every guide", () => {
 })
 
 describe("ARCHITECTURE.md", () => {
-  it("has every table and no other", () => {
+  it("lists exactly the tables of the schema", () => {
     const sql = readdirSync(join(root, "schema/migrations"))
       .sort()
       .map((name) => read(`schema/migrations/${name}`))

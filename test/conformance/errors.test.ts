@@ -303,7 +303,7 @@ const assertWhole = (
 }
 
 liveLayer(smallGateway)("codes of problems", (it) => {
-  it.effect("the service has the documented codes, with their status", () =>
+  it.effect("are those of the documentation, each with its status", () =>
     Effect.sync(() => {
       const known = Object.entries(problemCodes).map(([code, { status }]) => [code, status])
       assert.deepStrictEqual(Object.fromEntries(known), statuses)
@@ -312,7 +312,7 @@ liveLayer(smallGateway)("codes of problems", (it) => {
 
   for (const [code, status] of Object.entries(statuses)) {
     const provoke = Object.entries(provoked).find(([it]) => it === code)?.[1]
-    it.effect(`${code} is ${status}, a problem whose type links to its explanation`, () =>
+    it.effect(`include ${code} with status ${status}, whose type links to its explanation`, () =>
       Effect.gen(function* () {
         const answer = yield* provoke ?? Effect.die(code)
         const title = Object.entries(problemCodes).find(([it]) => it === code)?.[1].title
@@ -344,7 +344,7 @@ const failing = (images: string) =>
 layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seconds" })(
   "codes of tasks",
   (it) => {
-    it.effect("a task fails with each, GET and event agree, and nothing is charged", () =>
+    it.effect("are shown equally by GET and by the event, and nothing is charged", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const small = Buffer.from(png({ width: 10, height: 10 }))
@@ -386,7 +386,7 @@ layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seco
       })
     )
 
-    it.effect("/docs/errors lists every code of tasks, with a remedy", () =>
+    it.effect("are listed in /docs/errors", () =>
       Effect.gen(function* () {
         const page = yield* operator("GET", "/docs/errors")
         assert.match(page.headers.get("content-type") ?? "", /^text\/html/u)
@@ -397,7 +397,7 @@ layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seco
       })
     )
 
-    it.effect("the task error of every vendor failure is listed", () =>
+    it.effect("cover the task error of every vendor failure", () =>
       Effect.sync(() => {
         for (const failure of VendorErrorClass.literals) {
           const { code } = taskErrorOf(new VendorError({ class: failure, message: "m" }))

@@ -32,7 +32,7 @@ describe("docs/errors.md", () => {
     assert.strictEqual(readFileSync("docs/errors.md", "utf8"), errorsDocument)
   })
 
-  it("has every code of a problem, with status, cause, remedy, retry and an example answer", () => {
+  it("has every problem code with its title, status, example response and reference row", () => {
     assert.sameMembers(Object.keys(problemHelp), Object.keys(problemCodes))
     for (const [code, { status, title }] of Object.entries(problemCodes)) {
       const text = sectionOf(code)
@@ -48,7 +48,7 @@ describe("docs/errors.md", () => {
     }
   })
 
-  it("has every code of a failed task, with its title", () => {
+  it("has every code of a failed task with its title", () => {
     for (const [code, title] of Object.entries(taskErrorTitles)) {
       assert.deepInclude(exampleIn(sectionOf(code)).error, { code: Number(code), title })
       assert.match(reference, new RegExp(`^\\| ${code} \\| ${title} \\| `, "mu"))
@@ -60,7 +60,7 @@ describe("docs/errors.md", () => {
     }
   })
 
-  it("says no to sending again what cannot succeed or would buy twice", () => {
+  it("advises a retry only where it can succeed and cannot buy twice", () => {
     const retryOf = new Map(Object.entries({ ...problemHelp, ...taskErrorHelp }))
     for (const [code, { status }] of Object.entries(problemCodes)) {
       const isTransient = status === 408 || status === 429 || status >= 500 || code === "1102"

@@ -34,7 +34,7 @@ const files = ["src", "schema", "test", "bench", "deploy", "docs", "examples"]
   .filter((path) => path !== itself && statSync(join(root, path)).isFile())
   .concat(readdirSync(root).filter((name) => name.endsWith(".md")))
 
-it("nothing is cited that is not here", () => {
+it("no file cites a document from outside this repository", () => {
   const found = files.flatMap((path) =>
     readFileSync(join(root, path), "utf8")
       .split("\n")

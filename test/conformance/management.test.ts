@@ -86,51 +86,49 @@ const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
 
 describe("the management API", () => {
   layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect(
-      "users: POST, GET, GET one, PATCH; by the operator alone, GET one by the user too",
-      () =>
-        Effect.gen(function* () {
-          const made = yield* operator("POST", `${manage}/users`, { email: "a@example.com" })
-          assertMembers(made, 201, user)
-          assert.match(made.json.id, uuid)
-          assert.isNull(made.json.name)
-          const at = `${manage}/users/${made.json.id}`
-          const whole = { email: "b@example.com", name: "B", password: "long enough" }
-          assertMembers(yield* operator("POST", `${manage}/users`, whole), 201, user)
-          assertMembers(yield* operator("GET", at), 200, user)
-          const changed = yield* operator("PATCH", at, { name: "A" })
-          assertMembers(changed, 200, user)
-          assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
-          const listed = yield* operator("GET", `${manage}/users?q=a@example.com`)
-          assert.deepStrictEqual(Object.keys(listed.json.data[0]), [
-            ...user,
-            "available_balance",
-            "settled_balance",
-            "spent_this_month"
-          ])
-          const otherUser = yield* makeUser()
-          for (const [method, path, body] of [
-            ["POST", `${manage}/users`, { email: "c@example.com" }],
-            ["GET", `${manage}/users`, undefined],
-            ["GET", at, undefined],
-            ["GET", `${manage}/operator/search?q=a`, undefined],
-            ["GET", `${manage}/operator/tasks`, undefined],
-            ["GET", `${manage}/operator/calls`, undefined],
-            ["PATCH", at, { name: "C" }],
-            ["POST", `${at}/api-keys`, { name: "k" }],
-            ["POST", `${at}/top-ups`, { amount: "1.00" }],
-            ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
-          ] as const) {
-            const refused = yield* otherUser.call(method, path, body)
-            assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
-          }
-          const own = yield* otherUser.call("GET", `${manage}/users/${otherUser.id}`)
-          assertMembers(own, 200, user)
-          assert.strictEqual(own.json.id, otherUser.id)
-        })
+    it.effect("lets only the operator create, list and change users; a user may GET itself", () =>
+      Effect.gen(function* () {
+        const made = yield* operator("POST", `${manage}/users`, { email: "a@example.com" })
+        assertMembers(made, 201, user)
+        assert.match(made.json.id, uuid)
+        assert.isNull(made.json.name)
+        const at = `${manage}/users/${made.json.id}`
+        const whole = { email: "b@example.com", name: "B", password: "long enough" }
+        assertMembers(yield* operator("POST", `${manage}/users`, whole), 201, user)
+        assertMembers(yield* operator("GET", at), 200, user)
+        const changed = yield* operator("PATCH", at, { name: "A" })
+        assertMembers(changed, 200, user)
+        assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
+        const listed = yield* operator("GET", `${manage}/users?q=a@example.com`)
+        assert.deepStrictEqual(Object.keys(listed.json.data[0]), [
+          ...user,
+          "available_balance",
+          "settled_balance",
+          "spent_this_month"
+        ])
+        const otherUser = yield* makeUser()
+        for (const [method, path, body] of [
+          ["POST", `${manage}/users`, { email: "c@example.com" }],
+          ["GET", `${manage}/users`, undefined],
+          ["GET", at, undefined],
+          ["GET", `${manage}/operator/search?q=a`, undefined],
+          ["GET", `${manage}/operator/tasks`, undefined],
+          ["GET", `${manage}/operator/calls`, undefined],
+          ["PATCH", at, { name: "C" }],
+          ["POST", `${at}/api-keys`, { name: "k" }],
+          ["POST", `${at}/top-ups`, { amount: "1.00" }],
+          ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
+        ] as const) {
+          const refused = yield* otherUser.call(method, path, body)
+          assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
+        }
+        const own = yield* otherUser.call("GET", `${manage}/users/${otherUser.id}`)
+        assertMembers(own, 200, user)
+        assert.strictEqual(own.json.id, otherUser.id)
+      })
     )
 
-    it.effect("top-ups: 201 with the wallet, note optional; adjustments: note required", () =>
+    it.effect("returns 201 with the wallet for a top-up without a note and an adjustment", () =>
       Effect.gen(function* () {
         const { id } = yield* makeUser({ credits: 0 })
         const topped = yield* operator("POST", `${manage}/users/${id}/top-ups`, {
@@ -152,7 +150,7 @@ describe("the management API", () => {
       })
     )
 
-    it.effect("api-keys: the key is shown once, later its preview; DELETE revokes", () =>
+    it.effect("shows a key once and then only its preview, until DELETE revokes it", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const expires_at = "2099-01-01T00:00:00.000Z"
@@ -186,7 +184,7 @@ describe("the management API", () => {
     )
 
     it.effect(
-      "api-keys: PATCH by another key or the operator; GET adds what the limit counts",
+      "lets another key or the operator PATCH a key; GET adds what counts against its limit",
       () =>
         Effect.gen(function* () {
           const owner = yield* makeUser()
@@ -236,7 +234,7 @@ describe("the management API", () => {
         })
     )
 
-    it.effect("webhook-endpoints: the secret on create and rotate; test returns two ids", () =>
+    it.effect("shows an endpoint's secret on create and rotate, and two ids after a test", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const at = `${manage}/webhook-endpoints`
@@ -275,7 +273,7 @@ describe("the management API", () => {
       })
     )
 
-    it.effect("wallet: members, PATCH of the threshold, the ledger", () =>
+    it.effect("shows the wallet and its ledger, and changes the threshold by PATCH", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         assertMembers(yield* owner.call("GET", `${manage}/wallet`), 200, wallet)
@@ -302,7 +300,7 @@ describe("the management API", () => {
       })
     )
 
-    it.effect("lists: newest first, next_cursor null at the end, limit 1 to 100, default 20", () =>
+    it.effect("lists newest first, 1 to 100 a page, 20 by default, until next_cursor is null", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         for (let n = 0; n < 24; n += 1) {
@@ -328,7 +326,7 @@ describe("the management API", () => {
       })
     )
 
-    it.effect("models: the whole catalog page by page", () =>
+    it.effect("lists the whole catalog of models page by page", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const readBy = Effect.fnUntraced(function* (limit: number) {
@@ -357,7 +355,7 @@ describe("the management API", () => {
       })
     )
 
-    it.effect("an operator fault that a prompt requests does not block creates", () =>
+    it.effect("accepts creates after an operator fault that a prompt requested", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const made = yield* owner.call("POST", image, { prompt: "[[sim:operator]]" })
@@ -373,7 +371,7 @@ describe("the management API", () => {
   })
 
   liveIt(
-    "SERVICE_NAME stands in the names of headers and in the User-Agent",
+    "uses SERVICE_NAME in the names of headers and in the User-Agent",
     async () => {
       await using receiver = await startReceiver()
       const env = { ...receiver.env, SERVICE_NAME: "Acme" }

@@ -101,7 +101,7 @@ const choice = (label: Label, field: string, words: ReadonlyArray<string>, byDef
   )
 
 const unknownFields = (label: Label) =>
-  it.effect("an unknown field is refused by its name", () =>
+  it.effect("refuses an unknown field by its name", () =>
     Effect.map(faults(label, { watermark: true, "a/b": 1 }), (found) =>
       assert.deepStrictEqual(found, [
         { pointer: "#/watermark", detail: "Unknown field" },
@@ -427,7 +427,7 @@ describe("the models whose bodies follow their upstream", () => {
 })
 
 describe("all models", () => {
-  it.effect("all faults of a body are listed, fields and media together", () =>
+  it.effect("list all faults of a body, in fields and in media", () =>
     Effect.map(
       pointers("image-edit", {
         prompt: undefined,
@@ -439,7 +439,7 @@ describe("all models", () => {
         assert.sameMembers([...found], ["#/prompt", "#/images/1", "#/images/2", "#/n", "#/extra"])
     )
   )
-  it.effect("a body that is not an object is refused as a whole", () =>
+  it.effect("refuse a body that is not an object as a whole", () =>
     Effect.gen(function* () {
       for (const input of [null, [], "a", 1, true, undefined]) {
         const error = yield* Effect.flip(acceptBody("image-edit", input))
@@ -450,7 +450,7 @@ describe("all models", () => {
       }
     })
   )
-  it.effect("each model accepts its smallest body", () =>
+  it.effect("accept their smallest body", () =>
     Effect.forEach(
       [
         "text-to-video-spark",

@@ -53,16 +53,16 @@ describe("the errors of an operation", () => {
     ).map(([status, { $ref }]) => $ref?.split("/").at(-1) ?? status)
 
   it.each(["getPasskeyCreation", "getPasskeySignIn", "createPasskey", "changePassword"])(
-    "%s has 404, because a request may have no session",
+    "of %s include 404, because a request may have no session",
     (id) => assert.include(statusesOf(id), "Problem404")
   )
 
   it.each(["createChatCompletion", "createTranscription", "post_anthropic_v1_messages"])(
-    "%s may be the vendor's own",
+    "of %s may come from the vendor",
     (id) => assert.includeMembers(statusesOf(id), ["200", "Relayed400", "Relayed429"])
   )
 
-  it("of the gateway's own are problems", () => {
+  it("of the gateway are problems", () => {
     assert.includeMembers(statusesOf("createImage"), ["Problem400", "Problem402"])
   })
 })
@@ -108,7 +108,7 @@ describe("openapi.json", () => {
       assert.containsAllKeys(item, ["get", "delete"])
     }
   })
-  it("has each vendor route that the catalog opens, and no other", () => {
+  it("has exactly the vendor routes that the catalog opens", () => {
     const routes = withBuiltIn().routes.map(
       ({ method, path, vendor }) => `${method.toLowerCase()} /vendors/${vendor}${path}`
     )
@@ -142,7 +142,7 @@ describe("openapi.json", () => {
     assert.strictEqual(properties["audio"]?.default, true)
     assert.strictEqual(properties["prompt"]?.maxLength, 2000)
   })
-  it("each operation says whether it needs a key, and returns problems for failures", () => {
+  it("states for each operation whether it needs a key, and that failures are problems", () => {
     assert.isAbove(operations.length, 40)
     for (const { method, operation, path } of operations) {
       const name = `${method} ${path}`
@@ -182,7 +182,7 @@ describe("openapi.json", () => {
       "key.expiring"
     ])
   })
-  it.effect("the decoders accept the examples of all models", () =>
+  it.effect("has examples for all models that the decoders accept", () =>
     Effect.forEach(Label.literals, (label) => decodeBody(label, examples[label]))
   )
 })
@@ -257,7 +257,7 @@ liveLayer(runningGateway())("a client generated from it by a public generator", 
       }).pipe(Effect.provide(NodeServices.layer)),
     180_000
   )
-  it.effect("the running service returns the same document", () =>
+  it.effect("is made from the document that the running service returns", () =>
     Effect.gen(function* () {
       const answer = yield* call("/openapi.json")
       assert.deepStrictEqual(yield* Effect.promise(() => answer.json()), document)

@@ -101,18 +101,18 @@ const faultsIn = (
   )
 
 describe("references", () => {
-  it("every citation of a document resolves to a file and a heading of it", () => {
+  it("to a document in comments and texts resolve to its file and heading", () => {
     assert.deepEqual(
       faultsIn(files, (_, text) => citedIn(text)),
       []
     )
   })
 
-  it("every relative link of a document resolves to a file and a heading of it", () => {
+  it("in relative links resolve to a file and a heading in it", () => {
     assert.deepEqual(faultsIn(documents, linkedIn), [])
   })
 
-  it("every cited decision exists", () => {
+  it("to decisions name one that exists", () => {
     const missing = files.flatMap((path) =>
       decisionsIn(read(path))
         .filter((number) => !decisions.has(number))
@@ -121,7 +121,7 @@ describe("references", () => {
     assert.deepEqual(missing, [])
   })
 
-  it("every requirement has its own id and names the tests that prove it", () => {
+  it("from each requirement, which has a unique id, name the tests that prove it", () => {
     const path = "docs/reference/requirements.md"
     const rules = read(path)
       .split("\n")

@@ -54,7 +54,7 @@ const models = [
 ] as const
 
 describe("every model, from its smallest body to its result", () => {
-  it("the list has all models of the catalog", async () => {
+  it("is in the list of models", async () => {
     const { data } = (await gateway.call("GET", "/manage/v1/models")).json
     const paths = data
       .filter((it: { readonly type: string }) => it.type === "media")
@@ -66,7 +66,7 @@ describe("every model, from its smallest body to its result", () => {
   })
 
   for (const [vendor, model, action, more, kind, count] of models) {
-    it(`${model}: ${kind}, at the quoted price`, async () => {
+    it(`returns ${kind} at the quoted price: ${model}`, async () => {
       const path = `/vendors/${vendor}/v1/${model}/${action}`
       const body = { prompt: "A lighthouse", ...more() }
       const { quote } = (await gateway.call("POST", `${path}?dry_run=true`, body)).json
@@ -99,7 +99,7 @@ describe("every model, from its smallest body to its result", () => {
     }, 180_000)
   }
 
-  it("a text without a documented length is limited too, and nothing is held for a longer one", async () => {
+  it("limits texts without a documented length, and holds nothing for a longer one", async () => {
     const path = "/vendors/google/v1/image-edit-pro/edit"
     const before = (await gateway.call("GET", "/manage/v1/wallet")).json
     const body = { prompt: "x".repeat(17 * 1024 * 1024), images: [picture] }

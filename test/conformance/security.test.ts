@@ -20,7 +20,7 @@ describe("the threat model", () => {
   })
 
   for (const [id, threat = "", mitigation = "", tests = "", ...more] of threats) {
-    it(`${id} is mitigated, and tested: ${threat}`, () => {
+    it(`names a mitigation and tests for ${id}: ${threat}`, () => {
       assert.deepStrictEqual(more, [])
       assert.isAtLeast(mitigation.length, 20)
       const links = [...tests.matchAll(/\[(\w+)\]\((test\/[\w/]+\.test\.ts)\)/gu)]
