@@ -99,7 +99,7 @@ const assertValid = (schema: object, value: unknown) => {
 }
 
 describe("Black Forest Labs", () => {
-  it("its requests are those of the published document, with all fields and with none", async () => {
+  it("gets requests that match the published document, with all optional fields and with none", async () => {
     const urls = [1, 2, 3, 4].map((n) => `https://example.com/${n}.png`)
     const kontext = {
       prompt: "p",
@@ -135,7 +135,7 @@ describe("Black Forest Labs", () => {
     assert.deepEqual(json, flex)
   })
 
-  it("every limit of its bodies is one of the document", () => {
+  it("has bodies whose limits and defaults are valid in the document", () => {
     for (const { body, model } of jobs!.models) {
       const shapes = inputs[model === "flux-2-flex" ? "Flux2FlexInputs" : "FluxKontextProInputs"]
       const properties = body["properties"] as Record<string, Record<string, number | string>>
@@ -149,7 +149,7 @@ describe("Black Forest Labs", () => {
     }
   })
 
-  it("reads its responses: the job, its states and the result", async () => {
+  it("returns a job, states and a result that the description reads", async () => {
     const { json } = playHandle(polledOf(protocol)!, "j", "https://api.eu1.bfl.ai")
     assertValid(submitted, { ...(json as object), cost: 4 })
     const { done, failed, running } = protocol.state!

@@ -37,7 +37,7 @@ const bytesOf = async (stream: ReadableStream<Uint8Array>) =>
   Buffer.from(await new Response(stream).arrayBuffer())
 
 describe("ElevenLabs", () => {
-  it("sound effects: the same request as @elevenlabs/elevenlabs-js", async () => {
+  it("gets the same request for a sound effect as from @elevenlabs/elevenlabs-js", async () => {
     const ours = await submitBy(
       account,
       jobOf({ prompt: "A harbour", duration: 2.5, loop: true, prompt_influence: 0.4 })
@@ -52,13 +52,13 @@ describe("ElevenLabs", () => {
     assert.deepEqual(apartFromPrograms(differences(ours, upstream.lastSubmit)), {})
   })
 
-  it("the client gets the sound that the description reads", async () => {
+  it("returns to the client the sound that the description reads", async () => {
     const [item] = await finishBy(account, jobOf({ prompt: "p" }))
     const theirs = await bytesOf(await client.textToSoundEffects.convert({ text: "p" }))
     assert.isTrue(item?._tag === "Bytes" && Buffer.from(item.bytes).equals(theirs))
   })
 
-  it("the client gets the errors of the description as its own", async () => {
+  it("returns the description's errors, which the client maps to its own", async () => {
     upstream.submitFaults = ["429"]
     const refused = await client.textToSoundEffects.convert({ text: "p" }).then(
       () => undefined,

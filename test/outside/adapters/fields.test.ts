@@ -10,8 +10,8 @@ import { fetchAt } from "../support/hosts.ts"
 import { differences, finishBy, submitBy, urlsOf } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 
-// What the vendors' clients send and read for a job with a picture, of a deployment, and with an address
-// in its words.
+// What the vendors' clients send and read for a job with an image, for a deployment, and for a prompt that
+// contains a URL.
 
 let upstream: Upstream
 const at = async (
@@ -36,7 +36,7 @@ describe("fal", () => {
       fetch: fetchAt(upstream, { "https://queue.fal.run": "" })
     })
 
-  it("passes the address of a public picture on, as @fal-ai/client does", async () => {
+  it("gets the URL of a public image unchanged, as from @fal-ai/client", async () => {
     const model = "fal-ai/kling-video/v2/master/image-to-video"
     const input = { fields: { image: "image_url" } }
     const job = request("image-to-video-spark", model, body, { media, input, result: "videos" })
@@ -47,7 +47,7 @@ describe("fal", () => {
     })
   })
 
-  it("reads the images that @fal-ai/client names, not an address in the words", async () => {
+  it("returns the images that @fal-ai/client reads, and not a URL in the prompt", async () => {
     const words = "https://attacker.example/second.png"
     const job = request("text-to-image-preview", "fal-ai/flux/dev", { prompt: words, n: 1 })
     const items = await finishBy(await at(fal, "fal-queue", ""), job)
@@ -66,14 +66,14 @@ describe("Replicate", () => {
   const input = { fields: { image: "input_image" } }
   const client = () => new Replicate({ auth: upstream.key, baseUrl: `${upstream.url}/v1` })
 
-  it("passes the address of a public picture on, as the replicate package does", async () => {
+  it("gets the URL of a public image unchanged, as from the replicate package", async () => {
     const job = request("image-to-video-spark", model, body, { media, input })
     const ours = await submitBy(await at(replicate, "replicate", "/v1"), job)
     await client().predictions.create({ model, input: { prompt, input_image: address } })
     assert.deepEqual(differences(ours, upstream.lastSubmit), {})
   })
 
-  it("runs a deployment as the replicate package does", async () => {
+  it("gets the same request for a deployment as from the replicate package", async () => {
     const job = request("text-to-image-preview", "deployments/acme/pictures", { prompt })
     const account = await at(replicate, "replicate", "/v1")
     const ours = await submitBy(account, job)

@@ -54,14 +54,14 @@ describe("DashScope", () => {
   const found = (ours: Parameters<typeof differences>[0]) =>
     Object.entries(differences(ours, upstream.lastSubmit)).filter(([name]) => !(name in own))
 
-  it("wan2.7 from words: a tier and a ratio in place of a size, and no audio flag", async () => {
+  it("gets a tier and a ratio instead of a size for wan2.7 from text, and no audio flag", async () => {
     const body = { ...words, negative_prompt: "rain" }
     const ours = await submitBy(await start(), request("text-to-video-spark", "wan2.7-t2v", body))
     await make("wan2.7-t2v", { negativePrompt: "rain" }, { resolution: "1280x720" })
     assert.deepEqual(found(ours), [])
   })
 
-  it("wan3.0 from words: as wan2.7, with an audio flag", async () => {
+  it("gets the same for wan3.0 from text, with an audio flag", async () => {
     const ours = await submitBy(
       await start(),
       request("text-to-video-spark", "wan3.0-video", words)
@@ -70,7 +70,7 @@ describe("DashScope", () => {
     assert.deepEqual(found(ours), [])
   })
 
-  it("wan3.0 from a picture: a first frame in the media", async () => {
+  it("gets a first frame in the media for wan3.0 from an image", async () => {
     const body = { ...still, resolution: "720P", audio: true }
     const ours = await submitBy(
       await start(),
@@ -84,7 +84,7 @@ describe("DashScope", () => {
     assert.deepEqual(found(ours), [])
   })
 
-  it("wan2.7 from a picture: the vendor documents media, that client sends the older field", async () => {
+  it("gets the documented media for wan2.7 from an image, where the client sends the older field", async () => {
     const body = { ...still, resolution: "720P", audio: true }
     const ours = await submitBy(
       await start(),
@@ -107,7 +107,7 @@ describe("OpenAI", () => {
   const client = () => new OpenAI({ apiKey: upstream.key, baseURL: `${upstream.url}/v1` })
   const images = () => at(openai, "openai-image", "/v1")
 
-  it("generates an image of any size that gpt-image-2 takes", async () => {
+  it("generates an image of any size that gpt-image-2 accepts", async () => {
     const model = "gpt-image-2"
     const body = { prompt, size: "1664*928" }
     const ours = await submitBy(await images(), request("text-to-image-max", model, body))
@@ -115,7 +115,7 @@ describe("OpenAI", () => {
     assert.deepEqual(differences(ours, upstream.lastSubmit), {})
   })
 
-  it("edits an image to any size that gpt-image-2 takes", async () => {
+  it("edits an image to any size that gpt-image-2 accepts", async () => {
     const model = "gpt-image-2"
     const body = { prompt, n: 2, size: "1280*1280", images: ["artifact:1"] }
     const media = [picture("#/images/0")]
@@ -125,7 +125,7 @@ describe("OpenAI", () => {
     assert.deepEqual(differences(ours, upstream.lastSubmit), {})
   })
 
-  it("leaves the size to the model where the body does", async () => {
+  it("chooses the size if the body leaves it to the model", async () => {
     const model = "gpt-image-2.5-flare"
     const body = { prompt, n: 1, size: null }
     const ours = await submitBy(await images(), request("text-to-image-preview", model, body))
@@ -133,7 +133,7 @@ describe("OpenAI", () => {
     assert.deepEqual(differences(ours, upstream.lastSubmit), {})
   })
 
-  it("submits a video without a picture as a form, too", async () => {
+  it("gets a video without an image as a form, too", async () => {
     const account = await at(openai, "openai-video", "/v1")
     const body = { prompt, size: "720*1280", duration: 10 }
     const ours = await submitBy(account, request("text-to-video-spark", "sora-2", body))
@@ -143,7 +143,7 @@ describe("OpenAI", () => {
 })
 
 describe("Gemini", () => {
-  it("sends a seed where the body has one, as @ai-sdk/google does", async () => {
+  it("gets the seed of the body, as from @ai-sdk/google", async () => {
     const model = "gemini-3-pro-image"
     const account = await at(gemini, "gemini-image", "")
     const body = { prompt, images: ["artifact:1"], aspect_ratio: "16:9", seed }

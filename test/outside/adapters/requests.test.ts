@@ -30,8 +30,8 @@ import {
 } from "../support/requests.ts"
 import type { Account } from "../support/requests.ts"
 
-// The same job, built by the vendor's client and by our adapter. What they may differ in stands here,
-// field by field; anything else that differs is a fault of the adapter.
+// The vendor's client and our adapter build the same job. The differences that are allowed are listed here,
+// field by field; any other difference is a fault of the adapter.
 
 let upstream: Upstream
 const at = async (
@@ -65,7 +65,7 @@ describe("fal", () => {
       fetch: fetchAt(upstream, { "https://queue.fal.run": "" })
     })
 
-  it("submits as @fal-ai/client does, save the priority that is the default", async () => {
+  it("gets the same submit as from @fal-ai/client, except for its default priority", async () => {
     const ours = await submitBy(await at(fal, "fal-queue", ""), { ...job, callbackUrl })
     await client().queue.submit(model, { webhookUrl: callbackUrl, input: asked })
     assert.deepEqual(differences(ours, upstream.lastSubmit), {
@@ -73,7 +73,7 @@ describe("fal", () => {
     })
   })
 
-  it("asks, reads and cancels as @fal-ai/client does", async () => {
+  it("is polled, read and cancelled as by @fal-ai/client", async () => {
     const account = await at(fal, "fal-queue", "")
     const ours = await seenOf(upstream, () => finishBy(account, job))
     const theirs = await seenOf(upstream, () =>
@@ -94,7 +94,7 @@ describe("fal", () => {
     assert.deepEqual(differencesOfAll(cancelled, theirCancel)[1], idle)
   })
 
-  it("has the body that @ai-sdk/fal has", async () => {
+  it("gets the same body as from @ai-sdk/fal", async () => {
     const one = { ...job, body: { prompt, n: 1, size: "1280*768", seed } }
     const ours = await submitBy(await at(fal, "fal-queue", ""), one)
     const provider = createFal({ apiKey: upstream.key, baseURL: `${upstream.url}/sync` })
@@ -120,7 +120,7 @@ describe("Replicate", () => {
   const client = () => new Replicate({ auth: upstream.key, baseUrl: `${upstream.url}/v1` })
   const idle = { "header.content-type": "– | application/json" }
 
-  it("submits as the replicate package does: an official model, and a version", async () => {
+  it("gets the same submits for an official model and a version as from the replicate package", async () => {
     const account = await at(replicate, "replicate", "/v1")
     const official = await submitBy(account, { ...job(), callbackUrl })
     await client().predictions.create({
@@ -135,7 +135,7 @@ describe("Replicate", () => {
     assert.deepEqual(differences(community, upstream.lastSubmit), {})
   })
 
-  it("asks and cancels as the replicate package does", async () => {
+  it("is polled and cancelled as by the replicate package", async () => {
     const account = await at(replicate, "replicate", "/v1")
     const ours = await seenOf(upstream, () => finishBy(account, job()))
     const theirs = await seenOf(upstream, async () => {
@@ -151,7 +151,7 @@ describe("Replicate", () => {
     assert.deepEqual(differencesOfAll(cancelled, theirCancel), [{}, idle])
   })
 
-  it("has the body that @ai-sdk/replicate has", async () => {
+  it("gets the same body as from @ai-sdk/replicate", async () => {
     const account = await at(replicate, "replicate", "/v1")
     const ours = await submitBy(account, { ...job(), body: { prompt, n: 1, seed } })
     const provider = createReplicate({ apiToken: upstream.key, baseURL: `${upstream.url}/v1` })
@@ -172,7 +172,7 @@ describe("OpenAI", () => {
   const file = (name: string) => toFile(pixel, name, { type: "image/png" })
   const start = () => at(openai, "openai-image", "/v1")
 
-  it("generates as the openai package and @ai-sdk/openai do", async () => {
+  it("gets the same generation as from the openai package and @ai-sdk/openai", async () => {
     const body = { prompt, n: 2, size: "1536*1024" }
     const ours = await submitBy(await start(), request("text-to-image-preview", model, body))
     await client().images.generate({ model, prompt, n: 2, size: "1536x1024" })
@@ -182,7 +182,7 @@ describe("OpenAI", () => {
     assert.deepEqual(differences(ours, upstream.lastSubmit), {})
   })
 
-  it("edits as the openai package does", async () => {
+  it("gets the same edit as from the openai package", async () => {
     const body = { prompt, n: 2, size: "1024*1024", images: ["artifact:1", "artifact:2"] }
     const media = [picture("#/images/0"), picture("#/images/1")]
     const ours = await submitBy(await start(), request("image-edit", model, body, { media }))
@@ -191,7 +191,7 @@ describe("OpenAI", () => {
     assert.deepEqual(differences(ours, upstream.lastSubmit), {})
   })
 
-  it("submits and asks for a video with a picture as the openai package does", async () => {
+  it("gets the same submit and polls for a video from an image as from the openai package", async () => {
     const account = await at(openai, "openai-video", "/v1")
     const body = { prompt, resolution: "720P", duration: 5, image: "artifact:1" }
     const media = [picture("#/image")]
@@ -220,7 +220,7 @@ describe("Gemini", () => {
   const body = { prompt, images: ["artifact:1"], aspect_ratio: "16:9", resolution: "2K" }
   const job = request("image-edit-pro", model, body, { media: [picture("#/images/0")] })
 
-  it("generates as @google/genai does, save the version of the path", async () => {
+  it("gets the same generation as from @google/genai, except for the version in the path", async () => {
     const ours = await submitBy(await at(gemini, "gemini-image", ""), job)
     const client = new GoogleGenAI({
       apiKey: upstream.key,
@@ -241,7 +241,7 @@ describe("Gemini", () => {
     })
   })
 
-  it("generates as @ai-sdk/google does, which wants no words beside the picture", async () => {
+  it("gets the same generation as from @ai-sdk/google, which requests no text with the image", async () => {
     const ours = await submitBy(await at(gemini, "gemini-image", ""), job)
     const provider = createGoogle({ apiKey: upstream.key, baseURL: `${upstream.url}/v1beta` })
     await generateImage({
@@ -278,7 +278,7 @@ describe("DashScope", () => {
   const withoutKey = (found: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(found).filter(([name]) => name !== "header.idempotency-key"))
 
-  it("submits and asks for a video from words as @ai-sdk/alibaba does", async () => {
+  it("gets the same submit and polls for a video from text as from @ai-sdk/alibaba", async () => {
     const account = await at(dashscope, "dashscope-async", "/api/v1")
     const body = { ...common, size: "1280*720", audio: true }
     const job = request("text-to-video-spark", "wan2.6-t2v", body)
@@ -287,7 +287,7 @@ describe("DashScope", () => {
     assert.deepEqual(differencesOfAll(ours, theirs).map(withoutKey), [{}, {}, {}])
   })
 
-  it("submits one from a picture as @ai-sdk/alibaba does, with the type of the picture", async () => {
+  it("gets the same submit for a video from an image as from @ai-sdk/alibaba, plus the image's type", async () => {
     const account = await at(dashscope, "dashscope-async", "/api/v1")
     const body = { ...common, resolution: "720P", audio: true, image: "artifact:1" }
     const media = [picture("#/image")]

@@ -38,7 +38,7 @@ const apartFromPrograms = (found: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(found).filter(([name]) => !programs.test(name)))
 
 describe("Runway", () => {
-  it("text to image: the same request as @runwayml/sdk, with and without pictures", async () => {
+  it("gets the same text-to-image requests as from @runwayml/sdk, with and without images", async () => {
     const images = [address, `${address}?2`]
     const job = jobOf(
       "gen4_image",
@@ -62,7 +62,7 @@ describe("Runway", () => {
     assert.deepEqual(apartFromPrograms(differences(plain, upstream.lastSubmit)), {})
   })
 
-  it("text to video and image to video: the same requests", async () => {
+  it("gets the same text-to-video and image-to-video requests as from the client", async () => {
     const text = jobOf("gen4.5", { prompt: "p", ratio: "1280:720", duration: 5 }, "videos")
     const ours = await submitBy(account, text)
     await client.textToVideo.create({
@@ -88,7 +88,7 @@ describe("Runway", () => {
     assert.deepEqual(apartFromPrograms(differences(second, upstream.lastSubmit)), {})
   })
 
-  it("polls and cancels as the client does, and reads the results that it names", async () => {
+  it("is polled and cancelled as by the client, and both read the same results", async () => {
     const job = jobOf("gen4_image", { prompt: "p", ratio: "1280:720" }, "images")
     const items = await finishBy(account, job)
     const ours = upstream.seen.at(-1)!
@@ -103,7 +103,7 @@ describe("Runway", () => {
     assert.deepEqual(apartFromPrograms(differences(cancel, upstream.seen.at(-1)!)), {})
   })
 
-  it("the client waits for a job of the description, and reads its failure", async () => {
+  it("runs jobs for which the client waits and whose failure it reads", async () => {
     upstream.runningPolls = 0
     const made = await client.textToImage
       .create({ model: "gen4_image", promptText: "p", ratio: "1280:720" })
@@ -120,7 +120,7 @@ describe("Runway", () => {
     assert.strictEqual((failed as Error).name, "TaskFailedError")
   }, 60_000)
 
-  it("the client gets the errors of the description as its own", async () => {
+  it("returns the description's errors, which the client maps to its own", async () => {
     upstream.submitFaults = ["client"]
     const refused = await client.textToImage
       .create({ model: "gen4_image", promptText: "p", ratio: "1280:720" })

@@ -85,7 +85,7 @@ describe.each([...agents, ...adapters])("$name $version", { timeout: 120_000 }, 
     ["an empty wallet", () => emptyKey, "The available balance is lower than the "]
   ] as const
   it.each(refusals)(
-    "shows our sentence at once for %s, and no vendor is asked",
+    "shows the gateway's message at once for %s, and no vendor is called",
     async (_, key, detail) => {
       const before = vendors.map(({ sold }) => sold)
       const to = { url: gateway.url, key: key(), until: detail }

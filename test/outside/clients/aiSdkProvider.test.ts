@@ -66,7 +66,7 @@ const settled = async () => {
 describe("generation-gateway/ai-sdk, media", () => {
   const gateway = gatewayOf(sandbox)
 
-  it("makes objects by a schema", async () => {
+  it("makes an object that fits a schema", async () => {
     const { object } = await generateObject({
       model: gateway("gpt-4o"),
       schema: z.object({ city: z.string() }),
@@ -117,7 +117,7 @@ describe("generation-gateway/ai-sdk, media", () => {
     assert.strictEqual(await settled(), before)
   })
 
-  it("makes a video by the SDK's own polls, once however often a start is repeated", async () => {
+  it("makes a video with the SDK's own polls, and buys it once if the start is repeated", async () => {
     const before = await settled()
     let starts = 0
     const flaky = createGenerationGateway({
@@ -144,7 +144,7 @@ describe("generation-gateway/ai-sdk, media", () => {
     assert.strictEqual((before - (await settled())).toFixed(2), cost)
   })
 
-  it("speaks, and hears what was said", async () => {
+  it("makes speech, and transcribes it", async () => {
     const before = await settled()
     const { audio } = await generateSpeech({
       model: gateway.speechModel("tts-1"),

@@ -51,8 +51,8 @@ const expected: Readonly<Record<string, RegExp>> = {
 const samples = samplesOf("docs/clients.md")
 
 /** docs/clients.md */
-describe("the samples of the clients", () => {
-  it("are ten, of at most three lines each", () => {
+describe("the samples of docs/clients.md", () => {
+  it("are ten of at most three lines each", () => {
     assert.lengthOf(samples, 10)
     for (const { code, name } of samples) {
       assert.isAtMost(code.trim().split("\n").length, 3, name)
@@ -66,7 +66,7 @@ describe("the samples of the clients", () => {
       )
       continue
     }
-    it(`${name} works as it stands`, async () => {
+    it(`run unchanged: ${name}`, async () => {
       const printed = await print(language, name, code)
       const pattern = expected[name]
       if (pattern === undefined) assert.include(printed, world.text)
@@ -76,11 +76,11 @@ describe("the samples of the clients", () => {
 })
 
 /** docs/ai-sdk.md */
-describe("the sample of the AI SDK", () => {
+describe("the sample of docs/ai-sdk.md", () => {
   for (const { code, language, name } of samplesOf("docs/ai-sdk.md").filter(
     ({ language }) => language === "ts"
   )) {
-    it("makes a text, an image and a video", async () => {
+    it("makes text, an image and a video", async () => {
       assert.strictEqual((await print(language, name, code)).trim(), `${world.text} 1 1`)
     })
   }

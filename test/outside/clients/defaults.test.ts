@@ -18,7 +18,7 @@ for (const world of worlds()) {
   const baseURL = `${url}/v1`
   const configuration = { baseURL }
 
-  describe(`clients as they come, with the base /v1, at ${world.name}`, () => {
+  describe(`clients with their defaults and the base /v1 at ${world.name}`, () => {
     it("openai: responses and embeddings", async () => {
       const client = new OpenAI({ apiKey, baseURL, maxRetries })
       assert.strictEqual(
@@ -30,7 +30,7 @@ for (const world of worlds()) {
     })
 
     for (const { ai, openai, version } of aiSdks) {
-      it(`AI SDK ${version}: a model of OpenAI is called by responses`, async () => {
+      it(`AI SDK ${version}: responses`, async () => {
         const made = await ai.generateText({
           model: openai(world, "/v1")(model),
           prompt,
@@ -81,7 +81,7 @@ for (const world of worlds()) {
       assert.strictEqual((await runner().run(agent, prompt)).finalOutput, text)
     })
 
-    it("@openai/agents: responses of the model that it has built in", async () => {
+    it("@openai/agents: responses of its default model", async () => {
       const agent = new Agent({ name: "guide" })
       assert.strictEqual((await runner().run(agent, prompt)).finalOutput, text)
     })

@@ -9,7 +9,7 @@ const maxRetries = 0
 for (const world of worlds()) {
   describe(`Google's embeddings at ${world.name}`, () => {
     for (const apiVersion of ["v1", "v1beta"]) {
-      it(`@google/genai, one and several, by ${apiVersion}`, async () => {
+      it(`@google/genai, one and several, at ${apiVersion}`, async () => {
         const { models } = new GoogleGenAI({
           apiKey: world.key,
           apiVersion,

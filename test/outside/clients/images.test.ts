@@ -20,7 +20,7 @@ const world = worlds().find(({ name }) => name === "the sandbox")!
 describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
   const model = openai(world, "/v1").image("text-to-image-preview")
 
-  it("of words, several at once", async () => {
+  it("from text, several at once", async () => {
     const { image, images } = await ai.generateImage({
       model,
       prompt: "A lighthouse",
@@ -31,7 +31,7 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
     isPng(image.uint8Array)
   })
 
-  it.each(["gpt-image-1", "gpt-image-2", "dall-e-3"])("by the name %s", async (name) => {
+  it.each(["gpt-image-1", "gpt-image-2", "dall-e-3"])("under the name %s", async (name) => {
     const { images, responses } = await ai.generateImage({
       model: openai(world, "/v1").image(name),
       prompt: "A lighthouse",
@@ -46,7 +46,7 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
     for (const it of headers) assert.strictEqual(it["x-service-ignored"], "quality, style")
   })
 
-  it("of a picture, by OpenAI's name", async () => {
+  it("from an image, under OpenAI's name", async () => {
     const { image } = await ai.generateImage({ model, prompt: "A lighthouse", size: "1024x1024" })
     const edited = await ai.generateImage({
       model: openai(world, "/v1").image("gpt-image-1"),
@@ -55,7 +55,7 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
     isPng(edited.image.uint8Array)
   })
 
-  it("of a picture", async () => {
+  it("from an image", async () => {
     const { image } = await ai.generateImage({ model, prompt: "A lighthouse", size: "1024x1024" })
     const edited = await ai.generateImage({
       model: openai(world, "/v1").image("image-edit"),
@@ -64,7 +64,7 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
     isPng(edited.image.uint8Array)
   })
 
-  it("and buys once when the wait is over, with its own retries", async () => {
+  it("and buys one task if the wait times out, despite its own retries", async () => {
     const own = { ...world, key: await newKey(world) }
     const request = ai.generateImage({
       model: openai(own, "/v1").image("text-to-image-preview"),
@@ -82,7 +82,7 @@ describe.each(aiSdks)("the AI SDK $version makes images", ({ ai, openai }) => {
 })
 
 describe("OpenAI's package makes images", () => {
-  it("by OpenAI's names, as many and as large as OpenAI's models", async () => {
+  it("under OpenAI's names, in the number and size of OpenAI's models", async () => {
     const { images } = new OpenAI({ apiKey: world.key, baseURL: `${world.url}/v1` })
     const three = await images.generate({
       model: "gpt-image-1",

@@ -78,7 +78,7 @@ const problemOf = ({ content, isError }: ToolResult) => {
 
 /** docs/reference/mcp.md */
 describe.each(clients)("$name", ({ connect, name, version }) => {
-  it("lists the tools, calls each, and makes an image that is bought once", async () => {
+  it("lists the tools, calls each one, and buys an image once", async () => {
     const client = await connect()
     assert.strictEqual(client.version, version)
     const tools = await client.tools()
@@ -118,7 +118,7 @@ describe.each(clients)("$name", ({ connect, name, version }) => {
     await client.close()
   })
 
-  it("shows a model what is wrong with its call, and its user what is wrong with the key", async () => {
+  it("shows the faults of a call to the model, and those of the key to the user", async () => {
     const client = await connect()
     const wrong = problemOf(
       await client.call("create_task", { model: "text-to-image-max", input: { promt: "x" } })

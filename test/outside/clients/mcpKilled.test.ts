@@ -29,7 +29,7 @@ const model = "alibaba/text-to-image-max"
 const price = 7.5
 
 /** docs/reference/mcp.md#tasks */
-describe("client 2.x, whose server is killed between a call and its result", () => {
+describe("client 2.x after its server was killed between a call and its result", () => {
   let gateway: GatewayProcess
   let server: { readonly url: string; readonly key: string }
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe("client 2.x, whose server is killed between a call and its result", () 
     return reference
   }
 
-  it("gets the result from the next process, by the reference and by explicit schemas", async () => {
+  it("gets the result from the next process, with the reference and with explicit schemas", async () => {
     const client = await connectTasks(server)
     const session = taskSession(client, server)
     const reference = await referenceOf(session)

@@ -11,7 +11,7 @@ import { aiSdks, subjects } from "../support/aiSdk.ts"
 import { worlds } from "../support/worlds.ts"
 
 const Form = z.object({ city: z.string(), days: z.int().min(1) })
-/** Fails if the value does not have the requested form. */
+/** Fails if the value does not fit the requested schema. */
 const isFormed = (value: unknown) => void Form.parse(value)
 
 const prompt = "Where to? As JSON"
@@ -98,7 +98,7 @@ for (const world of worlds()) {
       isFormed(JSON.parse(text))
     })
 
-    it("contents, by the older schema", async () => {
+    it("contents, with the older schema", async () => {
       const responseSchema = {
         type: "OBJECT",
         properties: { city: { type: "STRING" }, days: { type: "INTEGER", minimum: 1 } },

@@ -12,7 +12,7 @@ export interface Generator {
   readonly name: string
   /** Below `generated/programs`. */
   readonly program: string
-  /** The words behind `node`; what it needs beside them is written first. */
+  /** The arguments of `node`. Other files that the generator needs are written first. */
   readonly command: (output: string) => ReadonlyArray<string>
 }
 
@@ -20,7 +20,7 @@ const bin = (path: string) => join(packages, path)
 
 const json = (value: unknown) => JSON.stringify(value)
 
-/** A configuration file of a generator, beside what it makes. */
+/** Writes a generator's configuration file next to its output. */
 const configuration = (output: string, text: string): string => {
   const path = `${output}.config.mjs`
   writeFileSync(path, text)
@@ -65,7 +65,7 @@ export const generators: ReadonlyArray<Generator> = [
     command: (output) => [
       bin("openapi-typescript/bin/cli.js"),
       schema,
-      // A field with a default may be left out of a request
+      // A request may omit a field that has a default
       "--default-non-nullable",
       "false",
       "-o",
@@ -107,21 +107,21 @@ export default defineConfig({
     program: "openapiZodClient.ts",
     command: (output) => {
       mkdirSync(output, { recursive: true })
-      // What it makes needs the older zod that it brings
+      // Its output needs the older zod that it depends on
       symlinkSync(bin("openapi-zod-client/node_modules"), join(output, "node_modules"))
       return [bin("openapi-zod-client/bin.js"), schema, "-o", join(output, "client.ts")]
     }
   }
 ]
 
-/** Runs a program of Node; the output is in the failure. */
+/** Runs a Node program. A failure contains the output. */
 const run = (words: ReadonlyArray<string>) =>
   new Promise<void>((resolve, reject) => {
     const { HOME = "", PATH = "" } = process.env
     const child = spawn(process.execPath, words, {
-      // kubb writes once more below the folder that it runs in
+      // kubb also writes below its working directory
       cwd: folder,
-      // A generator's own count of its users stays at home
+      // Generators send no telemetry
       env: { PATH, HOME, NO_COLOR: "1", DO_NOT_TRACK: "1", KUBB_DISABLE_TELEMETRY: "1" }
     })
     let output = ""
@@ -135,7 +135,7 @@ const run = (words: ReadonlyArray<string>) =>
     })
   })
 
-/** Makes the client anew. */
+/** Generates the client again. */
 export const generate = async ({ command, name }: Generator) => {
   const output = outputOf(name)
   rmSync(output, { recursive: true, force: true })
@@ -143,7 +143,7 @@ export const generate = async ({ command, name }: Generator) => {
   await run(command(output))
 }
 
-/** Compiles all that was made, and the program that uses it, under `strict`. */
+/** Compiles the generated client and the program that uses it under `strict`. */
 export const compile = async ({ name, program }: Generator) => {
   const path = join(outputOf(name), "tsconfig.json")
   writeFileSync(

@@ -59,7 +59,7 @@ describe("BytePlus", () => {
   })
   afterAll(() => clients.close())
 
-  it("Seedance: the same requests as byteplus-python-sdk-v2, with and without frames", async () => {
+  it("gets the same Seedance requests as from byteplus-python-sdk-v2, with and without frames", async () => {
     const model = modelOf("seedance-2-0").upstreamModel!
     const body = { prompt: "A harbour", ...video, audio: false }
     const given = { model, ...video, generate_audio: false }
@@ -82,7 +82,7 @@ describe("BytePlus", () => {
     assert.deepEqual(apartFromPrograms(differences(framed, upstream.lastSubmit)), {})
   })
 
-  it("Seedream: the same requests, and the client gets the image that the description reads", async () => {
+  it("gets the same Seedream requests, and returns an image that both read", async () => {
     const model = modelOf("seedream-4-5").upstreamModel!
     const options = { prompt: "p", size: "4K", watermark: false }
     const more = { sequential_image_generation: "disabled", response_format: "url" }
@@ -104,7 +104,7 @@ describe("BytePlus", () => {
     assert.lengthOf(made.made.data, items.length)
   })
 
-  it("polls as the client does, and reads the video and the failure that it names", async () => {
+  it("is polled as by the client, and returns the video and the failure that both read", async () => {
     const items = await finishBy(
       account,
       jobOf("seedance-2-0", { prompt: "p", ...video, audio: true })
@@ -124,7 +124,7 @@ describe("BytePlus", () => {
     assert.include(failed.made.error.code, "SensitiveContentDetected")
   })
 
-  it("the client gets the errors of the description as its own", async () => {
+  it("returns the description's errors, which the client maps to its own", async () => {
     const order = { model: modelOf("seedance-2-0").upstreamModel!, content: [text] }
     upstream.submitFaults = ["client"]
     const refused = await call(`${tasks}.create`, order)

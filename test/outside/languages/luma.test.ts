@@ -49,7 +49,7 @@ describe("Luma", () => {
   })
   afterAll(() => clients.close())
 
-  it("pictures: the same requests as luma-agents, from words, after pictures and as an edit", async () => {
+  it("gets the same image requests as from luma-agents, from text, from images and as an edit", async () => {
     const plain = await submitBy(account, jobOf("uni-1", { prompt: "A harbour" }, "images"))
     await call("generations.create", { model: "uni-1", type: "image", prompt: "A harbour" })
     assert.deepEqual(differences(plain, upstream.lastSubmit), {})
@@ -74,7 +74,7 @@ describe("Luma", () => {
     assert.deepEqual(differences(full, upstream.lastSubmit), {})
   })
 
-  it("videos: the same requests, with and without frames", async () => {
+  it("gets the same video requests, with and without frames", async () => {
     const video = { resolution: "1080p", duration: "5s", loop: false }
     const common = { prompt: "p", aspect_ratio: "21:9" }
     const ours = await submitBy(account, jobOf("ray-3.2", { ...common, ...video }, "videos"))
@@ -99,7 +99,7 @@ describe("Luma", () => {
     assert.deepEqual(differences(framed, upstream.lastSubmit), {})
   })
 
-  it("polls as the client does, and reads the results and the failure that it names", async () => {
+  it("is polled as by the client, and returns the results and the failure that both read", async () => {
     const job = jobOf("uni-1", { prompt: "p" }, "images")
     const items = await finishBy(account, job)
     const ours = upstream.seen.at(-1)!
@@ -119,7 +119,7 @@ describe("Luma", () => {
     assert.strictEqual(failed.made.failure_code, "content_moderated")
   })
 
-  it("the client gets the errors of the description as its own", async () => {
+  it("returns the description's errors, which the client maps to its own", async () => {
     const order = { prompt: "p", model: "uni-1" }
     upstream.submitFaults = ["client"]
     const refused = await call("generations.create", order)

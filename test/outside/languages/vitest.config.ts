@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 
-/** What the tests of a file need; `install.ts` makes it where the language's tools are, and says where they are not. */
+/** What the tests of a file need. `install.ts` creates it, or prints that the language's tools are missing. */
 const needs = {
   "go.test.ts": "go/node_modules/.go",
   "java.test.ts": "java/node_modules/.java",

@@ -23,7 +23,7 @@ const url = "https://example.com/first.png"
 const start = { prompt: { text: "a harbour", image: new Uint8Array(pixel) } }
 
 describe("@ai-sdk/alibaba and the DashScope mock", () => {
-  it("makes a video from words, of a size", async () => {
+  it("makes a video of a size from text", async () => {
     const made = await make("wan2.6-t2v", { resolution: "1280x720", duration: 5 })
     assert.deepEqual(Buffer.from(made.video.uint8Array), pixel)
     const { headers, json } = upstream.lastSubmit
@@ -33,7 +33,7 @@ describe("@ai-sdk/alibaba and the DashScope mock", () => {
     assert.strictEqual(metadata?.["taskId"], [...upstream.jobs.keys()][0])
   })
 
-  it("makes a video from a picture", async () => {
+  it("makes a video from an image", async () => {
     await make("wan2.6-i2v", { ...start, resolution: "1280x720" })
     const { input, parameters } = upstream.lastSubmit.json
     assert.strictEqual(input.img_url, pixel.toString("base64"))
@@ -46,7 +46,7 @@ describe("@ai-sdk/alibaba and the DashScope mock", () => {
     assert.deepEqual(upstream.lastSubmit.json.input.reference_urls, [url])
   })
 
-  it("makes one by the newer families: tiers, ratio and media in place of a size", async () => {
+  it("makes one with the newer families: tiers, ratio and media instead of a size", async () => {
     await make("wan2.7-t2v", { resolution: "1920x1080", aspectRatio: "16:9" })
     const words = upstream.lastSubmit.json
     assert.deepEqual(words.parameters, { resolution: "1080P", ratio: "16:9" })
@@ -63,7 +63,7 @@ describe("@ai-sdk/alibaba and the DashScope mock", () => {
     )
   })
 
-  it("sees the vendor's words in its errors", async () => {
+  it("has the vendor's message in its errors", async () => {
     const stranger = generateVideo({
       model: videoModel(provider("sk-no").video("wan2.6-t2v")),
       prompt: "a harbour",

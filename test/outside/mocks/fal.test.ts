@@ -42,7 +42,7 @@ describe("@fal-ai/client and the fal mock", () => {
     assert.strictEqual((data as { prompt: string }).prompt, input.prompt)
   })
 
-  it("submits with a webhook, polls by hand and reads its urls", async () => {
+  it("submits with a webhook, polls explicitly and reads the URLs of the job", async () => {
     const webhookUrl = "https://example.com/callback"
     const queued = await client().queue.submit(model, { input, webhookUrl })
     assert.strictEqual(upstream.lastSubmit.query.get("fal_webhook"), webhookUrl)
@@ -66,13 +66,13 @@ describe("@fal-ai/client and the fal mock", () => {
     assert.strictEqual(result.requestId, requestId)
   })
 
-  it("cancels a job that waits", async () => {
+  it("cancels a queued job", async () => {
     const { request_id: requestId } = await client().queue.submit(model, { input })
     await client().queue.cancel(model, { requestId })
     assert.strictEqual(upstream.cancels, 1)
   })
 
-  it("follows another app under that app's own path", async () => {
+  it("follows a job of another app at that app's path", async () => {
     upstream.runningPolls = 0
     const { response_url: url } = await client().queue.submit("bria/text-to-image/hd", { input })
     assert.match(url, /^https:\/\/queue\.fal\.run\/bria\/text-to-image\/requests\/[^/]+$/u)
@@ -83,7 +83,7 @@ describe("@fal-ai/client and the fal mock", () => {
     assert.strictEqual(urlsIn(data).length, 2)
   })
 
-  it("sees the vendor's words in its errors", async () => {
+  it("has the vendor's message in its errors", async () => {
     const fails = async (work: Promise<unknown>) => {
       const error = await work.then(
         () => undefined,
@@ -119,7 +119,7 @@ describe("@ai-sdk/fal and the fal mock", () => {
     )
   })
 
-  it("makes a video by the queue: the result is still in progress for a while", async () => {
+  it("makes a video through the queue, whose result stays in progress for a while", async () => {
     upstream.runningPolls = 2
     const provider = createFal({
       apiKey: upstream.key,

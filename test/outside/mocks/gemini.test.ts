@@ -21,7 +21,7 @@ describe("@google/genai and the Gemini mock", () => {
   const client = (apiKey = upstream.key) =>
     new GoogleGenAI({ apiKey, httpOptions: { baseUrl: upstream.url } })
 
-  it("makes a picture by the version that the client has built in", async () => {
+  it("makes an image with the client's default version", async () => {
     const made = await client().models.generateContent({ model, contents, config })
     assert.strictEqual(upstream.lastSubmit.path, `/v1/models/${model}:generateContent`)
     const parts = made.candidates?.[0]?.content?.parts ?? []
@@ -36,7 +36,7 @@ describe("@google/genai and the Gemini mock", () => {
     assert.isString(made.responseId)
   })
 
-  it("makes one by v1beta too, and with the vendor's defaults", async () => {
+  it("makes one with v1beta, too, and with the vendor's defaults", async () => {
     const older = new GoogleGenAI({
       apiKey: upstream.key,
       httpOptions: { baseUrl: upstream.url, apiVersion: "v1beta" }
@@ -55,7 +55,7 @@ describe("@google/genai and the Gemini mock", () => {
     assert.strictEqual(pictures.findLast(({ thought }) => !thought)?.inlineData?.data, data)
   })
 
-  it("sees the vendor's words in its errors", async () => {
+  it("has the vendor's message in its errors", async () => {
     const error = await client("AIzaNo")
       .models.generateContent({ model, contents, config })
       .catch((error: unknown) => error)
@@ -71,7 +71,7 @@ describe("@google/genai and the Gemini mock", () => {
 describe("@ai-sdk/google and the Gemini mock", () => {
   const provider = () => createGoogle({ apiKey: upstream.key, baseURL: `${upstream.url}/v1beta` })
 
-  it("makes a picture from words", async () => {
+  it("makes an image from text", async () => {
     const { images } = await generateImage({
       model: provider().image(model),
       prompt: "a harbour",
@@ -80,7 +80,7 @@ describe("@ai-sdk/google and the Gemini mock", () => {
     assert.deepEqual(Buffer.from(images[0]?.uint8Array ?? []), pixel)
   })
 
-  it("edits a picture", async () => {
+  it("edits an image", async () => {
     const { images } = await generateImage({
       model: provider().image(model),
       prompt: { text: "without the boats", images: [new Uint8Array(pixel)] }

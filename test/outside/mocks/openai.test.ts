@@ -30,7 +30,7 @@ describe("the openai package and the OpenAI mock: images", () => {
     assert.isNumber(made.usage?.input_tokens_details.text_tokens)
   })
 
-  it("makes several of any size that divides by 16, and tells the size", async () => {
+  it("makes several of any size that is divisible by 16, and returns the size", async () => {
     const made = await client().images.generate({
       model,
       prompt,
@@ -43,7 +43,7 @@ describe("the openai package and the OpenAI mock: images", () => {
     assert.include(made, { size: "1664x928", quality: "high", output_format: "webp" })
   })
 
-  it("edits one picture, and several", async () => {
+  it("edits one image, and several", async () => {
     const one = await client().images.edit({ model, prompt, image: await file("a.png") })
     assert.strictEqual(one.data?.length, 1)
     const images = [await file("a.png"), await file("b.png")]
@@ -58,7 +58,7 @@ describe("the openai package and the OpenAI mock: images", () => {
     assert.strictEqual(upstream.lastSubmit.form.get("image[]")?.length, 2)
   })
 
-  it("is refused what the vendor does not make", async () => {
+  it("is refused sizes, numbers and fields that the vendor does not support", async () => {
     const asked = [
       { size: "1000x1000" },
       { size: "3840x1024" },
@@ -78,7 +78,7 @@ describe("the openai package and the OpenAI mock: images", () => {
     assert.strictEqual(upstream.paidSubmits, 0)
   })
 
-  it("refuses a wrong key", async () => {
+  it("is refused with a wrong key", async () => {
     const stranger = new OpenAI({ apiKey: "sk-no", baseURL: `${upstream.url}/v1`, maxRetries: 0 })
     const error = await stranger.images.generate({ model, prompt }).then(
       () => undefined,
@@ -113,7 +113,7 @@ describe("the openai package and the OpenAI mock: videos", () => {
     assert.deepEqual(Buffer.from(await content.arrayBuffer()), pixel)
   })
 
-  it("makes one from a picture of the video's own size", async () => {
+  it("makes one from an image of the video's size", async () => {
     const made = await client().videos.create({
       model: "sora-2-pro",
       prompt,
@@ -124,7 +124,7 @@ describe("the openai package and the OpenAI mock: videos", () => {
     assert.include(made, { model: "sora-2-pro", seconds: "8", size: "1280x720", prompt })
   })
 
-  it("lists what was submitted as a form, page by page", async () => {
+  it("lists videos submitted as forms, page by page", async () => {
     const ids = []
     for (let made = 0; made < 3; made += 1) {
       ids.push((await client().videos.create({ prompt: `${prompt} ${made}` })).id)
@@ -141,7 +141,7 @@ describe("the openai package and the OpenAI mock: videos", () => {
     assert.strictEqual(oldest.data[0]?.id, ids[0])
   })
 
-  it("deletes one that is finished", async () => {
+  it("deletes a finished one", async () => {
     upstream.runningPolls = 0
     const { id } = await client().videos.create({ prompt })
     assert.strictEqual((await client().videos.retrieve(id)).status, "completed")
@@ -152,7 +152,7 @@ describe("the openai package and the OpenAI mock: videos", () => {
     assert.include(gone, "not found")
   })
 
-  it("is not given the bytes of one that is not finished", async () => {
+  it("cannot download an unfinished one", async () => {
     const { id } = await client().videos.create({ prompt })
     const message = await client()
       .videos.downloadContent(id)

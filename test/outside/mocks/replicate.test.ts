@@ -20,7 +20,7 @@ const input = { prompt: "a harbour", num_outputs: 2 }
 const interval = 1
 
 describe("the replicate package and the Replicate mock", () => {
-  it("runs an official model, and waits for it in the one request", async () => {
+  it("runs an official model, and waits for it within one request", async () => {
     const output = (await client().run(model, { input })) as Array<string>
     assert.strictEqual(output.length, 2)
     assert.strictEqual(upstream.lastSubmit.headers["prefer"], "wait")
@@ -43,7 +43,7 @@ describe("the replicate package and the Replicate mock", () => {
     assert.strictEqual(upstream.lastSubmit.json.version, version)
   })
 
-  it("runs an official model by the path of versions, and a deployment", async () => {
+  it("runs an official model at the path for versions, and a deployment", async () => {
     const named = await client().predictions.create({ version: model, input })
     assert.strictEqual(named.model, model)
     const own = await client().deployments.predictions.create("acme", "poster", { input })
@@ -107,7 +107,7 @@ describe("the replicate package and the Replicate mock", () => {
     assert.isFalse(await validateWebhook({ ...callback, body: `${body} ` }))
   })
 
-  it("sees the vendor's words in its errors", async () => {
+  it("has the vendor's message in its errors", async () => {
     const stranger = new Replicate({ auth: "r8_no", baseUrl: `${upstream.url}/v1` })
     const message = await stranger.predictions.create({ model, input }).catch(String)
     assert.include(message, "401")

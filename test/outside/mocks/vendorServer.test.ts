@@ -54,7 +54,7 @@ describe("openai at a vendor server", () => {
     )
   })
 
-  it("makes pictures and a video, by the script of each model", async () => {
+  it("makes images and a video according to each model's script", async () => {
     await using server = await startVendorServer("openai", {
       script: {
         "gpt-image-2": [MockVendor.refused("CONTENT", "not this"), MockVendor.result(0)],
@@ -77,7 +77,7 @@ describe("openai at a vendor server", () => {
   })
 })
 
-it("calls tools by its script, in every wire format", async () => {
+it("gets the tool calls of the script in every wire format", async () => {
   const call = { name: "weather", arguments: { city: "Basel" } }
   const answer = () => call
   await using openai = await startVendorServer("openai", {
@@ -134,7 +134,7 @@ it("@anthropic-ai/sdk at a vendor server sends messages, whole and as a stream, 
   assert.include(String(await stranger.messages.create(asked).catch(String)), "invalid x-api-key")
 })
 
-it("@google/genai at a vendor server makes words and pictures", async () => {
+it("@google/genai at a vendor server makes text and images", async () => {
   await using server = await startVendorServer("gemini", {
     answer: () => text,
     script: {
@@ -197,7 +197,7 @@ it("@fal-ai/client at a vendor server follows the queue, and sees a failure", as
   )
 })
 
-it("replicate at a vendor server runs a model, and believes its webhook", async () => {
+it("replicate at a vendor server runs a model, and verifies its webhook", async () => {
   await using server = await startVendorServer("replicate", {
     script: [MockVendor.result("20 millis"), MockVendor.jobFails("FAILED", "CUDA is gone", 0)]
   })
@@ -248,7 +248,7 @@ it("@ai-sdk/alibaba at a vendor server makes a video", async () => {
   assert.deepEqual(new Uint8Array(made.video.uint8Array), bytes)
 })
 
-it("a gateway runs a task at each of them, also one that refuses, and a call of each language model", async () => {
+it("a gateway runs a task at each of them, even after a refusal, and calls each language model", async () => {
   const folder = await mkdtemp(join(tmpdir(), "vendor-servers-"))
   const catalog = join(folder, "catalog.json")
   await writeFile(catalog, JSON.stringify(catalogOfFamilies))

@@ -100,7 +100,7 @@ const versionOf = (name: string): string =>
   ).devDependencies[name] ?? ""
 
 describe("the package", () => {
-  it("has 2.5 MB at most, 9 MB unpacked, and nothing but what runs", () => {
+  it("has at most 2.5 MB, 9 MB unpacked, and only files that run", () => {
     assert.isBelow(packed.size, 2_500_000)
     assert.isBelow(packed.unpackedSize, 9_000_000)
     const odd = paths.filter(
@@ -118,7 +118,7 @@ describe("the package", () => {
     }
   })
 
-  it("has each file that its code reads beside itself", () => {
+  it("contains each file that its code reads", () => {
     for (const path of paths.filter(
       (it) => /^dist\/.*\.js$/u.test(it) && !it.includes("console/dist")
     )) {
@@ -140,7 +140,7 @@ describe("the package", () => {
     assert.strictEqual(run("npm", ["ls", "effect", "--parseable"]).trim().split("\n").length, 1)
   })
 
-  it("/webhooks imports nothing", () => {
+  it("imports nothing in /webhooks", () => {
     const text = readFileSync(
       join(project, "node_modules/generation-gateway/dist/webhooks/verifyWebhook.js"),
       "utf8"
@@ -148,7 +148,7 @@ describe("the package", () => {
     assert.notMatch(text, /^import |\bimport\(|\brequire\(|\bprocess\b|\bBuffer\b/mu)
   })
 
-  it("the small packages have no dependencies, and run as they are", () => {
+  it("is also published as two small packages that run without dependencies", () => {
     const small = join(folder, "small")
     mkdirSync(small)
     for (const name of ["client", "webhooks"]) {
@@ -244,7 +244,7 @@ describe("the package", () => {
 
   for (const [name, words] of [
     ["Node 22", [node22]],
-    ["Deno, without any permission but to read", [deno, "run", "--allow-read"]],
+    ["Deno, with only the permission to read", [deno, "run", "--allow-read"]],
     ["Bun", [bun, "run"]]
   ] as const) {
     it(`verifies webhooks on ${name}`, () => {
@@ -257,14 +257,14 @@ describe("the package", () => {
     ["Node 24", node24],
     ["Node 22", node22]
   ] as const) {
-    it(`/testing runs in node:test of ${name}`, () => {
+    it(`runs /testing in node:test of ${name}`, () => {
       const output = run(node, ["--test", "--test-reporter=tap", "runners/node.test.ts"])
       assert.match(output, /^# pass 2$/mu)
       assert.match(output, /^# fail 0$/mu)
     }, 120_000)
   }
 
-  it("/testing runs in vitest and in @effect/vitest", () => {
+  it("runs /testing in vitest and in @effect/vitest", () => {
     const runners = ["vitest", "@effect/vitest"].map((name) => `${name}@${versionOf(name)}`)
     run("npm", ["install", "--save-dev", ...quietly, ...runners])
     assert.strictEqual(run("npm", ["ls", "effect", "--parseable"]).trim().split("\n").length, 1)
@@ -274,7 +274,7 @@ describe("the package", () => {
     assert.match(output, /Tests {2}3 passed \(3\)/u)
   }, 120_000)
 
-  it("serves by npx generation-gateway: the client works on Node, Deno and Bun", async () => {
+  it("serves with npx generation-gateway, and its client works on Node, Deno and Bun", async () => {
     const port = await freePort()
     const service = spawn("npx", ["--no-install", "generation-gateway"], {
       cwd: project,

@@ -81,7 +81,7 @@ const makeDatabase = async (server: string) => {
 }
 
 describe("the dump of docs/operating.md", () => {
-  it("is taken whole, and restored into an empty database of the same kind", () => {
+  it("contains the whole database, and is restored into an empty one of the same kind", () => {
     assert.match(dump, /^pg_dump --format=custom --file=gateway\.dump "\$DATABASE_URL"\n$/u)
     assert.match(restore, /^createdb --maintenance-db="\$DATABASE_URL" --template=template0 .*\n/u)
     assert.match(
@@ -91,14 +91,14 @@ describe("the dump of docs/operating.md", () => {
   })
 
   if (installed === undefined) {
-    it("names programs that Postgres has (pg_dump with its server is not here: not run)", () => {
+    it("names programs of Postgres (not run, because pg_dump and its server are missing)", () => {
       const programs = (dump + restore).match(/^\w+/gmu)
       assert.deepEqual(programs, ["pg_dump", "createdb", "pg_restore"])
     })
     return
   }
 
-  it("is restored by its own commands: a gateway continues the tasks, and nothing drifts", async () => {
+  it("is restored with the page's commands: a gateway continues the tasks, and no wallet drifts", async () => {
     const server = await newServer(folder, [], undefined, installed)
     await server.start()
     const url = await makeDatabase(server.url)

@@ -58,14 +58,14 @@ const ids: Readonly<Record<string, ReadonlySet<string>>> = {
 const catalog = makeUpstreamCatalog()
 
 describe("the models of the vendors' clients", () => {
-  it("their types still name models", () => {
+  it("are named in the clients' types", () => {
     assert.isAbove(ids["openai"]?.size ?? 0, 100)
     assert.isAbove(ids["anthropic"]?.size ?? 0, 20)
     assert.isAbove(ids["google"]?.size ?? 0, 35)
   })
 
   for (const [vendor, names] of Object.entries(ids)) {
-    it(`${vendor}: each has a price, or a reason why it is not sold`, () => {
+    it(`each have a price, or a reason why they are not sold: ${vendor}`, () => {
       const missing = [...names].filter(
         (name) =>
           catalog.priced(vendor, name) === undefined && catalog.unsold(vendor, name) === undefined
@@ -74,14 +74,14 @@ describe("the models of the vendors' clients", () => {
     })
   }
 
-  it("no model has both", () => {
+  it("do not have both", () => {
     const both = catalog.tokenModels.filter(({ model, vendor }) =>
       unsoldModels.has(`${vendor}/${model}`)
     )
     assert.deepEqual(both, [])
   })
 
-  it("the replacement of a model that ends is sold", () => {
+  it("have a replacement that is sold if they end", () => {
     const wrong = catalog.tokenModels.filter(
       ({ replacement, vendor }) =>
         replacement !== undefined && catalog.priced(vendor, replacement) === undefined
@@ -89,7 +89,7 @@ describe("the models of the vendors' clients", () => {
     assert.deepEqual(wrong, [])
   })
 
-  it("an image model that tasks use is sold or has a reason", () => {
+  it("have a price or a reason if tasks use them for images", () => {
     const upstream = builtInEntries.filter(({ adapter }) => adapter === "gemini-image")
     assert.isAbove(upstream.length, 0)
     for (const { upstreamModel } of upstream) {

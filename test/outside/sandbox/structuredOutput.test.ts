@@ -216,15 +216,15 @@ const { node } = fc.letrec<{ node: Json }>((tie) => {
   }
 })
 
-describe("JSON of the sandbox, judged by ajv", () => {
-  it("fits whatever schema it is made for", () => {
+describe("JSON of the sandbox, validated by ajv", () => {
+  it("fits any schema for which it is made", () => {
     fc.assert(
       fc.property(node, (schema) => holds({ ...schema, $defs: definitions })),
       { numRuns: 1000 }
     )
   })
 
-  it("fits definitions of draft 7, and tuples as they were", () => {
+  it("fits definitions and tuples of draft 7", () => {
     const schema = {
       definitions: {
         pair: { type: "array", items: [{ type: "string" }, { type: "integer" }], minItems: 3 }
@@ -236,7 +236,7 @@ describe("JSON of the sandbox, judged by ajv", () => {
     assert.isUndefined(faults(schema, exampleOf(schema), new Ajv({ strict: false })))
   })
 
-  it("is no answer at all where none can be", () => {
+  it("is not made for a schema that no value fits", () => {
     const dead: ReadonlyArray<unknown> = [
       false,
       { type: "string", enum: [1, 2] },
@@ -255,7 +255,7 @@ describe("JSON of the sandbox, judged by ajv", () => {
     }
   })
 
-  it("ends soon for schemas that ask for too much", () => {
+  it("is made or refused within half a second for schemas that ask for too much", () => {
     const wide = (levels: number): Json =>
       levels === 0 ? { type: "null" } : { type: "array", minItems: 100, items: wide(levels - 1) }
     const branches = (levels: number): Json =>
@@ -295,7 +295,7 @@ describe("JSON of the sandbox, judged by ajv", () => {
   })
 })
 
-describe("JSON of the sandbox, judged by zod", () => {
+describe("JSON of the sandbox, validated by zod", () => {
   const Category: z.ZodType = z.object({
     name: z.string(),
     get children() {
@@ -342,7 +342,7 @@ describe("JSON of the sandbox, judged by zod", () => {
     recursive: Category,
     strict: z.strictObject({ a: z.strictObject({ b: z.strictObject({ c: z.null() }) }) })
   }
-  it.each(Object.entries(forms))("%s", (_, form) => {
+  it.each(Object.entries(forms))("fits %s", (_, form) => {
     form.parse(exampleOf(z.toJSONSchema(form)))
   })
 })

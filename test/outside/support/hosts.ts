@@ -11,7 +11,7 @@ export const fetchAt = (
   return async (input, init) => {
     const request = new Request(input, init)
     const host = pairs.find(([origin]) => request.url.startsWith(`${origin}/`))
-    if (host === undefined) throw new Error(`${request.url} is no address of this vendor`)
+    if (host === undefined) throw new Error(`${request.url} is not an address of this vendor`)
     const [origin, path] = host
     const body = request.body === null ? {} : { body: await request.arrayBuffer() }
     const response = await fetch(`${upstream.url}${path}${request.url.slice(origin.length)}`, {

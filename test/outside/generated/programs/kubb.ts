@@ -9,7 +9,7 @@ import { body, pause } from "./outcome.ts"
 import type { Gateway, Outcome } from "./outcome.ts"
 
 export const createAndPoll = async ({ key, url }: Gateway): Promise<Outcome> => {
-  // It sends no type of the body by itself
+  // It does not send the type of the body by itself
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
   setConfig({ baseURL: url, headers })
   const priced = await create({ data: body, params: { dry_run: true } })

@@ -1,9 +1,9 @@
-/** What a program saw that created a task and polled for it with a generated client. */
+/** What a program got that created a task and polled for it with a generated client. */
 export interface Outcome {
   readonly id: string
   readonly status: string
   readonly images: ReadonlyArray<string>
-  /** The price that `dry_run` told, by the client's own types. */
+  /** The price that `dry_run` returned, read with the client's own types. */
   readonly quote: string
 }
 
@@ -12,7 +12,7 @@ export interface Gateway {
   readonly key: string
 }
 
-/** What each program asks for. */
+/** The body that each program sends. */
 export const body = { prompt: "A lighthouse at dawn", size: "1328*1328", seed: 7 } as const
 
 export const pause = () => new Promise<void>((resolve) => setTimeout(resolve, 50))

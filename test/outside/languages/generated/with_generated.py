@@ -1,4 +1,4 @@
-"""A client that openapi-python-client makes of the gateway's document."""
+"""A client that openapi-python-client generates from the gateway's document."""
 
 import importlib
 import os
@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as folder:
     words = ["generate", "--meta", "none", "--path", document, "--output-path", f"{folder}/made"]
     done = subprocess.run([tool, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    # It knows no media but JSON and text, and says so; nothing else may be left out
+    # It supports only JSON and text, and reports what it omits; it may omit nothing else
     lost = [line for line in done.stdout.splitlines() if "will not be generated" in line]
     assert lost == [], done.stdout
     sys.path.insert(0, folder)

@@ -16,7 +16,7 @@ class Trip(BaseModel):
     days: int
 
 
-# Each way in which it asks for a value: by a tool, and by a schema of the response
+# It requests a value with a tool or with a schema of the response
 for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA):
     client = instructor.from_openai(OpenAI(api_key=key, base_url=url), mode=mode)
     trip = client.chat.completions.create(model="gpt-4o", messages=asked, response_model=Trip)

@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from openai import OpenAI
 
-# Prices and model lists from its package: it would look for newer ones on the network
+# Uses the prices and model lists of its package instead of newer ones from the network
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm  # noqa: E402
 
@@ -40,7 +40,7 @@ assert claude.choices[0].message.content == text, claude
 made = litellm.embedding(model="openai/text-embedding-3-small", input=["a", "b"], **to)
 assert len(made.data) == 2, made
 
-# Reranking, in Jina's shape and in Cohere's
+# Reranking, in Jina's and in Cohere's format
 ranked = {"query": "Which is the capital?", "documents": ["A recipe", "The capital is Paris"]}
 for model, base in [
     ("jina_ai/jina-reranker-v3", f"{url}/rerank"),
@@ -49,7 +49,7 @@ for model, base in [
     found = litellm.rerank(model=model, top_n=1, api_key=key, api_base=base, **ranked)
     assert [it["index"] for it in found.results] == [1], found
 
-# An error is the sentence of the problem
+# An error contains the detail of the problem
 try:
     litellm.completion(model="openai/gpt-4o", messages=asked, api_key="sk-wrong", api_base=url)
     raise AssertionError("a wrong key was accepted")

@@ -6,7 +6,7 @@ from typing import Callable
 
 
 def verifies(verify: Callable[[str, bytes, dict[str, str]], object], refused: type[Exception]) -> None:
-    """Each delivery by each of its secrets, and no other body."""
+    """Verifies each delivery with each of its secrets, and refuses another body."""
     deliveries = json.loads(os.environ["DELIVERIES"])
     assert [len(it["secrets"]) for it in deliveries] == [1, 2], deliveries
     for delivery in deliveries:

@@ -45,7 +45,7 @@ if is_sandbox:
     assert model in names and not any(name.startswith("gpt") for name in names), names
 
 
-# Errors: the sentence of the problem
+# Errors contain the detail of the problem
 def fails(kind, act):
     try:
         act()

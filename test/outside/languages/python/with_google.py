@@ -28,7 +28,7 @@ made = client.models.embed_content(model="gemini-embedding-001", contents=["a", 
 assert len(made.embeddings) == 2
 assert client.models.count_tokens(model=model, contents="Where to?").total_tokens > 0
 
-# Errors: the sentence of the problem
+# Errors contain the detail of the problem
 for broken, name, sentence in [
     (genai.Client(api_key="sk-wrong", http_options=options), model, "malformed"),
     (client, "gpt-4o", "use /v1/chat/completions"),

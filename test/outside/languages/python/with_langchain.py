@@ -7,7 +7,7 @@ from world import Trip, key, question, shows, text, url
 shows("langchain-openai", "langchain-core")
 model = ChatOpenAI(model="gpt-4o", api_key=key, base_url=f"{url}/v1", max_retries=0)
 
-# Chat, whole and as a stream, with the figures of both
+# Chat, whole and as a stream, both with usage figures
 whole = model.invoke("Where to?")
 assert whole.content == text, whole
 assert whole.usage_metadata["total_tokens"] > 0
@@ -41,7 +41,7 @@ embeddings = OpenAIEmbeddings(
 )
 assert len(embeddings.embed_documents(["a", "b"])) == 2
 
-# An error is the sentence of the problem
+# An error contains the detail of the problem
 try:
     ChatOpenAI(model="gpt-4o", api_key="sk-wrong", base_url=f"{url}/v1").invoke("Hi")
     raise AssertionError("a wrong key was accepted")

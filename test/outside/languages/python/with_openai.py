@@ -36,7 +36,7 @@ made = client.embeddings.create(model="text-embedding-3-small", input=["a", "b"]
 assert len(made.data) == 2 and isinstance(made.data[1].embedding[0], float)
 
 
-# Errors: the sentence of the problem
+# Errors contain the detail of the problem
 def fails(kind, act):
     try:
         act()
@@ -57,7 +57,7 @@ def tasks() -> int:
     return len(json.load(urllib.request.urlopen(request))["data"])
 
 
-# Pictures, which are bought once however often the client would try again
+# Images are bought once, however often the client would retry
 if is_sandbox:
     picture = client.images.generate(
         model="text-to-image-preview", prompt="A lighthouse", response_format="b64_json"

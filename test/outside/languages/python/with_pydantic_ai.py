@@ -41,7 +41,7 @@ assert len(cities) == 1, cities
 # Structured output
 assert isinstance(Agent(model, output_type=Trip).run_sync("Where to?").output, Trip)
 
-# An error is the sentence of the problem
+# An error contains the detail of the problem
 try:
     Agent(OpenAIChatModel("gpt-4o", provider=provider("sk-wrong"))).run_sync("Hi")
     raise AssertionError("a wrong key was accepted")

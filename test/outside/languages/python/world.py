@@ -1,4 +1,4 @@
-"""What every program here needs: the gateway, its key, and the text of every answer."""
+"""What every program here needs: the gateway, its key, and the text of every response."""
 
 import os
 from importlib.metadata import version

@@ -51,7 +51,7 @@ func main() {
 	stream := client.Messages.NewStreaming(ctx, params)
 	var streamed anthropic.Message
 	for stream.Next() {
-		check(streamed.Accumulate(stream.Current()) == nil, "an event does not fit")
+		check(streamed.Accumulate(stream.Current()) == nil, "an event cannot be accumulated")
 	}
 	check(stream.Err() == nil, stream.Err())
 	check(textOf(&streamed) == text, streamed.RawJSON())
@@ -78,7 +78,7 @@ func main() {
 	check(err == nil, err)
 	check(textOf(last) == text, last.RawJSON())
 
-	// Errors: the sentence of the problem
+	// Errors contain the detail of the problem
 	stranger := anthropic.NewClient(option.WithAPIKey("sk-wrong"), option.WithBaseURL(url))
 	_, err = stranger.Messages.New(ctx, params)
 	var refused *anthropic.Error

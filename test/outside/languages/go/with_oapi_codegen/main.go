@@ -1,4 +1,4 @@
-// A client that oapi-codegen makes of the gateway's document.
+// A client that oapi-codegen generates from the gateway's document.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	ctx := context.Background()
 	client := clientOf(os.Getenv("GATEWAY_API_KEY"))
 
-	// A wallet, and the problem that a stranger gets
+	// A wallet, and the problem for a wrong key
 	wallet := must(client.GetWalletWithResponse(ctx, &made.GetWalletParams{}))
 	check(wallet.JSON200 != nil, string(wallet.Body))
 	check(must(strconv.ParseFloat(wallet.JSON200.AvailableBalance, 64)) > 0, string(wallet.Body))

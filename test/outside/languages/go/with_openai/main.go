@@ -128,7 +128,7 @@ func main() {
 	}))
 	check(len(vectors.Data) == 2 && len(vectors.Data[1].Embedding) > 0, "no vectors")
 
-	// Errors: the sentence of the problem
+	// Errors contain the detail of the problem
 	stranger := openai.NewClient(option.WithAPIKey("sk-wrong"), option.WithBaseURL(url+"/v1"))
 	_, err := stranger.Models.List(ctx)
 	var refused *openai.Error
@@ -139,7 +139,7 @@ func main() {
 		return
 	}
 
-	// A picture, and speech that is heard again: the file stands before the model in the form
+	// An image, and speech that is transcribed again: the file precedes the model in the form
 	picture := must(client.Images.Generate(ctx, openai.ImageGenerateParams{
 		Model: "text-to-image-preview", Prompt: "A lighthouse", ResponseFormat: "b64_json",
 	}))
@@ -156,7 +156,7 @@ func main() {
 	}))
 	check(strings.HasPrefix(heard.Text, "This transcript comes"), heard.RawJSON())
 
-	// A picture is bought once however often the client tries again
+	// An image is bought once, however often the client retries
 	before := taskCount()
 	_, err = client.Images.Generate(ctx, openai.ImageGenerateParams{
 		Model: "text-to-image-preview", Prompt: "[[sim:hang]]",

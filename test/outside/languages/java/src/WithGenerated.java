@@ -11,7 +11,7 @@ import made.model.Quote;
 import made.model.TaskInfo.StatusEnum;
 import made.model.TextToImagePreview;
 
-/** A client that openapi-generator makes of the gateway's document. */
+/** A client that openapi-generator generates from the gateway's document. */
 public class WithGenerated {
     static ApiClient clientOf(String key) {
         var client = new ApiClient().setBasePath(World.url);

@@ -118,7 +118,7 @@ public class WithOpenai {
         World.check(vectors.data().size() == 2 && !vectors.data().get(1).embedding().isEmpty(), vectors);
     }
 
-    /** The sentence of the problem. */
+    /** Errors contain the detail of the problem. */
     static void errors() throws Exception {
         var stranger = clientOf("sk-wrong");
         var refused = World.fails(UnauthorizedException.class, () -> stranger.models().list());
@@ -132,7 +132,7 @@ public class WithOpenai {
         return ImageGenerateParams.builder().model("text-to-image-preview").prompt(prompt);
     }
 
-    /** A picture, and speech that is heard again. */
+    /** An image, and speech that is transcribed again. */
     static void media() throws Exception {
         var params = picture("A lighthouse").responseFormat(ImageGenerateParams.ResponseFormat.B64_JSON).build();
         var image = client.images().generate(params).data().orElseThrow().get(0).b64Json().orElseThrow();
@@ -160,7 +160,7 @@ public class WithOpenai {
         World.check(heard.asTranscription().text().startsWith("This transcript comes"), heard);
     }
 
-    /** A picture is bought once however often the client tries again. */
+    /** An image is bought once, however often the client retries. */
     static void boughtOnce() throws Exception {
         var before = taskCount();
         var params = picture("[[sim:hang]]").putAdditionalHeader("prefer", "wait=1").build();

@@ -1,6 +1,6 @@
 import java.util.concurrent.Callable;
 
-/** What every program here needs: the gateway, its key, and the text of every answer. */
+/** What every program here needs: the gateway, its key, and the text of every response. */
 final class World {
     static final String url = System.getenv("GATEWAY_URL");
     static final String key = System.getenv("GATEWAY_API_KEY");

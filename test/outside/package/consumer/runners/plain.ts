@@ -16,7 +16,7 @@ it("orders a picture that the vendor refuses", { timeout: 60_000 }, async () => 
   expect(await gateway.snapshot()).toContain("not this")
 })
 
-it("has vendors on a port, which refuse what no vendor says", async () => {
+it("has vendors on a port, which refuse a script that the vendor cannot follow", async () => {
   await using vendor = await startVendorServer("fal")
   expect((await fetch(`${vendor.url}/fal-ai/flux/dev`, { method: "POST" })).status).toBe(401)
   const script = [MockVendor.jobFails("OPERATOR", "no")] as const
