@@ -28,7 +28,7 @@ const folder = temporaryFolder("commands")
 
 describe("gateway as a process", () => {
   it(
-    "serves, runs, listens; a backup brings back wallet, tasks and media",
+    "serves, runs and listens, and restores wallet, tasks and media from a backup",
     { timeout: 400_000 },
     async () => {
       const program = await compiled("src/cli/gateway.ts")
@@ -93,7 +93,7 @@ describe("gateway as a process", () => {
       listening.child.kill("SIGINT")
       assert.strictEqual(await listening.ended, 130)
 
-      // Its output goes to a full disk
+      // The disk for the output is full
       const full = openSync("/dev/full", "w")
       const unwritten = spawn(node[0]!, [...node.slice(1), program, "models", "list"], {
         env,
@@ -156,7 +156,7 @@ describe("gateway as a process", () => {
   )
 })
 
-/** What must be as before. */
+/** What a restore must bring back unchanged. */
 const seen = async (service: GatewayProcess, id: string) => {
   const wallet = await service.call("GET", "/manage/v1/wallet")
   const task = await service.call("GET", `/manage/v1/tasks/${id}`)

@@ -25,17 +25,21 @@ const programs = [
   ["gateway serve", ["src/cli/gateway.ts", "serve"], "src/cli/CommandLine.ts"]
 ] as const
 
-describe("a signal to stop while the program is loaded", () => {
-  it.each(programs)("ends %s in order", { timeout: 180_000 }, async (_, [main, ...words], file) => {
-    const program = await compiled(main)
-    for (const signal of ["SIGTERM", "SIGINT"]) {
-      const service = run(process.execPath, [...shortLived, program, ...words], {
-        NODE_OPTIONS: `--import=${preload(signal, file)}`,
-        PORT: String(await freePort()),
-        DATA_DIR: join(temporaryFolder("signal"), "data")
-      })
-      assert.strictEqual(await service.ended, 0, `${signal}: ${service.output()}`)
-      assert.notInclude(service.output(), "Listening")
+describe("a stop signal while the program is loading", () => {
+  it.each(programs)(
+    "stops %s with status 0",
+    { timeout: 180_000 },
+    async (_, [main, ...words], file) => {
+      const program = await compiled(main)
+      for (const signal of ["SIGTERM", "SIGINT"]) {
+        const service = run(process.execPath, [...shortLived, program, ...words], {
+          NODE_OPTIONS: `--import=${preload(signal, file)}`,
+          PORT: String(await freePort()),
+          DATA_DIR: join(temporaryFolder("signal"), "data")
+        })
+        assert.strictEqual(await service.ended, 0, `${signal}: ${service.output()}`)
+        assert.notInclude(service.output(), "Listening")
+      }
     }
-  })
+  )
 })

@@ -38,7 +38,7 @@ const startCollector = async () => {
 }
 
 describe("OTEL_EXPORTER_OTLP_ENDPOINT", () => {
-  it("a request is a span of the trace that its response names, and no key is exported", async () => {
+  it("exports a request as a span of the trace that its response names, without keys", async () => {
     const collector = await startCollector()
     const gateway = await GatewayProcess.start({
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, SERVICE_NAME: "Example" }

@@ -10,7 +10,7 @@ import { Running, runningGateway } from "../../support/running.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
-/** docs/cli.md: what `run` and `listen` do when the way to the service breaks */
+/** docs/cli.md: what `run` and `listen` do when their connection to the service breaks */
 
 const folder = Effect.sync(() => temporaryFolder("broken"))
 
@@ -44,7 +44,7 @@ const proxy = (target: string, cutAfter: (method: string, path: string) => numbe
 const generation = /^\/vendors\/alibaba\/v1\/text-to-image-max\/generation/u
 
 liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
-  it.effect("run makes one task, whatever is cut", () =>
+  it.effect("run creates one task, whichever connection breaks", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const out = yield* folder
@@ -52,7 +52,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
       const broken = yield* proxy(url, (method, path) => {
         if (!generation.test(path)) return undefined
         asked.push(method)
-        // The create is done but not answered; the stream and the first poll break off in the middle
+        // The create succeeds without a response; the stream and the first poll break off in the middle
         return asked.length === 1 ? 0 : asked.length <= 4 && method === "GET" ? 40 : undefined
       })
       const env = { GATEWAY_URL: broken, GATEWAY_API_KEY: key }
@@ -67,7 +67,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("run whose create is never answered says how to find the task", () =>
+  it.effect("run says how to find the task if its create never gets a response", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const out = yield* folder
@@ -88,7 +88,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("an interrupted run leaves the task, and says how to wait for it", () =>
+  it.effect("run leaves its task running when it is interrupted, and says how to wait for it", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
@@ -113,7 +113,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
   )
 
   it.effect(
-    "listen forwards every event once, in order, to a slow receiver over a way that breaks",
+    "listen forwards every event once and in order to a slow receiver while its stream breaks",
     () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
@@ -141,7 +141,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "300 millis" }))((it) => {
             (line) => lines.push(line)
           )
         )
-        // From the first open stream on
+        // Waits for the first open stream
         yield* Effect.promise(() => until(() => streams > 0))
         yield* Effect.promise(() => until(async () => lines[0]))
         const at = `${url}/vendors/alibaba/v1/text-to-image-max/generation`

@@ -57,7 +57,7 @@ liveLayer(
   runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))),
   "120 seconds"
 )((it) => {
-  it.effect("the samples of the page", () =>
+  it.effect("the samples of docs/cli.md print what the page shows", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const place = yield* folder

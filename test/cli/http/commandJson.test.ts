@@ -47,7 +47,7 @@ const leavesOf = (command: Command.Command.Any): ReadonlyArray<string> =>
 const documentId = "http://gateway.test/openapi.json"
 
 /** Validates against the document that the running service sends. */
-const judge = Effect.gen(function* () {
+const apiSchemas = Effect.gen(function* () {
   const { url } = yield* Running
   const document = yield* Effect.promise(
     async () => (await fetch(`${url}/openapi.json`)).json() as Promise<object>
@@ -76,22 +76,22 @@ const judge = Effect.gen(function* () {
   }
 })
 
-type Judge = (value: unknown, command: string) => void
+type Validate = (value: unknown, command: string) => void
 
 liveLayer(runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(200))))((it) => {
-  it.effect("the documents of all commands hold to the schemas", () =>
+  it.effect("the documents of all commands match the schemas", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const out = yield* folder
-      const { response, schema } = yield* judge
+      const { response, schema } = yield* apiSchemas
       const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
       const gateway = (...args: ReadonlyArray<string>) => runCommand([...args, "--json"], env)
-      const judged = new Set<string>()
+      const validated = new Set<string>()
       const leaves = leavesOf(program)
       /** Runs a command and validates the part of its output that comes from the API. */
       const check = (
         args: ReadonlyArray<string>,
-        judgeBy: Judge,
+        validate: Validate,
         // oxlint-disable-next-line typescript/no-explicit-any -- JSON of any command
         part: (document: any) => unknown = (document) => document
       ) =>
@@ -100,8 +100,8 @@ liveLayer(runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(20
           assert.isDefined(name, args.join(" "))
           assert.strictEqual(ran.code, 0, `${args.join(" ")}: ${ran.error}`)
           const document = JSON.parse(ran.out)
-          judgeBy(part(document), args.join(" "))
-          judged.add(name)
+          validate(part(document), args.join(" "))
+          validated.add(name)
           return document
         })
 
@@ -198,7 +198,7 @@ liveLayer(runningGateway({}, listenerBounds, () => Effect.succeed(mockOutcome(20
         schema("Problem")(error.problem, args.join(" "))
         assert.strictEqual(error.exit_code, 1)
       }
-      assert.sameMembers([...judged, ...own], [...leaves])
+      assert.sameMembers([...validated, ...own], [...leaves])
       assert.throws(() => schema("Problem")({}, "nothing"))
     }).pipe(Effect.scoped)
   )

@@ -21,7 +21,7 @@ const storeFinding = Effect.map(findings, (found) => found.find(({ check }) => c
 
 /** docs/cli.md#doctor */
 describe("gateway doctor", () => {
-  it.live("checks the data folder also while a service has its store open", () =>
+  it.live("checks the data folder even while a service has its store open", () =>
     Effect.gen(function* () {
       const dataDir = join(yield* folder, "data")
       yield* Effect.promise(() => prepareDataDir(dataDir))
@@ -42,7 +42,7 @@ describe("gateway doctor", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("says what Postgres lacks when it takes no writes, and leaves nothing behind", () =>
+  it.live("says why Postgres accepts no writes, and leaves nothing behind", () =>
     Effect.gen(function* () {
       const url = yield* migratedDatabaseUrl
       yield* withEnvironment({
@@ -75,7 +75,7 @@ describe("gateway doctor", () => {
 
 /** docs/standbys.md#after-a-restore */
 describe("gateway store mark-restored", () => {
-  it.live("refuses a database without a gateway, into which a backup can still be restored", () =>
+  it.live("refuses a database without a gateway, and leaves it empty for a restore", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
       yield* withEnvironment({

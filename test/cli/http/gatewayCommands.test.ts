@@ -79,7 +79,7 @@ liveLayer(runningGateway())((it) => {
     })
   )
 
-  it.effect("users, keys and top-ups are the operator's, and keys the user's too", () =>
+  it.effect("the operator manages users, keys and top-ups; a user manages keys, too", () =>
     Effect.gen(function* () {
       const user = yield* json("users", "create", "ada@example.com", "--name", "Ada")
       const again = yield* gateway("users", "create", "ada@example.com", "--json")
@@ -88,7 +88,7 @@ liveLayer(runningGateway())((it) => {
       assert.match(again.error, /^Error: .*code 2010/mu)
       const listed = yield* gateway("users", "list")
       assert.match(rowOf(listed.out, "ada@example.com"), new RegExp(`^${user.id} {2}`, "u"))
-      // Booked once, however often it is sent
+      // Booked once, although it is sent twice
       for (const _ of [1, 2]) {
         const booked = yield* json("top-up", user.id, "12.50", "--operation-id", "order-1")
         assert.strictEqual(booked.wallet.available_balance, "12.50")
@@ -117,7 +117,7 @@ liveLayer(runningGateway())((it) => {
       const unsure = yield* runCommand(["keys", "revoke", key.id], as)
       assert.deepStrictEqual([unsure.code, unsure.out], [2, ""])
       assert.include(unsure.error, "Add --yes")
-      // The replaced secret cannot end the key
+      // The replaced secret cannot revoke the key
       const replaced = yield* runCommand(["keys", "revoke", key.id, "--yes"], as)
       assert.strictEqual(replaced.code, 1)
       const now = { ...as, GATEWAY_API_KEY: next.key }
@@ -130,7 +130,7 @@ liveLayer(runningGateway())((it) => {
     })
   )
 
-  it.effect("tasks wait saves the files of a vendor's batch, which only their user may read", () =>
+  it.effect("tasks wait saves the files of a vendor's batch, which need the user's key", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const openai = new OpenAI({ apiKey: key, baseURL: `${url}/v1` })
@@ -153,7 +153,7 @@ liveLayer(runningGateway())((it) => {
     })
   )
 
-  it.effect("models are listed and shown; a list continues on the next page", () =>
+  it.effect("models list and show print the models; a list continues on the next page", () =>
     Effect.gen(function* () {
       const all = yield* json("models", "list")
       assert.isAbove(all.data.length, 20)
@@ -174,7 +174,7 @@ liveLayer(runningGateway())((it) => {
     })
   )
 
-  it.effect("run makes a picture and saves it; sent again it makes no second task", () =>
+  it.effect("run makes an image and saves it; a repeat creates no second task", () =>
     Effect.gen(function* () {
       const out = yield* folder
       const run = ["run", "text-to-image-max", "A lighthouse", "--out", out]
@@ -186,7 +186,7 @@ liveLayer(runningGateway())((it) => {
       assert.deepStrictEqual([...readFileSync(join(out, file)).subarray(1, 4)], [0x50, 0x4e, 0x47])
       const again = yield* json(...run, "--idempotency-key", "one")
       assert.deepStrictEqual(again.files, [join(out, file)])
-      // A local picture goes into the field for pictures
+      // A local image goes into the field for images
       const edit = yield* json(
         "run",
         "google/image-edit-pro",
@@ -214,7 +214,7 @@ liveLayer(runningGateway())((it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("run buys nothing for a folder that cannot be written to", () =>
+  it.effect("run buys nothing if its folder is not writable", () =>
     Effect.gen(function* () {
       const dangling = join(yield* folder, "dangling")
       symlinkSync(`${dangling}-target`, dangling)
@@ -230,7 +230,7 @@ liveLayer(runningGateway())((it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("endpoints are made, tested, rotated; deliveries and events are sent again", () =>
+  it.effect("endpoints creates, tests and rotates; redeliver takes deliveries and events", () =>
     Effect.gen(function* () {
       const endpoint = yield* json("endpoints", "create", "https://example.com/hook")
       assert.match(endpoint.secret, /^whsec_/u)
@@ -296,7 +296,7 @@ liveLayer(runningGateway())((it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a bill is compared, usage rebuilt", () =>
+  it.effect("reconcile compares a bill, and rebuild-usage corrects usage", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "bill.csv")
       writeFileSync(file, "job,model,date,amount\nx,m,2026-11-20,0.05\n")
@@ -307,40 +307,42 @@ liveLayer(runningGateway())((it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fail with a reason and a remedy: 1 what the service named, 2 wrong usage", () =>
-    Effect.gen(function* () {
-      const { key, url } = yield* Running
-      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
-      const closed = { ...env, GATEWAY_URL: "http://127.0.0.1:9" }
-      for (const [args, variables, code, reason] of [
-        [["dance"], env, 2, 'Unknown subcommand "dance"'],
-        [["keys", "create"], env, 2, "Missing required flag: --name"],
-        [["keys", "create", "--nam", "x"], env, 2, "--name"],
-        [["top-up", "u", "much"], env, 2, "12.50"],
-        [["users", "list"], { GATEWAY_URL: url }, 2, "ADMIN_TOKEN"],
-        [["tasks", "list"], { GATEWAY_URL: url }, 2, "GATEWAY_API_KEY"],
-        [["tasks", "list"], { ...env, GATEWAY_URL: "here" }, 2, "GATEWAY_URL"],
-        [["users", "list"], { ...env, ADMIN_TOKEN: "wrong-token-of-nobody" }, 1, "ADMIN_TOKEN"],
-        [["tasks", "list"], closed, 1, "gateway serve"],
-        [["tasks", "get", "0"], env, 1, "Remedy"],
-        [["listen", "--forward", "https://example.com/"], env, 2, "this machine"],
-        [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], env, 2, "nowhere.csv"],
-        [["run", "text-to-image-max", "--input", "/nowhere.json"], env, 2, "nowhere.json"]
-      ] as const) {
-        const ran = yield* runCommand(args, variables)
-        assert.deepStrictEqual([ran.code, ran.out], [code, ""], `${args.join(" ")}: ${ran.error}`)
-        assert.include(ran.error, reason)
-        assert.notInclude(ran.error, key)
-        assert.notInclude(ran.error, adminToken)
-        if (code !== 2) continue
-        // docs/cli.md#json: wrong usage has no document
-        const asJson = yield* runCommand([...args, "--json"], variables)
-        assert.deepStrictEqual([asJson.code, asJson.out], [code, ""], args.join(" "))
-      }
-    })
+  it.effect(
+    "commands fail with a reason and a remedy: 1 for the service's, 2 for wrong usage",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }
+        const closed = { ...env, GATEWAY_URL: "http://127.0.0.1:9" }
+        for (const [args, variables, code, reason] of [
+          [["dance"], env, 2, 'Unknown subcommand "dance"'],
+          [["keys", "create"], env, 2, "Missing required flag: --name"],
+          [["keys", "create", "--nam", "x"], env, 2, "--name"],
+          [["top-up", "u", "much"], env, 2, "12.50"],
+          [["users", "list"], { GATEWAY_URL: url }, 2, "ADMIN_TOKEN"],
+          [["tasks", "list"], { GATEWAY_URL: url }, 2, "GATEWAY_API_KEY"],
+          [["tasks", "list"], { ...env, GATEWAY_URL: "here" }, 2, "GATEWAY_URL"],
+          [["users", "list"], { ...env, ADMIN_TOKEN: "wrong-token-of-nobody" }, 1, "ADMIN_TOKEN"],
+          [["tasks", "list"], closed, 1, "gateway serve"],
+          [["tasks", "get", "0"], env, 1, "Remedy"],
+          [["listen", "--forward", "https://example.com/"], env, 2, "this machine"],
+          [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], env, 2, "nowhere.csv"],
+          [["run", "text-to-image-max", "--input", "/nowhere.json"], env, 2, "nowhere.json"]
+        ] as const) {
+          const ran = yield* runCommand(args, variables)
+          assert.deepStrictEqual([ran.code, ran.out], [code, ""], `${args.join(" ")}: ${ran.error}`)
+          assert.include(ran.error, reason)
+          assert.notInclude(ran.error, key)
+          assert.notInclude(ran.error, adminToken)
+          if (code !== 2) continue
+          // docs/cli.md#json: wrong usage has no document
+          const asJson = yield* runCommand([...args, "--json"], variables)
+          assert.deepStrictEqual([asJson.code, asJson.out], [code, ""], args.join(" "))
+        }
+      })
   )
 
-  it.effect("say where the ids are that a command takes, and name no part of a request", () =>
+  it.effect("commands say which list has the ids that they take, in their own terms", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key, ADMIN_TOKEN: adminToken }

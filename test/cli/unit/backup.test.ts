@@ -52,7 +52,7 @@ const stoppedWith = Effect.fnUntraced(function* (putStore: (dataDir: string) => 
 
 const stopped = stoppedWith(prepareDataDir)
 
-/** With one file instead of a store, for what ends before the store is opened. */
+/** With one file instead of a store, for tests that end before the store is opened. */
 const stoppedSmall = stoppedWith(async (dataDir) => {
   await mkdir(join(dataDir, "postgres"), { recursive: true })
   await writeFile(join(dataDir, "postgres", "a table"), randomBytes(1024 * 1024))
@@ -64,7 +64,7 @@ const done = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 })
 
 describe("gateway backup and restore", () => {
-  it.live("put media on another file system than the store, open to nobody else", () =>
+  it.live("put media on another file system than the store, without access for others", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stopped
       yield* done("backup", archive)
@@ -91,7 +91,7 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("ask for a stop of the service only if it runs", () =>
+  it.live("ask the operator to stop the service only if it runs", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stoppedSmall
       yield* done("backup", archive)
@@ -104,7 +104,7 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("name a truncated archive, wherever it ends, and write nothing of it", () =>
+  it.live("name an archive that is truncated at any point, and write nothing from it", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stoppedSmall
       yield* done("backup", archive)
@@ -120,7 +120,7 @@ describe("gateway backup and restore", () => {
         whole.subarray(0, 5),
         whole.subarray(0, whole.length / 3),
         whole.subarray(0, whole.length - 1),
-        // Compressed again: the stream ends before the archive
+        // Compressed again: the gzip stream is complete but the archive is not
         gzipSync(unpacked.subarray(0, unpacked.length / 3), { level: 1 }),
         gzipSync(unpacked.subarray(0, unpacked.lastIndexOf("manifest.json")), { level: 1 })
       ]
@@ -145,7 +145,7 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("refuse an archive without a store, and create none", () =>
+  it.live("refuse an archive without a store, and create no store", () =>
     Effect.gen(function* () {
       const { archive, folder } = yield* stoppedSmall
       yield* done("backup", archive)
@@ -158,35 +158,33 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "leave out the files of the disk itself; after a killed run they resume and leave nothing of it",
-    () =>
-      Effect.gen(function* () {
-        const { archive, folder, ...source } = yield* stopped
-        mkdirSync(join(source.DATA_DIR, "lost+found", "of the disk"), { recursive: true })
-        // Left there by an earlier version
-        writeFileSync(`${archive}.part`, "cut off")
-        yield* done("backup", archive)
-        const DATA_DIR = join(folder, "restored")
-        const left = join(DATA_DIR, ".restore-killed")
-        mkdirSync(left, { recursive: true })
-        mkdirSync(join(DATA_DIR, "lost+found"))
-        writeFileSync(join(left, "master-key"), "a secret\n")
-        yield* withEnvironment({ DATA_DIR, ARTIFACT_STORE: join(DATA_DIR, "artifacts") })
-        yield* done("restore", archive)
-        assert.deepStrictEqual(readdirSync(DATA_DIR).toSorted(), [
-          "artifacts",
-          "lock.sqlite",
-          "lost+found",
-          "master-key",
-          "postgres"
-        ])
-        assert.deepStrictEqual(readdirSync(join(DATA_DIR, "lost+found")), [])
-      }).pipe(Effect.scoped)
+  it.live("ignore lost+found, and remove what a killed run left behind", () =>
+    Effect.gen(function* () {
+      const { archive, folder, ...source } = yield* stopped
+      mkdirSync(join(source.DATA_DIR, "lost+found", "of the disk"), { recursive: true })
+      // Left there by an earlier version
+      writeFileSync(`${archive}.part`, "cut off")
+      yield* done("backup", archive)
+      const DATA_DIR = join(folder, "restored")
+      const left = join(DATA_DIR, ".restore-killed")
+      mkdirSync(left, { recursive: true })
+      mkdirSync(join(DATA_DIR, "lost+found"))
+      writeFileSync(join(left, "master-key"), "a secret\n")
+      yield* withEnvironment({ DATA_DIR, ARTIFACT_STORE: join(DATA_DIR, "artifacts") })
+      yield* done("restore", archive)
+      assert.deepStrictEqual(readdirSync(DATA_DIR).toSorted(), [
+        "artifacts",
+        "lock.sqlite",
+        "lost+found",
+        "master-key",
+        "postgres"
+      ])
+      assert.deepStrictEqual(readdirSync(join(DATA_DIR, "lost+found")), [])
+    }).pipe(Effect.scoped)
   )
 
   it.live(
-    "say what to do after a restore that was cut off between its moves",
+    "report a restore that was interrupted between its moves",
     () =>
       Effect.gen(function* () {
         const { ARTIFACT_STORE, DATA_DIR, archive, folder } = yield* stopped
@@ -201,7 +199,7 @@ describe("gateway backup and restore", () => {
           { format: 1, created_at: "2026-01-01T00:00:00Z", version: "0.2.0" }
         )
         const target = { DATA_DIR: join(folder, "restored"), ARTIFACT_STORE: join(folder, "full") }
-        // It is in the way, as after a kill
+        // It blocks a move, as after a kill
         mkdirSync(join(target.ARTIFACT_STORE, "lost+found", "of the disk"), { recursive: true })
         yield* withEnvironment(target)
         assert.include((yield* runCommand(["restore", archive])).error, "not empty")

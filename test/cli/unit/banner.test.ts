@@ -18,11 +18,11 @@ const bannerWith = (env: Record<string, string>) =>
     Effect.provide(Layer.merge(layerGateway({ env, areVendorsLive: true }), NodeServices.layer))
   )
 
-/** Too long for a part of the printed key to be equal by chance. */
+/** Too long to be part of the printed key by chance. */
 const key = "sk-of-the-account-with-the-vendor"
 
 describe("the banner of a start", () => {
-  it.effect("without a key every vendor is in the sandbox", () =>
+  it.effect("lists every vendor as sandbox if there are no vendor keys", () =>
     Effect.gen(function* () {
       const text = yield* bannerWith({})
       assert.match(text, /^Live vendors: none$/mu)
@@ -34,7 +34,7 @@ describe("the banner of a start", () => {
     })
   )
 
-  it.effect("names the vendors with a key as live, the others as sandbox", () =>
+  it.effect("lists vendors with a key as live, and the others as sandbox", () =>
     Effect.gen(function* () {
       const text = yield* bannerWith({ OPENAI_API_KEY: key, DASHSCOPE_API_KEY: key })
       assert.match(text, /^Live vendors: alibaba, openai, service$/mu)

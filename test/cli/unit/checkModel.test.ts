@@ -69,7 +69,7 @@ describe("gateway models check", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("says which rules a body breaks, and which models there are not", () =>
+  it.live("names the rules that a body breaks, and a model that does not exist", () =>
     Effect.gen(function* () {
       const path = yield* file
       const faulty = yield* check(path, "runway/gen4.5", { prompt: "", seconds: 1 })

@@ -18,7 +18,7 @@ const pathsOf = (command: Command.Command.Any): ReadonlyArray<ReadonlyArray<stri
 ]
 
 describe("the help of gateway", () => {
-  it.effect("is as it was for every command", () =>
+  it.effect("is unchanged for every command", () =>
     Effect.gen(function* () {
       for (const path of pathsOf(gateway)) {
         const { code, error, out } = yield* runCommand([...path, "--help"])
@@ -30,7 +30,7 @@ describe("the help of gateway", () => {
     })
   )
 
-  it.effect("knows its version, and completes for bash, zsh and fish", () =>
+  it.effect("includes the version, and completions for bash, zsh and fish", () =>
     Effect.gen(function* () {
       assert.strictEqual(version, packageJson.version)
       assert.strictEqual((yield* runCommand(["--version"])).out, `gateway v${version}`)

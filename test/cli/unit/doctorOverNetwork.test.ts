@@ -34,8 +34,8 @@ const doctorOf = Effect.fnUntraced(function* (endpoint: string) {
   return { code: ran.code, status: found?.status, detail: found?.detail, remedy: found?.remedy }
 })
 
-describe("doctor and a service", () => {
-  it.effect("one that never responds is given up after 10 seconds", () =>
+describe("doctor", () => {
+  it.effect("skips a service that has not responded for 10 seconds", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const url = yield* localServer(({ url: path = "" }) => asked.push(path))
@@ -52,7 +52,7 @@ describe("doctor and a service", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("one that does not respond to a key is broken after three times 10 seconds", () =>
+  it.effect("tries a service that does not respond to a key three times for 10 seconds", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const url = yield* localServer(({ url: path = "" }, response) => {
@@ -70,7 +70,7 @@ describe("doctor and a service", () => {
           Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         )
       )
-      // Its clock stands still until it has begun
+      // The clock stands still until the first request
       const first = Effect.promise(() => until(async () => asked[0]))
       const { out } = yield* Effect.raceFirst(Fiber.join(asking), Effect.andThen(first, passing))
       const findings: ReadonlyArray<Finding> = JSON.parse(out).findings
@@ -82,8 +82,8 @@ describe("doctor and a service", () => {
   )
 })
 
-describe("doctor and a bucket", () => {
-  it.live("one that works is left as it was", () =>
+describe("doctor with a bucket", () => {
+  it.live("leaves a working bucket as it was", () =>
     Effect.gen(function* () {
       const bucket = yield* Effect.acquireRelease(Effect.promise(fakeBucket), ({ close }) =>
         Effect.sync(close)
@@ -98,7 +98,7 @@ describe("doctor and a bucket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("one that does not is broken, with a remedy", () =>
+  it.live("reports a bucket that fails as broken, with a remedy", () =>
     Effect.gen(function* () {
       const error = (code: string) => `<Error><Code>${code}</Code></Error>`
       const refusing =
@@ -130,7 +130,7 @@ describe("doctor and a bucket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("one that never responds is given up after 15 seconds", () =>
+  it.effect("reports a bucket that has not responded for 15 seconds as broken", () =>
     Effect.gen(function* () {
       let requests = 0
       const url = yield* localServer(() => {

@@ -101,7 +101,7 @@ describe("the first start", () => {
   )
 
   for (const [what, crash] of Object.entries(crashing)) {
-    it.effect(`killed after it made ${what}, before the key was printed: the next prints one`, () =>
+    it.effect(`prints a key if the start before was killed after it created ${what}`, () =>
       Effect.gen(function* () {
         assert.strictEqual((yield* Effect.exit(crash))._tag, "Failure")
         const key = printedKey(yield* start)

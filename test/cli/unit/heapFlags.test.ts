@@ -9,7 +9,7 @@ const read = (path: string) =>
   readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), "utf8")
 
 describe("the flags of a service", () => {
-  it("are those of `npm start` and of the image", () => {
+  it("are the flags of `npm start` and of the image", () => {
     const { start } = JSON.parse(read("package.json")).scripts
     const run = `node ${heapFlags.join(" ")} build/main.mjs`
     assert.strictEqual(start, `NODE_COMPILE_CACHE=build/compiled ${run}`)
@@ -19,7 +19,7 @@ describe("the flags of a service", () => {
     assert.include(read("Dockerfile"), `CMD ${command}`)
   })
 
-  it("are added where the user has set none, under whatever spelling", () => {
+  it("are added unless the user has set them, with hyphens or underscores, on or off", () => {
     assert.deepStrictEqual(missingFlags([], ""), heapFlags)
     assert.deepStrictEqual(missingFlags(heapFlags, ""), [])
     assert.deepStrictEqual(missingFlags(["--max_semi_space_size=64"], "--inspect"), [

@@ -32,7 +32,7 @@ const pass = (seconds: number) =>
   )
 
 describe("a process of a group", () => {
-  it.effect("that hangs is killed after a minute, once", () =>
+  it.effect("is killed once after it has hung for a minute", () =>
     Effect.gen(function* () {
       const it = yield* watched
       const { child } = it.slot
@@ -47,7 +47,7 @@ describe("a process of a group", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that answers now and then lives", () =>
+  it.effect("is not killed if it responds within a minute each time", () =>
     Effect.gen(function* () {
       const it = yield* watched
       for (let round = 0; round < 5; round += 1) {
@@ -60,7 +60,7 @@ describe("a process of a group", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that starts in place of another one has its time", () =>
+  it.effect("is not killed while it starts as a replacement", () =>
     Effect.gen(function* () {
       const it = yield* watched
       yield* pass(30)

@@ -43,7 +43,7 @@ seconds_count 6
 
 /** docs/reference/processes.md#all-cores-of-a-machine */
 describe("the metrics of several processes", () => {
-  it("are added up by series; of circuits the greatest is shown, of start times the first", () => {
+  it("are added up by series, with the highest circuit state and the earliest start time", () => {
     assert.strictEqual(
       sumMetrics([one, two]),
       `# HELP calls_total Calls.

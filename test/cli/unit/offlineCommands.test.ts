@@ -19,7 +19,7 @@ const vendor = localServer((request, response) => {
   response.end(JSON.stringify(isKnown ? { data: [] } : { error: { code: "invalid_api_key" } }))
 })
 
-/** Nothing listens there. */
+/** Nothing listens at this address. */
 const away = { GATEWAY_URL: "http://127.0.0.1:9" }
 
 const diagnosis = Effect.map(runCommand(["doctor", "--json"], away), ({ code, error, out }) => {
@@ -104,7 +104,7 @@ describe("commands that need no service", () => {
     }).pipe(Effect.scoped)
   )
 
-  it("a table shows no control characters, and wide ones in their width", () => {
+  it("print tables without control characters, aligned by the width of wide characters", () => {
     const rows = [{ name: "a\u001b[31mb\nc" }, { name: "東京" }]
     const text = table(rows, [
       { title: "NAME", of: ({ name }) => name },
@@ -122,7 +122,7 @@ const answering = (answers: Readonly<Record<string, readonly [type: string, body
   })
 
 describe("a service of another release", () => {
-  it.live("whose rows or events have another form is named, and ends the command with 1", () =>
+  it.live("makes a command end with 1 and name it if rows or events have another form", () =>
     Effect.gen(function* () {
       const url = yield* answering({
         "/manage/v1/users": ["application/json", '{"data":[{"odd":1}],"next_cursor":null}'],

@@ -43,7 +43,7 @@ const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u
 
 describe("LOG_FORMAT", () => {
   for (const [way, log] of Object.entries(ways)) {
-    it.effect(`pretty: a ${way} forges no line and steers no terminal`, () =>
+    it.effect(`pretty: a ${way} cannot forge a line or control the terminal`, () =>
       Effect.gen(function* () {
         const [first = "", ...rest] = (yield* logged(formatPretty, log(forged))).split("\n")
         assert.match(first, /^\[\d\d:\d\d:\d\d\.\d{3}\] [A-Z]+ \(#?\d+\)/u)
@@ -75,7 +75,7 @@ describe("LOG_FORMAT", () => {
     )
   )
 
-  it.effect("pretty: an ordinary entry is one line", () =>
+  it.effect("pretty: a plain entry is one line", () =>
     Effect.gen(function* () {
       const entry = yield* logged(formatPretty, Effect.logInfo("Listening on http://0.0.0.0:8080"))
       assert.match(entry, /^\[[\d:.]{12}\] INFO \(#?\d+\): Listening on http:\/\/0\.0\.0\.0:8080$/u)

@@ -22,8 +22,8 @@ const refusing = (status: number, problem: object) => answering(() => [status, p
 
 const topUp = ["top-up", "01a20678-2afc-74d6-a810-f6e9f061f816", "100"]
 
-describe("a refused command", () => {
-  it.live("prints no control characters of what somebody else has named", () =>
+describe("a command that fails", () => {
+  it.live("prints no control characters from names that others chose", () =>
     Effect.gen(function* () {
       const { env } = yield* refusing(409, {
         title: "Conflict",
@@ -40,7 +40,7 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells a proxy whose service is away from a server that is none of ours", () =>
+  it.live("distinguishes a proxy without its service from a server that is not a gateway", () =>
     Effect.gen(function* () {
       for (const [status, reason] of [
         [502, "cannot be reached: a proxy in front of it responded with 502"],
@@ -55,7 +55,7 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("names the operation of a top-up that may have been booked, and of no other", () =>
+  it.live("names the operation id of a top-up only if it may have been booked", () =>
     Effect.gen(function* () {
       for (const [status, isOpen] of [
         [500, true],
@@ -70,7 +70,7 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes no text for the short flags of its help or version", () =>
+  it.live("refuses a text that begins with a hyphen instead of reading it as flags", () =>
     Effect.gen(function* () {
       for (const args of [
         ["run", "text-to-image-max", "-5 degrees, hoar frost"],
@@ -91,7 +91,7 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes no operation id that a request cannot carry", () =>
+  it.live("refuses an operation id that a header cannot contain", () =>
     Effect.gen(function* () {
       for (const id of ["a\nb", "übung", "x".repeat(256)]) {
         const { code, error } = yield* runCommand([...topUp, "--operation-id", id])
@@ -104,7 +104,7 @@ describe("a refused command", () => {
     })
   )
 
-  it.live("whose task has ended says how to come back to it", () =>
+  it.live("says how to get the result of a task that has ended", () =>
     Effect.gen(function* () {
       const id = "01a20678-2e2e-7311-9155-06f4bb3f7f57"
       const at = "2026-01-01T00:00:00.000Z"
@@ -153,7 +153,7 @@ describe("a refused command", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("of a redelivery sends the other deliveries of the event", () =>
+  it.live("resends the other deliveries of an event if one is refused", () =>
     Effect.gen(function* () {
       const event_id = "evt_01a206782e2f79ceaf24c63ee4bdeff4"
       const deliveryOf = (id: string) => {

@@ -17,7 +17,7 @@ const bundleOf = (folder: string): string =>
   assert.fail("no program")
 
 describe("the bundle of the service", () => {
-  it("is built when it is missing or of other sources, by one of several processes", async () => {
+  it("is built if it is missing or its sources have changed, even by processes at the same time", async () => {
     const folder = join(temporaryFolder("service"), "build")
     assert.deepStrictEqual(await Promise.all([ensureService(folder), ensureService(folder)]), [
       true,
@@ -32,7 +32,7 @@ describe("the bundle of the service", () => {
     assert.sameMembers(readdirSync(folder), [name, "main.mjs"])
   })
 
-  it("replaces the one before the last, because a running service may load a part of the last later", async () => {
+  it("leaves only the previous bundle, of which a running service may still load parts", async () => {
     const folder = join(temporaryFolder("service"), "build")
     for (const name of ["first", "last", "compiled", "new-abandoned", "new-building"]) {
       mkdirSync(join(folder, name), { recursive: true })

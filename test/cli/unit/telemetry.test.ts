@@ -7,7 +7,7 @@ import { bounded } from "../../../src/cli/Telemetry.ts"
 const request = HttpClientRequest.post("http://localhost/v1/traces")
 
 describe("an export to a collector", () => {
-  it.effect("is abandoned after ten seconds, and at once when sixteen exports are under way", () =>
+  it.effect("is abandoned after ten seconds, or at once while sixteen others are running", () =>
     Effect.gen(function* () {
       let asked = 0
       const client = bounded(
@@ -33,7 +33,7 @@ describe("an export to a collector", () => {
     })
   )
 
-  it.effect("frees its place when the collector has responded", () =>
+  it.effect("frees its slot when the collector has responded", () =>
     Effect.gen(function* () {
       const client = bounded(
         HttpClient.make((sent) =>

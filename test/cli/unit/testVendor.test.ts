@@ -29,7 +29,7 @@ const settingsAt = (place: string) => ({
 const test = (...args: ReadonlyArray<string>) => runCommand(["vendors", "test", ...args, "--json"])
 
 describe("gateway vendors test", () => {
-  it.live("makes one call with the configured key, and says what it costs", () =>
+  it.live("makes one call with the configured key, and prints its cost", () =>
     Effect.gen(function* () {
       const place = yield* folder
       writeFileSync(
@@ -56,7 +56,7 @@ describe("gateway vendors test", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells how the vendor refused, and buys nothing for a body that breaks a rule", () =>
+  it.live("prints the class of a refusal, and buys nothing for an invalid body", () =>
     Effect.gen(function* () {
       const place = yield* folder
       writeFileSync(join(place, "catalog.json"), JSON.stringify({ vendors: [describedKinds] }))

@@ -75,7 +75,7 @@ const effectClient = Layer.unwrap(
 
 const withEffectClient = Layer.provideMerge(effectClient, gateway)
 
-/** A port of this gateway that cuts the connection of some requests once they are done. */
+/** A port of this gateway that breaks the connection of some requests after they have succeeded. */
 const cuttingServer = (cuts: () => "headers" | "body" | undefined) =>
   Effect.gen(function* () {
     const fetch = yield* gatewayFetch
@@ -99,7 +99,7 @@ const cuttingServer = (cuts: () => "headers" | "body" | undefined) =>
   })
 
 layer(withEffectClient, { timeout: "1 minute" })("the client against the whole gateway", (it) => {
-  it.effect("runs a task that fails, and says of what", () =>
+  it.effect("runs a task that fails, and rejects with the reason", () =>
     Effect.gen(function* () {
       const { tasks } = yield* testClient
       const error = yield* failureOf(() => tasks.run("text-to-image-max", { prompt }))
@@ -111,7 +111,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("as Effects: a failed task is a typed error", () =>
+  it.effect("fails with a typed error for a failed task, as Effects", () =>
     Effect.gen(function* () {
       const { tasks } = yield* EffectClient
       const code = yield* whileTimePasses(
@@ -124,7 +124,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("runs a task to its images, by its stream and by polls", () =>
+  it.effect("runs a task until it has images, with its stream and with polls", () =>
     Effect.gen(function* () {
       const { tasks, wallet } = yield* testClient
       const before = yield* settled(() => wallet.get())
@@ -158,7 +158,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       const reused = () => tasks.create("text-to-image-max", other, { idempotencyKey })
       assert.instanceOf(yield* failureOf(reused), ConflictError)
 
-      // Anything that identifies a task may be stored anywhere
+      // A program may store whatever identifies a task
       const kept = JSON.parse(JSON.stringify(task)) as typeof task
       const cancelled = yield* settled(() => tasks.cancel(kept))
       assert.include(cancelled, { status: "failed", cost: "0.00" })
@@ -175,7 +175,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("prices without making anything", () =>
+  it.effect("quotes a price without creating anything", () =>
     Effect.gen(function* () {
       const { tasks } = yield* testClient
       const before = yield* settled(() => all(tasks.list()))
@@ -185,7 +185,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("pages through a list, by metadata too", () =>
+  it.effect("pages through a list, also filtered by metadata", () =>
     Effect.gen(function* () {
       const { tasks } = yield* testClient
       const ids = (yield* settled(() => all(tasks.list({ limit: 100 })))).map(({ id }) => id)
@@ -205,7 +205,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("sends files as the bytes that they are", () =>
+  it.effect("sends files as their bytes", () =>
     Effect.gen(function* () {
       const { tasks } = yield* testClient
       const bytes = png({ width: 400, height: 400 })
@@ -228,7 +228,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("refuses what the gateway refuses, by class", () =>
+  it.effect("maps the gateway's refusals to error classes", () =>
     Effect.gen(function* () {
       const options = yield* clientOptions
       const { apiKeys, tasks } = new GatewayClient(options)
@@ -240,8 +240,8 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
         ["#/prompt", "#/seed"]
       )
       assert.match(error.traceId ?? "", /^[0-9a-f]{32}$/u)
-      const dear = () => tasks.create("text-to-image-max", { prompt }, { maxCost: "7.49" })
-      assert.instanceOf(yield* failureOf(dear), InsufficientCreditsError)
+      const tooExpensive = () => tasks.create("text-to-image-max", { prompt }, { maxCost: "7.49" })
+      assert.instanceOf(yield* failureOf(tooExpensive), InsufficientCreditsError)
       const unknown = () => tasks.create("alibaba/none", { prompt })
       assert.instanceOf(yield* failureOf(unknown), NotFoundError)
       const stranger = new GatewayClient({ ...options, apiKey: "sk-unknown" })
@@ -253,7 +253,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("keeps keys, wallet, models, calls and usage", () =>
+  it.effect("has methods for keys, wallet, models, calls and usage", () =>
     Effect.gen(function* () {
       const { apiKeys, calls, models, usage, wallet } = yield* testClient
       const { id } = yield* settled(() => apiKeys.create({ name: "a", scopes: ["inference"] }))
@@ -286,7 +286,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("keeps webhook endpoints and sends deliveries again", () =>
+  it.effect("manages webhook endpoints and resends deliveries", () =>
     Effect.gen(function* () {
       const { webhookDeliveries, webhookEndpoints } = yield* testClient
       const url = "https://127.0.0.1/hooks"
@@ -323,7 +323,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("reaches every other route by its name", () =>
+  it.effect("calls any other route by its name", () =>
     Effect.gen(function* () {
       const operator = new GatewayClient({ ...(yield* clientOptions), apiKey: adminToken })
       const email = "other@example.com"
@@ -351,7 +351,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
   )
 
   it.effect(
-    "buys one task when the connection is cut after the create, however often, and returns it",
+    "buys one task and returns it, however often the connection breaks after the create",
     () =>
       Effect.gen(function* () {
         let left: Array<"headers" | "body"> = []
@@ -377,7 +377,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
           assert.strictEqual(yield* run(held), hold + 7.5)
         }
 
-        // A create that was given up is found by its key
+        // After a create was abandoned, its task is found by its key
         left = ["headers", "headers"]
         const once = client.with({ maxRetries: 1 }).tasks
         const error = yield* Effect.flip(
@@ -409,7 +409,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       })
   )
 
-  it.effect("as Effects: the moves of a task are a stream, and time is that of Effect", () =>
+  it.effect("streams the moves of a task on Effect's clock, as Effects", () =>
     Effect.gen(function* () {
       const { tasks } = yield* EffectClient
       for (const poll of [false, true]) {
@@ -425,7 +425,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("as Effects: an interrupted wait ends at once, and the task continues", () =>
+  it.effect("ends an interrupted wait at once while the task continues, as Effects", () =>
     Effect.gen(function* () {
       const { tasks } = yield* EffectClient
       const created = yield* tasks.create("text-to-image-max", { prompt })
@@ -442,7 +442,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
   )
 
   it.effect(
-    "as Effects: lists are streams over all pages; refusals fail, mistakes of the program die",
+    "streams lists over all pages, fails with refusals and dies of wrong calls, as Effects",
     () =>
       Effect.gen(function* () {
         const client = yield* EffectClient
@@ -464,7 +464,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       })
   )
 
-  it.effect("as Effects: every resource of the Promise API is there, with the same names", () =>
+  it.effect("has every resource of the Promise API under the same name, as Effects", () =>
     Effect.gen(function* () {
       const effects: object = yield* EffectClient
       const promises: object = yield* testClient
@@ -485,7 +485,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("as Effects: each of its methods calls the one of its name", () =>
+  it.effect("calls the Promise method of the same name, as Effects", () =>
     Effect.gen(function* () {
       const { request, use, wallet, webhookEndpoints } = yield* EffectClient
       const { available_balance } = yield* wallet.get()
@@ -500,7 +500,7 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
     })
   )
 
-  it.effect("runs the samples of docs/client.md, from top to bottom", () =>
+  it.effect("runs the samples of docs/client.md from top to bottom", () =>
     Effect.gen(function* () {
       const options = yield* clientOptions
       const folder = temporaryFolder("client")

@@ -76,8 +76,8 @@ const gatewayOf = (steps: ReadonlyArray<Step>, now: () => number) => {
   return { fetch, sent, done: () => done }
 }
 
-describe("whatever fails on the way", () => {
-  it("nothing is done twice, and what is said to be refused was not done", async () => {
+describe("the retries of a request", () => {
+  it("execute it at most once, and not at all if the client reports a refusal", async () => {
     const kinds = fc.constantFrom("create", "manage", "call")
     await fc.assert(
       fc.asyncProperty(
@@ -128,7 +128,7 @@ describe("whatever fails on the way", () => {
     )
   })
 
-  it("delays lie between Retry-After and a bound that doubles up to 8 seconds", () => {
+  it("wait between Retry-After and a bound above it that doubles up to 8 seconds", () => {
     fc.assert(
       fc.property(
         fc.nat({ max: 1000 }),

@@ -90,7 +90,7 @@ afterEach(() => {
 })
 
 describe("a provider of the AI SDK", () => {
-  it("repeats lost downloads of results that are paid, without the key", async () => {
+  it("retries lost downloads of paid results, without the key", async () => {
     const { images, sent } = scripted([lost, cut, status(503), bytes, bytes])
     const { images: got } = await images()
     assert.deepStrictEqual(got, [new Uint8Array([1, 2, 3]), new Uint8Array([1, 2, 3])])
@@ -99,14 +99,14 @@ describe("a provider of the AI SDK", () => {
     for (const { headers } of downloads) assert.isNull(headers.get("authorization"))
   })
 
-  it("fails with the client's errors where a download is refused or stays lost", async () => {
+  it("fails with the client's errors if a download is refused or keeps failing", async () => {
     const refused = scripted([status(404), bytes])
     assert.instanceOf(await failureOf(refused.images()), NotFoundError)
     const away = scripted(Array.from({ length: 10 }, () => lost))
     assert.instanceOf(await failureOf(away.images()), ConnectionError)
   })
 
-  it("returns every image of a gateway with a name of its own, which gets the maximum cost", async () => {
+  it("returns every image, and sends the maximum cost in a header with the service's name", async () => {
     const { images, sent } = scripted([bytes, bytes])
     assert.lengthOf((await images()).images, 2)
     assert.strictEqual(sent[0]!.headers.get("x-acme-max-cost"), "15.00")
@@ -125,7 +125,7 @@ describe("a provider of the AI SDK", () => {
     await failureOf(scripted([], ids).images())
   })
 
-  it("writes lists and objects of a transcription's options as OpenAI's clients do", async () => {
+  it("encodes lists and objects in a transcription's options as OpenAI's clients do", async () => {
     const { gateway, sent } = scripted([() => Response.json({ text: "Hello" })])
     await gateway.transcriptionModel("gpt-4o-transcribe").doGenerate({
       audio: new Uint8Array([7]),
@@ -172,7 +172,7 @@ describe("a provider of the AI SDK", () => {
     assert.strictEqual((await transcript).text, "Hello")
   })
 
-  it("says that speech broke off, and sends it once", async () => {
+  it("fails if speech breaks off, and does not retry it", async () => {
     const { gateway, sent } = scripted([cut, bytes])
     const failure = await failureOf(gateway.speechModel("tts-1").doGenerate({ text: "Hello" }))
     assert.instanceOf(failure, ConnectionError)

@@ -88,7 +88,7 @@ const heard = async (answers: ReadonlyArray<() => Response>, options: ListenOpti
 }
 
 describe("a listener", () => {
-  it("continues after the last event it has, however the stream ends", async () => {
+  it("continues after the last event it has received, however the stream ends", async () => {
     const { asked, cuts, error, got, ids } = await heard([
       stream([block("0.0"), block("1.0", 1)]),
       stream([block("2.0", 2), block("7.0")], "breaks"),
@@ -115,7 +115,7 @@ describe("a listener", () => {
     assert.strictEqual((error as Error).message, "used up")
   })
 
-  it("yields once what a resumed stream repeats", async () => {
+  it("yields an event once even if a resumed stream repeats it", async () => {
     const { ids } = await heard([
       stream([block("1.0", 1), block("1.0", 2)]),
       stream([block("1.0", 2), block("2.0", 3)])
@@ -123,12 +123,12 @@ describe("a listener", () => {
     assert.deepStrictEqual(ids, ["evt_1", "evt_2", "evt_3"])
   })
 
-  it("begins behind a position that the program has kept", async () => {
+  it("starts after a position that the program has stored", async () => {
     const { asked } = await heard([stream([])], { after: "17.4" })
     assert.deepStrictEqual(asked[0], "0 s task.created 17.4")
   })
 
-  it("starts its back-off again with each event", async () => {
+  it("resets its back-off with each event", async () => {
     const { asked, cuts } = await heard([
       lost,
       lost,
@@ -144,7 +144,7 @@ describe("a listener", () => {
     )
   })
 
-  it("is refused at once: a wrong key, another service", async () => {
+  it("fails at once with a wrong key or at another service", async () => {
     const refused = await heard([refusal(401)])
     assert.instanceOf(refused.error, AuthenticationError)
     assert.deepStrictEqual([refused.asked.length, refused.cuts], [1, 0])
@@ -160,7 +160,7 @@ describe("a listener", () => {
     assert.lengthOf(page.asked, 1)
   })
 
-  it("is refused at once: a position that no header can carry", async () => {
+  it("fails at once with a position that a header cannot contain", async () => {
     for (const after of ["17.4\n\u2028", "\u{1F4A1}"]) {
       const { asked, error } = await heard([stream([])], { after })
       assert.instanceOf(error, TypeError)
@@ -168,7 +168,7 @@ describe("a listener", () => {
     }
   })
 
-  it("reads fields by their whole name", async () => {
+  it("matches field names exactly", async () => {
     const { asked, ids } = await heard([stream([`identity: 9.9\ndata-of: x\n${block("1.0", 1)}`])])
     assert.deepStrictEqual(ids, ["evt_1"])
     assert.strictEqual(asked[1], "0.5 s task.created 1.0")

@@ -69,7 +69,7 @@ const failureOf = async (settled: Promise<unknown>): Promise<unknown> =>
   )
 
 describe("a request that fails", () => {
-  it("is sent again under the same key, with the same bytes, ever later", async () => {
+  it("is retried with the same key and bytes, at growing delays", async () => {
     const { create, delays, sent, settle, sleeping } = scripted([
       lost,
       cut,
@@ -92,7 +92,7 @@ describe("a request that fails", () => {
     assert.strictEqual(sleeping(), 0, "no timer is left")
   })
 
-  it("is not sent before Retry-After, in seconds or as a date", async () => {
+  it("is not retried before Retry-After, given in seconds or as a date", async () => {
     const { create, delays, settle } = scripted([
       problem(429, 1201, { "retry-after": "7" }),
       problem(503, 5003, { "retry-after": "Thu, 01 Jan 2026 00:00:30 GMT" }),
@@ -102,7 +102,7 @@ describe("a request that fails", () => {
     assert.deepStrictEqual(delays(), [7500, 30_000 - 7500 + 1000])
   })
 
-  it("keeps its status and its Retry-After where a proxy sends no JSON under that type", async () => {
+  it("keeps its status and Retry-After if a proxy labels other text as JSON", async () => {
     const proxied =
       (status: number, text: string): Answer =>
       () =>
@@ -122,7 +122,7 @@ describe("a request that fails", () => {
     assert.lengthOf(refused.sent, 1)
   })
 
-  it("is given back when Retry-After is longer than a minute", async () => {
+  it("fails at once if Retry-After is longer than a minute", async () => {
     const { create, sent, settle } = scripted([problem(429, 1201, { "retry-after": "61" })])
     const error = await failureOf(settle(create()))
     assert.instanceOf(error, RateLimitError)
@@ -130,13 +130,13 @@ describe("a request that fails", () => {
     assert.lengthOf(sent, 1)
   })
 
-  it("is not sent with a key that no header can carry", async () => {
+  it("is not sent with a key that a header cannot contain", async () => {
     const { create, sent, settle } = scripted([created])
     assert.instanceOf(await failureOf(settle(create("order \u{1F4A1}"))), TypeError)
     assert.lengthOf(sent, 0)
   })
 
-  it("is given up after maxRetries, and tells under which key it may be sent again", async () => {
+  it("fails after maxRetries with the key for another try", async () => {
     const { create, sent, settle } = scripted([lost], { maxRetries: 2 })
     const error = (await failureOf(settle(create("order-17")))) as ConnectionError
     assert.instanceOf(error, ConnectionError)
@@ -145,13 +145,13 @@ describe("a request that fails", () => {
     assert.lengthOf(sent, 3)
   })
 
-  it("counts as lost when nothing comes in time", async () => {
+  it("counts as lost if there is no response in time", async () => {
     const { create, delays, settle } = scripted([silent, created])
     await settle(create())
     assert.deepStrictEqual(delays(), [60_000 + 500])
   })
 
-  it("is not sent again after a refusal", async () => {
+  it("is not retried after a refusal", async () => {
     for (const [status, code] of [
       [400, 2001],
       [401, 1001],
@@ -167,33 +167,33 @@ describe("a request that fails", () => {
     }
   })
 
-  it("is not sent again where the response forbids it", async () => {
+  it("is not retried if the response forbids it", async () => {
     const { create, sent, settle } = scripted([problem(503, 5003, { "x-should-retry": "false" })])
     assert.instanceOf(await failureOf(settle(create())), ServerError)
     assert.lengthOf(sent, 1)
   })
 
-  it("waits for the first one when that is still under way", async () => {
+  it("is retried while the first attempt is still being processed", async () => {
     const { create, sent, settle } = scripted([lost, problem(409, 2010), created])
     await settle(create())
     assert.lengthOf(sent, 3)
   })
 
-  it("is not said to be refused for a moment when it may have been done", async () => {
+  it("fails as lost, not as temporarily refused, if an earlier attempt may have succeeded", async () => {
     const { create, settle } = scripted([lost, problem(429, 1201)])
     const error = (await failureOf(settle(create()))) as ConnectionError
     assert.instanceOf(error, ConnectionError)
     assert.instanceOf(error.cause, RateLimitError)
   })
 
-  it("is refused for good also after a lost attempt", async () => {
+  it("fails with a final refusal even after a lost attempt", async () => {
     const { create, settle } = scripted([lost, problem(402, 1101)])
     assert.instanceOf(await failureOf(settle(create())), InsufficientCreditsError)
   })
 })
 
-describe("a POST whose route keeps no keys", () => {
-  it("is sent once, whatever becomes of it, with a key or without", async () => {
+describe("a POST whose route stores no idempotency keys", () => {
+  it("is sent once, however it fails, with a key or without", async () => {
     for (const answer of [lost, cut, problem(429, 1201), problem(503, 5003), problem(500, 5000)]) {
       for (const idempotencyKey of [undefined, "mine"]) {
         const { client, sent, settle } = scripted([answer])
@@ -206,15 +206,15 @@ describe("a POST whose route keeps no keys", () => {
   })
 })
 
-describe("a removal whose response was lost", () => {
-  it("has succeeded when there is nothing any more", async () => {
+describe("a DELETE whose response was lost", () => {
+  it("has succeeded if the retry finds nothing", async () => {
     const { client, settle } = scripted([lost, problem(404, 2005)])
     assert.isUndefined(await settle(client.apiKeys.revoke("key_1")))
     const other = scripted([problem(404, 2005)])
     await failureOf(other.settle(other.client.apiKeys.revoke("key_1")))
   })
 
-  it("of a task is its cancel, also when another one was first", async () => {
+  it("has succeeded if the retry finds the task cancelled, by whichever request", async () => {
     const error = { code: 4004, title: "Cancelled", detail: "" }
     const ref = { id: task.id, vendor: "alibaba", model: "m", action: "generation" } as const
     const ended =
@@ -234,7 +234,7 @@ describe("a removal whose response was lost", () => {
 })
 
 describe("an aborted request", () => {
-  it("rejects with the reason, in an attempt and between two, and is not sent again", async () => {
+  it("rejects with the reason during and between attempts, and is not retried", async () => {
     for (const answer of [silent, problem(503, 5003, { "retry-after": "30" })]) {
       const { client, sent, settle, sleeping } = scripted([answer])
       const controller = new AbortController()
@@ -250,7 +250,7 @@ describe("an aborted request", () => {
     }
   })
 
-  it("is not sent at all when the signal had aborted before", async () => {
+  it("is not sent if the signal has already aborted", async () => {
     const { client, sent, settle } = scripted([created])
     const signal = AbortSignal.abort("no")
     assert.strictEqual(await failureOf(settle(client.with({ signal }).wallet.get())), "no")

@@ -111,7 +111,7 @@ describe("waiting for a task", () => {
     assert.strictEqual(sleeping(), 0, "no timer is left")
   })
 
-  it("polls at the pace of Retry-After where there is no stream, and asks for none again", async () => {
+  it("polls at the pace of Retry-After if there is no stream, and does not request one again", async () => {
     const noStream = [
       stream([]),
       lost,
@@ -143,13 +143,13 @@ describe("waiting for a task", () => {
     }
   })
 
-  it("polls from the beginning when it is told to", async () => {
+  it("polls from the start if `poll` is set", async () => {
     const { asked, client, settle } = scripted({ polls: [poll("pending"), poll("completed")] })
     await settle(client.tasks.wait(ref, { poll: true }))
     assert.deepStrictEqual(asked, ["poll 0", "poll 2"])
   })
 
-  it("opens a stream again that has ended, broken or become silent, and tells no move twice", async () => {
+  it("reopens a stream that has ended, broken or gone silent, and reports each move once", async () => {
     for (const end of ["ends", "breaks", "is silent"] as const) {
       const { asked, client, options, seen, settle } = scripted({
         streams: [stream(["pending"], end), stream(["pending", "processing", "completed"])],
@@ -162,7 +162,7 @@ describe("waiting for a task", () => {
     }
   })
 
-  it("of a failed task rejects with what it failed of, and the task", async () => {
+  it("rejects with the reason and the task if the task fails", async () => {
     for (const answers of [
       { streams: [stream(["failed"])] },
       { streams: [lost], polls: [poll("failed")] }
@@ -177,14 +177,14 @@ describe("waiting for a task", () => {
     }
   })
 
-  it("of a task that is not there rejects with that", async () => {
+  it("rejects with NotFoundError if the task does not exist", async () => {
     const absent = () => Response.json({ code: 2005, title: "Not found" }, { status: 404 })
     const { asked, client, settle } = scripted({ streams: [absent], polls: [absent] })
     assert.instanceOf(await failureOf(settle(client.tasks.wait(ref))), NotFoundError)
     assert.lengthOf(asked, 2)
   })
 
-  it("ends at its deadline, by a stream and by polls, and says which task continues", async () => {
+  it("ends at its deadline with streams and polls, and names the task that continues", async () => {
     for (const answers of [
       { streams: [stream(["pending"], "is silent")] },
       { streams: [lost], polls: [poll("pending")] },
@@ -200,7 +200,7 @@ describe("waiting for a task", () => {
     }
   })
 
-  it("of a run ends at its deadline before the create has a response, with its key", async () => {
+  it("ends at its deadline with the key of a run whose create has no response", async () => {
     const { clock, settle, sleeping } = jumpingClock()
     const start = clock.now()
     const client = new GatewayClient({
@@ -230,7 +230,7 @@ describe("waiting for a task", () => {
     assert.strictEqual(clock.now() - start, 40_000)
   })
 
-  it("ends with its signal, whatever it is doing", async () => {
+  it("ends with its signal at any step", async () => {
     for (const answers of [
       { streams: [stream(["pending"], "is silent")] },
       { streams: [silent] },
@@ -247,7 +247,7 @@ describe("waiting for a task", () => {
     }
   })
 
-  it("does not survive a gateway that stays away", async () => {
+  it("fails if the gateway stays unavailable", async () => {
     const { client, settle } = scripted({ streams: [stream(["pending"])], polls: [lost] })
     assert.instanceOf(await failureOf(settle(client.tasks.wait(ref))), ConnectionError)
   })
@@ -261,7 +261,7 @@ describe("waiting for a task", () => {
     assert.strictEqual(await failureOf(settle(client.tasks.wait(ref, { onProgress }))), broken)
   })
 
-  it("leaves no stream open when one stops watching", async () => {
+  it("closes its stream when the caller stops watching", async () => {
     let isClosed = false
     const open: Answer = () =>
       new Response(

@@ -34,7 +34,7 @@ const clientOf = (text: string) => {
   return { client, signals }
 }
 
-describe("a Stream that its program leaves", () => {
+describe("a Stream that its consumer stops reading", () => {
   it.effect("closes its connection", () =>
     Effect.gen(function* () {
       for (const kind of ["task", "event"] as const) {

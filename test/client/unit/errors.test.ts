@@ -33,7 +33,7 @@ const refusal =
     )
 
 describe("an error", () => {
-  it("has the class of its meaning", async () => {
+  it("has the class of its status and code", async () => {
     for (const [status, code, Expected] of [
       [400, 2001, Client.ValidationError],
       [401, 1001, Client.AuthenticationError],
@@ -60,7 +60,7 @@ describe("an error", () => {
     }
   })
 
-  it("has what the problem says, and its trace", async () => {
+  it("has the members of the problem, and its trace", async () => {
     const errors = [{ pointer: "#/prompt", detail: "Expected at least 1 character" }]
     const error = (await failureOf(refusal(400, 2001, { errors }))) as Client.ValidationError
     const { code, detail, faults, message, retryAfter, status, title, traceId } = error
@@ -81,7 +81,7 @@ describe("an error", () => {
     assert.strictEqual((limit as Client.InsufficientCreditsError).remaining, "0.50")
   })
 
-  it("of something in between has its text, and says that it is not the gateway's", async () => {
+  it("has the text and no code if something other than the gateway responded", async () => {
     const page = () => Promise.resolve(new Response("<h1>Bad gateway</h1>", { status: 502 }))
     const { code, detail } = (await failureOf(page)) as Client.ServerError
     assert.isUndefined(code)
@@ -101,7 +101,7 @@ describe("an error", () => {
 })
 
 describe("the API key", () => {
-  it("is in no error, and in nothing that is printed", async () => {
+  it("appears in no error and no printed object", async () => {
     const broken = () =>
       Promise.reject(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") }))
     for (const fetch of [broken, refusal(401, 1002), refusal(500, 5000)]) {
@@ -117,14 +117,14 @@ describe("the API key", () => {
     assert.include(String(await failureOf(broken)), "connect ECONNREFUSED")
   })
 
-  it("that no header can hold is refused without being quoted", () => {
+  it("is refused without being quoted if a header cannot contain it", () => {
     for (const wrong of ["", `${apiKey}\n`, `${apiKey}\u2026`, ` ${apiKey}`]) {
       const made = () => new Client.GatewayClient({ baseUrl: "http://gateway.test", apiKey: wrong })
       assert.throws(made, TypeError, /^(?!.*sk-secret)/u)
     }
   })
 
-  it("goes to the address of the gateway only, with its path", async () => {
+  it("is sent only to the address of the gateway, below its path", async () => {
     const asked: Array<string> = []
     const client = new Client.GatewayClient({
       baseUrl: "https://gateway.test/ai/",
@@ -144,8 +144,8 @@ describe("the API key", () => {
   })
 })
 
-describe("a model", () => {
-  it("that is none is refused before anything is sent", async () => {
+describe("an invalid model name", () => {
+  it("is refused before anything is sent", async () => {
     const client = clientOf(() => assert.fail("It is sent"))
     for (const model of ["a", "/", "a/", "/b", "a/b/c", "a/b/edit/d", "toString"]) {
       const failure = await client.tasks.create(model as "a/b", {}).catch((error: unknown) => error)

@@ -24,11 +24,11 @@ const bytesMax = 8000
 describe("the types of the client", () => {
   const types = clientTypes(JSON.parse(read("schema/openapi.json")))
 
-  it("are made from the OpenAPI document", () => {
+  it("are generated from the OpenAPI document", () => {
     assert.strictEqual(read("src/client/schema.ts"), types, "run npm run schema")
   })
 
-  it("take bytes wherever a body takes a medium inline, and nowhere else", () => {
+  it("accept bytes exactly where a body accepts inline media", () => {
     const inputs = types.split("export interface ModelInputs")[1]!
     for (const [label, fields] of Object.entries(mediaFields)) {
       const name = new RegExp(`"${label}": (\\w+)`, "u").exec(inputs)![1]
@@ -62,15 +62,15 @@ const bundled = async (entry: string, external: Array<string> = []) => {
 }
 
 describe("the bundle of the client", () => {
-  it("has at most 8 kB, from its own folder alone, for browsers", async () => {
+  it("has at most 8 kB for browsers, from files of its own folder only", async () => {
     const { contents, inputs } = await bundled("src/client/index.ts")
     const size = gzipSync(contents, { level: 9 }).length
     assert.isAtMost(size, bytesMax)
-    assert.isAtLeast(size, 3000, "it is really built")
+    assert.isAtLeast(size, 3000, "the client is in the bundle")
     for (const input of inputs) assert.match(input, /^src\/client\//u)
   })
 
-  it("as Effects needs effect, and no more", async () => {
+  it("imports only effect in its version for Effect", async () => {
     const { inputs } = await bundled("src/client/effect.ts", ["effect", "effect/*"])
     for (const input of inputs) assert.match(input, /^src\/client\//u)
   })
@@ -102,7 +102,7 @@ console.log(JSON.stringify([images, sent.length, first === second, key === again
 `
 
 describe("the built client", () => {
-  it("runs on Node and on Deno alike, with files", async () => {
+  it("runs on Node and on Deno, with files", async () => {
     const folder = temporaryFolder("client")
     const { contents } = await bundled("src/client/index.ts")
     writeFileSync(join(folder, "client.mjs"), contents)
@@ -124,7 +124,7 @@ describe("a stream of events", () => {
     return found
   }
 
-  it("is the same however its bytes are split, and whatever ends its lines", async () => {
+  it("has the same events however its bytes are split and its lines end", async () => {
     for (const end of ["\n", "\r\n", "\r"]) {
       const lines = [
         ": hello",
@@ -149,7 +149,7 @@ describe("a stream of events", () => {
 })
 
 describe("media in a body", () => {
-  it("are Base64, whatever they come as", async () => {
+  it("are sent as Base64, whatever their type", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 70_000, size: "max" }), async (bytes) => {
         const text = Buffer.from(bytes).toString("base64")
@@ -175,7 +175,7 @@ describe("media in a body", () => {
     )
   })
 
-  it("of a file are its bytes; all else stays as it is", async () => {
+  it("are the bytes of a file; other values are unchanged", async () => {
     const folder = temporaryFolder("client")
     const path = join(folder, "a.png")
     writeFileSync(path, "abc")

@@ -25,20 +25,20 @@ describe("the types of the client", () => {
       void tasks.run("video-edit-plus", { function: "video_edit", prompt: "A" })
       // @ts-expect-error -- no such field
       void tasks.create("text-to-image-max", { prompt: "A", colour: "red" })
-      // @ts-expect-error -- no such size
+      // @ts-expect-error -- unknown size
       void tasks.create("text-to-image-max", { prompt: "A", size: "1*1" })
       // @ts-expect-error -- the prompt is missing
       void tasks.quote("text-to-image-max", {})
       const edit = { function: "video_edit", prompt: "A" } as const
       // @ts-expect-error -- no bytes where the body takes a URL only
       void tasks.run("video-edit-plus", { ...edit, video_url: blob })
-      // @ts-expect-error -- no such model
+      // @ts-expect-error -- unknown model
       void tasks.create("text-to-image-mx", { prompt: "A" })
     }
     expectTypeOf(calls).toBeFunction()
   })
 
-  it("leave the bodies of other models open", () => {
+  it("accept any body for other models", () => {
     const calls = () => {
       void tasks.create("fal/flux-dev", { prompt: "A", any: 1 })
       void tasks.create<"fal/flux-dev">("fal/flux-dev", {})
@@ -48,7 +48,7 @@ describe("the types of the client", () => {
     expectTypeOf(calls).toBeFunction()
   })
 
-  it("know what comes back", () => {
+  it("know the results", () => {
     expectTypeOf(tasks.wait).returns.resolves.toEqualTypeOf<Task>()
     expectTypeOf(tasks.list).returns.toEqualTypeOf<List<Api.TaskListItem>>()
     expectTypeOf(wallet.get).returns.resolves.toEqualTypeOf<Api.Wallet>()
@@ -58,7 +58,7 @@ describe("the types of the client", () => {
     expectTypeOf<Task>().toExtend<Parameters<typeof tasks.get>[0]>()
   })
 
-  it("know routes by their names, and let others through", () => {
+  it("know routes by their names, and accept other routes", () => {
     const calls = () => {
       const wallet = request("GET /manage/v1/wallet")
       expectTypeOf(wallet).resolves.toEqualTypeOf<Api.Wallet>()
@@ -71,17 +71,17 @@ describe("the types of the client", () => {
       void request("GET /manage/v1/tasks/{id}")
       // @ts-expect-error -- no such field
       void request("PATCH /manage/v1/wallet", { body: { threshold: "1" } })
-      // @ts-expect-error -- no such filter
+      // @ts-expect-error -- unknown filter
       void list("GET /manage/v1/users", { colour: "red" })
-      // @ts-expect-error -- no list
+      // @ts-expect-error -- not a list
       void list("GET /manage/v1/wallet")
-      // @ts-expect-error -- no route
+      // @ts-expect-error -- not a route
       void request("wallet")
     }
     expectTypeOf(calls).toBeFunction()
   })
 
-  it("are the same as Effects, with the errors", () => {
+  it("are the same for Effects, which also have typed errors", () => {
     const program = Effect.gen(function* () {
       const client = yield* EffectClient
       expectTypeOf(client.wallet.get()).toEqualTypeOf<Effect.Effect<Api.Wallet, ClientError>>()
@@ -92,7 +92,7 @@ describe("the types of the client", () => {
         return client.tasks.create("text-to-image-max", { prompt: "A", colour: "red" })
       }
       expectTypeOf(wrong).toBeFunction()
-      // The Stream has a signal of its own, which ends it
+      // The Stream has its own signal, which ends it
       type Watch = NonNullable<Parameters<typeof client.tasks.watch>[1]>
       expectTypeOf<Watch>().not.toHaveProperty("signal")
       return yield* client.tasks

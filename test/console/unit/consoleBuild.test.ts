@@ -22,7 +22,7 @@ describe("the built console", async () => {
     }
   })
 
-  it("is built by one of several processes if it is missing or its sources have changed", async () => {
+  it("is built if it is missing or its sources have changed, even by processes at the same time", async () => {
     const folder = join(temporaryFolder("console"), "dist")
     const isWhole = () =>
       assert.sameMembers(readdirSync(folder), [...built.files.keys(), "inputs.sha256"])
