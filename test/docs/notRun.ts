@@ -32,7 +32,7 @@ export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> 
       "test/outside/package/package.test.ts runs the package"
   },
   "CONTRIBUTING.md": {
-    "sh npm install": "the tests run in what it made"
+    "sh npm install": "the tests run in the folder that it installed"
   },
   "docs/agents.md": {
     "sh export ANTHROPIC_BASE_URL=http://localhost:8080": agentsRun,

@@ -46,7 +46,7 @@ const image = (from: string, name: string, build: (container: string) => void) =
   buildah("rm", container)
 }
 
-/** The registry of names without one. */
+/** The registry of image names that contain none. */
 const library = "docker.io/library"
 
 /** The bases that the `Dockerfile` names: Debian, and Debian with Node and npm. */
@@ -147,7 +147,7 @@ const run = async () => {
     const mounts = readFileSync(`/proc/${child.pid}/mountinfo`, "utf8").split("\n")
     assert.ok(
       mounts.some((it) => / \/ ro[, ]/u.test(it)),
-      "the root can be written"
+      "the root is writable"
     )
     assert.match(readFileSync(`/proc/${child.pid}/status`, "utf8"), new RegExp(`Uid:\\t${uid}\\t`))
     child.kill("SIGTERM")

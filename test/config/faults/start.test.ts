@@ -35,7 +35,7 @@ const secrets = {
  */
 const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> = [
   [
-    "DATABASE_URL is no URL",
+    "DATABASE_URL is not a URL",
     { ...secrets, DATABASE_URL: "here" },
     /^DATABASE_URL: .*not a URL.*Write it as postgres:/
   ],
@@ -63,7 +63,7 @@ const laterFaults: typeof faults = [
     /^ARTIFACT_STORE: .*cannot be written to.*; make it a folder/
   ],
   [
-    "ARTIFACT_STORE is a URL of something else",
+    "ARTIFACT_STORE is a URL but not of a bucket",
     { ARTIFACT_STORE: "https://media.example" },
     /^ARTIFACT_STORE: .*is not a bucket; set a folder, or s3:/
   ],
@@ -114,7 +114,7 @@ const startOn = ({ href }: URL, env: Record<string, string> = {}) =>
     ...env
   })
 
-describe("a wrong value stops the start with one line that names the variable, the fault and the remedy", () => {
+describe("the start stops with one line that names the variable, the fault and the remedy if", () => {
   for (const [name, env, line] of faults) {
     it.live(name, () =>
       Effect.gen(function* () {
@@ -124,7 +124,7 @@ describe("a wrong value stops the start with one line that names the variable, t
     )
   }
 
-  // On Postgres, which starts faster; these values are read after the store is open, whichever store it is
+  // On Postgres, which starts faster: these values are read after either store is open
   for (const [name, env, line] of laterFaults) {
     it.live(name, () =>
       Effect.gen(function* () {
@@ -190,16 +190,16 @@ describe("a wrong value stops the start with one line that names the variable, t
     })
   )
 
-  it("also of a separate process", async () => {
+  it("PORT is invalid, in a separate process", async () => {
     const service = start({ PORT: "abc" })
     const line = /^PORT: .*; set a number from 1 to 65535/
     assertOneLine(await service.ended, service.output(), line)
   }, 60_000)
 })
 
-/** A new store with two processes, one after the other, and a third one beside the first. */
+/** A new store with two processes, one after the other, and a third one alongside the first. */
 describe("a process", () => {
-  it("whose DATA_DIR is in use by another one, which ends with status 0 on SIGTERM, stops; with LOG_FORMAT=json every line is JSON, after the first start has printed its key", async () => {
+  it("stops if another one uses its DATA_DIR, ends with status 0 on SIGTERM, and prints its key only at the first start; with LOG_FORMAT=json later starts print only JSON", async () => {
     const port = await freePort()
     const env = { DATA_DIR: join(folder, "json"), PORT: `${port}`, LOG_FORMAT: "json" }
     const outputs: Array<string> = []

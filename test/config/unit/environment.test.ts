@@ -150,13 +150,13 @@ for (const { accepted, fault, name, of, refused } of addresses) {
       Effect.provide(AppConfig, AppConfig.layerOf({ [name]: text }))
 
     for (const [text, address] of accepted) {
-      it.effect(`"${text}" is ${address}`, () =>
+      it.effect(`is ${address} for "${text}"`, () =>
         Effect.map(settingsWith(text), (it) => assert.strictEqual(of(it), address))
       )
     }
 
     for (const text of refused) {
-      it.effect(`"${text}" stops the start`, () =>
+      it.effect(`refuses "${text}"`, () =>
         Effect.map(Effect.flip(settingsWith(text)), ({ message }) => {
           assert.match(message, fault)
           assert.notInclude(message, "secret-1")
@@ -174,16 +174,16 @@ describe("a duration", () => {
     "ABANDONED_STREAM_TIMEOUT",
     "IMAGES_WAIT"
   ]) {
-    it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>
+    it.effect(`must be above 0 and at most the 24 hours for which media are kept: ${name}`, () =>
       Effect.gen(function* () {
         const read = (value: string) =>
           AppConfig.pipe(
-            Effect.as("taken"),
+            Effect.as("accepted"),
             Effect.provide(AppConfig.layerOf({ [name]: value })),
             Effect.catchTag("ConfigFault", ({ message }) => Effect.succeed(message))
           )
         for (const value of ["1 second", "24 hours"]) {
-          assert.strictEqual(yield* read(value), "taken")
+          assert.strictEqual(yield* read(value), "accepted")
         }
         for (const value of ["0 seconds", "-1 hour", "25 hours"]) {
           assert.match(yield* read(value), new RegExp(`^${name}: .* is out of bounds; set a `, "u"))

@@ -93,7 +93,7 @@ const secrets: Readonly<
 
 describe("NAME_FILE", () => {
   for (const [name, [value, beside, of]] of Object.entries(secrets)) {
-    it.effect(`${name}_FILE holds ${name}, without the end of its line`, () =>
+    it.effect(`${name}_FILE contains ${name}, with or without a line end`, () =>
       Effect.gen(function* () {
         for (const end of ["", "\n", "\r\n"]) {
           const file = fileOf(name, value + end)
@@ -124,13 +124,13 @@ describe("NAME_FILE", () => {
     })
   )
 
-  it.effect("is unset when it is empty, as every variable", () =>
+  it.effect("counts as unset if it is empty, like every variable", () =>
     Effect.map(settingsOf({ ADMIN_TOKEN_FILE: "" }), ({ adminToken }) =>
       assert.deepStrictEqual(adminToken, Option.none())
     )
   )
 
-  it.effect("names the variable and the fault of the file in one line, never its content", () =>
+  it.effect("stops the start with one line that names the file's fault but not its content", () =>
     Effect.gen(function* () {
       const isADirectory = join(folder, "directory")
       mkdirSync(isADirectory)
@@ -154,7 +154,7 @@ describe("NAME_FILE", () => {
     })
   )
 
-  it("is there for every secret that src/config reads, and documented", () => {
+  it("exists and is documented for every secret that src/config reads", () => {
     const sources = readdirSync("src/config").map((name) =>
       readFileSync(`src/config/${name}`, "utf8")
     )

@@ -155,7 +155,7 @@ describe("the queries of the dashboard and of the alerts", () => {
     return [before, after] as const
   })
 
-  /** Of an expired medium, because no store can remove a file that is a folder. */
+  /** Fails to remove an expired medium, because its file is a folder. */
   const refusedRemoval = Effect.gen(function* () {
     const { dataDir, userId } = yield* Running
     const expiresAt = DateTime.subtract(yield* DateTime.now, { hours: 2 })
@@ -179,7 +179,7 @@ describe("the queries of the dashboard and of the alerts", () => {
     yield* (yield* Artifacts).removeExpired
   })
 
-  it("name metrics and labels that a service at work shows, and treat them as what they are", () => {
+  it("use the metrics and labels that a working service shows, according to their types", () => {
     for (const [name, query] of queries) {
       for (const { groupedBy, labels, metric, within } of selectedBy(query)) {
         const found = scraped.get(metric) ?? ofPrometheus.get(metric)
@@ -198,7 +198,7 @@ describe("the queries of the dashboard and of the alerts", () => {
     }
   })
 
-  it("show every metric of the service, so that none is forgotten", () => {
+  it("use every metric of the service", () => {
     const used = new Set(
       queries.flatMap(([, query]) => selectedBy(query).map(({ metric }) => metric))
     )
@@ -224,7 +224,7 @@ describe("the alert rules", () => {
     }
   })
 
-  it("each fire in a situation that promtool is given", () => {
+  it("each fire in a test case for promtool", () => {
     const cases = readFileSync("deploy/prometheus/alerts.test.yml", "utf8")
     const firing = [...cases.matchAll(/labels: '\{alertname="(\w+)"\}'/gu)].map(([, it]) => it)
     assert.sameMembers(
@@ -233,7 +233,7 @@ describe("the alert rules", () => {
     )
   })
 
-  it("compare with a bound, and lead to a heading that says what to do", () => {
+  it("compare with a bound, and link to a heading that says what to do", () => {
     const headings = readFileSync("docs/operating.md", "utf8")
       .split("\n")
       .flatMap((line) => /^#+ (.*)$/u.exec(line)?.[1]?.toLowerCase() ?? [])
@@ -246,7 +246,7 @@ describe("the alert rules", () => {
 })
 
 describe("the dashboard", () => {
-  it("has panels that Grafana can place: own ids, whole rows, nothing above another", () => {
+  it("has panels with unique ids that fit into the grid without overlaps", () => {
     assert.strictEqual(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
     const taken = new Set<string>()
     for (const { gridPos, title } of dashboard.panels) {
@@ -260,7 +260,7 @@ describe("the dashboard", () => {
     }
   })
 
-  it("asks the chosen source in every panel, with one query for each letter", () => {
+  it("queries the chosen source in every panel, with a unique letter for each query", () => {
     assert.sameMembers(
       dashboard.templating.list.map(({ name }) => name),
       ["datasource", "job"]

@@ -28,14 +28,14 @@ const gateways = Object.entries(services).filter(([name]) => name.startsWith("ga
 const proxy = readFileSync("deploy/compose/Caddyfile", "utf8")
 
 describe("the gateway with its own Postgres", () => {
-  it("takes every variable of .env, so that the key of a vendor ends its sandbox", () => {
+  it("reads every variable of .env, so that a vendor's key ends its sandbox", () => {
     const own: Composition = parse(readFileSync("docker-compose.yml", "utf8"))
     assert.deepStrictEqual(own.services["gateway"]?.env_file, [{ path: ".env", required: false }])
   })
 })
 
 describe("three gateways behind a proxy", () => {
-  it("are all known to the proxy, which asks whether they are ready and buffers nothing", () => {
+  it("are all upstreams of the proxy, which checks their readiness and does not buffer", () => {
     const [, upstreams = ""] = /reverse_proxy (.*) \{/u.exec(proxy) ?? []
     assert.sameMembers(
       upstreams.split(" "),
@@ -46,7 +46,7 @@ describe("three gateways behind a proxy", () => {
     assert.match(proxy, /^\t\tflush_interval -1$/mu)
   })
 
-  it("read every secret from a file that is there, and set variables that the service knows", () => {
+  it("read every secret from a declared file, and set only documented variables", () => {
     const known = readFileSync("docs/reference/configuration.md", "utf8")
     for (const { environment, secrets: own = [] } of gateways.map(([, it]) => it)) {
       for (const [name, value] of Object.entries(environment)) {
@@ -57,7 +57,7 @@ describe("three gateways behind a proxy", () => {
     }
   })
 
-  it.effect("are given the time that they need to end", () =>
+  it.effect("get enough time to shut down", () =>
     Effect.map(AppConfig, ({ shutdownDelay, shutdownGrace }) => {
       const needed = Duration.toSeconds(shutdownDelay) + Duration.toSeconds(shutdownGrace)
       for (const [, { stop_grace_period = "0" }] of gateways) {

@@ -13,7 +13,7 @@ import { AppConfig } from "../../../src/config/Config.ts"
 /** docs/operating.md#kubernetes */
 
 const folder = "deploy/kubernetes"
-// oxlint-disable-next-line typescript/no-explicit-any -- judged by the schemas of Kubernetes
+// oxlint-disable-next-line typescript/no-explicit-any -- validated by the schemas of Kubernetes
 const read = (file: string): any => parse(readFileSync(`${folder}/${file}`, "utf8"))
 
 /** The schema of each file, from Kubernetes' own OpenAPI document. */
@@ -58,7 +58,7 @@ const probeMillis = ({ failureThreshold, periodSeconds }: Record<string, number>
   failureThreshold! * periodSeconds! * 1000
 
 describe("the manifests for Kubernetes", () => {
-  it("are valid by the schemas of Kubernetes, without a field that these do not know", () => {
+  it("are valid in the schemas of Kubernetes, without unknown fields", () => {
     assert.sameMembers(readdirSync(folder), Object.keys(schemas))
     for (const [file, schema] of Object.entries(schemas)) {
       assert.deepStrictEqual(unknownFields(read(file), schema), [], file)
@@ -67,7 +67,7 @@ describe("the manifests for Kubernetes", () => {
     assert.doesNotThrow(() => new ServiceMonitor(monitor).validate())
   })
 
-  it("a value of a wrong type and an unknown field do not pass", () => {
+  it("would not be valid with a value of a wrong type or an unknown field", () => {
     const wrong = structuredClone(deployment)
     wrong.spec.template.spec.containers[0].readinessProbe.periodSeconds = "2s"
     assert.isFalse(isDeployment(wrong))
@@ -93,7 +93,7 @@ describe("the manifests for Kubernetes", () => {
     assert.strictEqual(read("service.yaml").spec.ports[0].targetPort, port.name)
   })
 
-  it.effect("stop a pod after the service has ended, and send nothing to one that stops", () =>
+  it.effect("give a pod enough time to stop, and stop sending requests to it before", () =>
     Effect.map(AppConfig, ({ shutdownDelay, shutdownGrace }) => {
       const [delay, grace] = [shutdownDelay, shutdownGrace].map(Duration.toMillis) as [
         number,
@@ -109,7 +109,7 @@ describe("the manifests for Kubernetes", () => {
     }).pipe(Effect.provide(AppConfig.layerOf({})))
   )
 
-  it("run as the image's user, without any right, on a file system that cannot be written", () => {
+  it("run as the image's user without privileges on a read-only file system", () => {
     const [, user] = /^USER (\d+):/mu.exec(readFileSync("Dockerfile", "utf8")) ?? []
     assert.strictEqual(pod.spec.securityContext.runAsUser, Number(user))
     assert.isTrue(pod.spec.securityContext.runAsNonRoot)
@@ -121,7 +121,7 @@ describe("the manifests for Kubernetes", () => {
     assert.isFalse(pod.spec.automountServiceAccountToken)
   })
 
-  it("set variables that the service knows, and mount the files that they name", () => {
+  it("set only documented variables, and mount the files that they name", () => {
     const known = readFileSync("docs/reference/configuration.md", "utf8")
     const [secrets] = pod.spec.volumes
     const mounted = secrets.secret.items.map(({ path }: { path: string }) => path)

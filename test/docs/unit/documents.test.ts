@@ -38,7 +38,7 @@ describe("blocks of code", () => {
     }
   })
 
-  it("that are parts of a file are in it, and the file is run by npm test", () => {
+  it("that are excerpts of a file are in it, and npm test runs the file", () => {
     for (const path of samplePages) {
       for (const { kind, block } of stepsOf(readDocument(path), notRun[path] ?? {})) {
         if (kind !== "excerpt") continue
@@ -49,7 +49,7 @@ describe("blocks of code", () => {
     }
   })
 
-  it("that are parts of a file on other pages are in it, too", () => {
+  it("that are excerpts of a file on other pages are in it, too", () => {
     for (const path of pages.filter((it) => !samplePages.includes(it))) {
       for (const { line, name = "", text } of blocksOf(readDocument(path))) {
         if (!/^(?:examples|test)\//u.test(name)) continue
@@ -58,7 +58,7 @@ describe("blocks of code", () => {
     }
   })
 
-  it("elsewhere are read by a test of their page, or listed", () => {
+  it("on other pages are read by a test of their page, or listed", () => {
     const unread = pages.filter((path) => !samplePages.includes(path) && !isReadByTest(path))
     const unlisted = unread.flatMap((path) =>
       blocksOf(readDocument(path))
@@ -68,7 +68,7 @@ describe("blocks of code", () => {
     assert.deepEqual(unlisted, [])
   })
 
-  it("that are listed are there, with a reason, and the tests of the reasons too", () => {
+  it("that are listed exist and have a reason, which names tests that exist", () => {
     for (const [path, reasons] of Object.entries(notRun)) {
       const labels = blocksOf(readDocument(path)).map(labelOf)
       for (const [label, reason] of Object.entries(reasons)) {
@@ -90,12 +90,12 @@ describe("links to other hosts", () => {
   )
   const outside = targets.filter(({ host }) => host !== "localhost")
 
-  it("lead to the hosts of the list", () => {
+  it("lead only to listed hosts", () => {
     const unknown = outside.filter(({ host }) => !(host in externalHosts))
     assert.deepEqual(unknown, [])
   })
 
-  it("use every host of the list", () => {
+  it("use every listed host", () => {
     const used = new Set(outside.map(({ host }) => host))
     assert.sameMembers(Object.keys(externalHosts), [...used])
   })

@@ -9,7 +9,7 @@ const id = "01a2063b-7f45-714f-b9ae-703df0046340"
 const other = "019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f"
 const shownKey = `sk-${"a".repeat(46)}`
 
-describe("what a document shows", () => {
+describe("the output in a document", () => {
   it("may have other ids and times", () => {
     assert.deepEqual(faults({ id, at: "2026-01-01T00:00:00.000Z" }, { id: other, at: now }), [])
     assert.deepEqual(faults("whe_" + "0".repeat(32), "whe_" + "1".repeat(32)), [])
@@ -23,12 +23,12 @@ describe("what a document shows", () => {
     assert.deepEqual(faults(link(1_795_487_293, "a"), link(1_795_400_000, "0")), [])
   })
 
-  it("has the same id where the same id comes", () => {
+  it("must have equal ids where the actual ids are equal", () => {
     assert.deepEqual(faults([id, id], [other, other]), [])
     assert.lengthOf(faults([id, id], [other, id]), 1)
   })
 
-  it("has the form of the id, and the amount, that come", () => {
+  it("must have ids of the same form, and equal amounts", () => {
     assert.lengthOf(faults(id, "12"), 1)
     assert.lengthOf(faults("whe_" + "0".repeat(32), "whd_" + "1".repeat(32)), 1)
     assert.lengthOf(faults({ amount: "7.50" }, { amount: "7.51" }), 1)
@@ -36,7 +36,7 @@ describe("what a document shows", () => {
     assert.lengthOf(faults("2026-01-01T00:00:00.000Z", "1999-01-01T00:00:00.000Z"), 1)
   })
 
-  it("has all members and items that come, unless it says that there are more", () => {
+  it("must have all members and items, unless it says that there are more", () => {
     assert.deepEqual(faults({ a: 1 }, { a: 1, b: 2 }), ["#/b is not shown"])
     assert.deepEqual(faults({ a: 1, b: 2 }, { a: 1 }), ["#/b did not come"])
     assert.deepEqual(faults({ a: 1, "…": "…" }, { a: 1, b: 2 }), [])
@@ -44,7 +44,7 @@ describe("what a document shows", () => {
     assert.deepEqual(faults([1, "…"], [1, 2]), [])
   })
 
-  it("may leave out lines, and parts of a line", () => {
+  it("may omit lines, and parts of a line", () => {
     const text = (shown: string, real: string) => answerFaults("text", shown, real, new Map())
     assert.deepEqual(text("a\n…\nc …\n", "a\nb\nb\nc d\n"), [])
     assert.lengthOf(text("a\n…\nd", "a\nb\nc"), 1)
@@ -67,7 +67,7 @@ describe("the blocks of a page", () => {
     )
   })
 
-  it("are all run, answers, files, or listed", () => {
+  it("are all run, output, files or listed", () => {
     assert.throws(() => stepsOf(page, {}), "line 15")
     assert.deepEqual(
       stepsOf(page, { "json {}": "a reason" }).map(({ kind }) => kind),

@@ -13,8 +13,8 @@ const countsOf = (durations: ReadonlyArray<number>): ReadonlyArray<number> => {
   return (counts.text() ?? "").slice(1, -1).split(",").map(Number)
 }
 
-describe("durations in classes", () => {
-  it("the middle of a class is within a sixteenth of all that is in it", () => {
+describe("the classes of durations", () => {
+  it("have a middle within a sixteenth of every duration in the class", () => {
     fc.assert(
       fc.property(millis, (duration) => {
         assert.isAtMost(Math.abs(millisAt(placeOf(duration)) - duration), duration / 16)
@@ -22,7 +22,7 @@ describe("durations in classes", () => {
     )
   })
 
-  it("longer durations are in the same or a later class", () => {
+  it("are ordered: a longer duration is in the same or a later class", () => {
     fc.assert(
       fc.property(millis, millis, (one, other) => {
         assert.strictEqual(
@@ -35,7 +35,7 @@ describe("durations in classes", () => {
     assert.strictEqual(placeOf(2 ** 40), placeOf(2 ** 31 - 1))
   })
 
-  it("a percentile of the classes is within a sixteenth of the exact one", () => {
+  it("give percentiles within a sixteenth of the exact ones", () => {
     fc.assert(
       fc.property(
         fc.array(millis, { minLength: 1, maxLength: 200 }),
@@ -50,7 +50,7 @@ describe("durations in classes", () => {
     )
   })
 
-  it("nothing has no percentile", () => {
+  it("give no percentile without durations", () => {
     assert.isNull(percentile([], 0.5))
     assert.isNull(new DurationCounts().text())
   })

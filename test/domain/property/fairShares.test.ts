@@ -71,11 +71,11 @@ const run = (steps: ReadonlyArray<typeof step extends fc.Arbitrary<infer A> ? A 
 }
 
 describe("FairShares", () => {
-  it("never exceeds its capacity, serves the poorest first, and leaks nothing", () => {
+  it("never exceeds its capacity, serves the caller that holds the least first, and leaks nothing", () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 200 }), run), { numRuns: 500 })
   })
 
-  it("delays nobody by more than what a service takes, whatever one caller asks for", () => {
+  it("delays a caller by at most one service, however much another caller asks for", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1000 }),

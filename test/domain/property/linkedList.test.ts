@@ -9,7 +9,7 @@ const step = fc.oneof(
 )
 
 describe("a linked list", () => {
-  it("has the items that were added and not removed, in order, in any sequence of removals", () => {
+  it("has the added items that were not removed, in order, after any removals", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const list = new LinkedList<number>()
@@ -42,7 +42,7 @@ describe("a linked list", () => {
     )
   })
 
-  it("does not retain removed items: they point to no other item", () => {
+  it("unlinks removed items from all others", () => {
     const list = new LinkedList<number>()
     const [first, second, third] = [list.add(1), list.add(2), list.add(3)]
     list.remove(second)

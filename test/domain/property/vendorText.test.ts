@@ -130,7 +130,7 @@ describe("a vendor's text", () => {
         fc.property(shape, around, ({ secret, text }, [before, after]) => {
           const shown = hideSecrets(`${before}${text}${after}`)
           assert.notInclude(shown, secret)
-          // Nor a large part of it
+          // Not even a large part of it
           for (let at = 0; at + 12 <= secret.length; at += 1) {
             const part = secret.slice(at, at + 12)
             if (/\d/u.test(part)) assert.notInclude(shown, part, shown)
@@ -141,7 +141,7 @@ describe("a vendor's text", () => {
     })
   }
 
-  it("shows none of several secrets of any shape, and is not changed when read again", () => {
+  it("shows none of several secrets of any shape, and is unchanged by a second pass", () => {
     const any = fc.oneof(...Object.values(shapes))
     fc.assert(
       fc.property(fc.array(any, { minLength: 1, maxLength: 5 }), (planted) => {
@@ -155,7 +155,7 @@ describe("a vendor's text", () => {
     )
   })
 
-  it("has no control characters, no unseen ones, no halves of surrogates", () => {
+  it("has no control characters, no invisible ones and no lone surrogates", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const shown = sanitize(`a\u0000\u001b]0;b\u0007\r\n\u202e\u2028\u009b${text}`, 500)
@@ -166,11 +166,11 @@ describe("a vendor's text", () => {
     )
   })
 
-  it("a secret that is split by unseen characters is none", () => {
+  it("does not show a secret that invisible characters split", () => {
     assert.notInclude(hideSecrets("sk-proj-\u200babcdefgh\u200b12345678"), "12345678")
   })
 
-  it("keeps what a client can use", () => {
+  it("keeps what is useful to a client", () => {
     for (const text of [
       "This model's maximum context length is 128000 tokens. However, your messages resulted in 131072 tokens.",
       "Invalid value: 'xyz'. Supported values are: 'low', 'medium', and 'high'.",
@@ -187,7 +187,7 @@ describe("a vendor's text", () => {
     }
   })
 
-  it("is read in a time that grows with its length only", () => {
+  it("is processed in linear time", () => {
     const nasty = [
       "a/",
       "api-",

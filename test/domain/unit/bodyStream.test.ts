@@ -31,7 +31,7 @@ const turns = Effect.promise(async () => {
 })
 
 describe("the bytes of a response", () => {
-  it.effect("come as they arrive, also those that came before they were read", () =>
+  it.effect("are delivered as they arrive, including those from before the first read", () =>
     Effect.gen(function* () {
       const body = new PassThrough()
       body.write("a")
@@ -51,7 +51,7 @@ describe("the bytes of a response", () => {
     })
   )
 
-  it.effect("may be none, or have ended before", () =>
+  it.effect("end at once if there are none or the body has already ended", () =>
     Effect.gen(function* () {
       const empty = new PassThrough()
       empty.end()
@@ -64,7 +64,7 @@ describe("the bytes of a response", () => {
     })
   )
 
-  it.effect("fail after a silence, which every byte ends", () =>
+  it.effect("fail after 30 seconds without a byte", () =>
     Effect.gen(function* () {
       const body = new PassThrough()
       const { end, isOpen, read } = yield* reading(body)
@@ -81,7 +81,7 @@ describe("the bytes of a response", () => {
     })
   )
 
-  it.effect("fail when the connection breaks, and never end as if they were whole", () =>
+  it.effect("fail if the connection breaks, instead of ending as if they were complete", () =>
     Effect.gen(function* () {
       for (const [error, expected] of [
         [new Error("reset"), "broken: reset"],

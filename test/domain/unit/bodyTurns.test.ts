@@ -16,7 +16,7 @@ const turnsOf = async (turns: BodyTurns, handled: ReadonlyArray<string>) => {
 }
 
 describe("heavy bodies", () => {
-  it("are handled one in a turn of the loop, in turn among callers; small ones at once", async () => {
+  it("are handled one per turn of the event loop, alternating among callers; small ones at once", async () => {
     const turns = new BodyTurns()
     const handled: Array<string> = []
     const arrive = (caller: string, bytes = heavyBodyBytesMin) => {
@@ -34,7 +34,7 @@ describe("heavy bodies", () => {
     assert.include(handled.slice(2, 4), "other")
   })
 
-  it.effect("of a request that is interrupted keep no others waiting", () =>
+  it.effect("do not delay others if their request is interrupted", () =>
     Effect.gen(function* () {
       const turns = new BodyTurns()
       const take = (caller: string) =>
@@ -54,7 +54,7 @@ describe("heavy bodies", () => {
 describe("downloads", () => {
   const chunk = new Uint8Array(heavyBodyBytesMin / 2)
 
-  it("pass 64 KiB in a turn of the loop, in turn among callers", async () => {
+  it("pass 64 KiB per turn of the event loop, alternating among callers", async () => {
     const turns = new BodyTurns()
     const passed: Array<string> = []
     const download = (caller: string, chunks: number) =>
@@ -73,11 +73,11 @@ describe("downloads", () => {
       assert.isAtMost(passed.length - before, 2)
     }
     assert.lengthOf(passed, 8 * 16 + 8)
-    // Eight downloads of one caller delay another caller's like a single one
+    // Eight downloads of one caller delay another caller as much as one download would
     assert.isAtMost(passed.lastIndexOf("other"), 40)
   })
 
-  it.effect("have all their bytes, and short ones wait for nothing", () =>
+  it.effect("have all their bytes, and short ones do not wait", () =>
     Effect.gen(function* () {
       const turns = new BodyTurns()
       const bytes = Array.from({ length: 5 }, (_, n) => new Uint8Array(50_000).fill(n))

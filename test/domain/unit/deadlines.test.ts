@@ -3,8 +3,8 @@ import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeDeadlines } from "../../../src/domain/Deadlines.ts"
 
-describe("the time-outs of attempts", () => {
-  it.effect("each ends at its own time, and one that has ended before never does", () =>
+describe("the timeouts of attempts", () => {
+  it.effect("expire at their own times, and never after their attempt has ended", () =>
     Effect.gen(function* () {
       const deadline = yield* makeDeadlines(Duration.seconds(30))
       const clock = yield* Clock.Clock
@@ -23,7 +23,7 @@ describe("the time-outs of attempts", () => {
       assert.deepStrictEqual(expired, [["second", 40]])
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(expired.slice(1), [["third", 45]])
-      // Its fiber ended with the last one
+      // The fiber ended with the last timeout
       yield* TestClock.adjust("1 hour")
       const began = clock.currentTimeMillisUnsafe() / 1000
       begin("fourth")
@@ -32,7 +32,7 @@ describe("the time-outs of attempts", () => {
     })
   )
 
-  it.effect("a wall clock that is set forward ends nothing before its time", () =>
+  it.effect("do not expire early if the wall clock is set forward", () =>
     Effect.gen(function* () {
       const deadline = yield* makeDeadlines(Duration.seconds(30))
       const clock = yield* Clock.Clock

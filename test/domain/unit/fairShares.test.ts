@@ -12,8 +12,8 @@ const fill = (shares: FairShares, caller: string): number => {
   return count
 }
 
-describe("places that are taken at once", () => {
-  it("leave something for the next caller, however many one asks for", () => {
+describe("places that are taken without waiting", () => {
+  it("leave some for the next caller, however many one caller asks for", () => {
     const shares = make()
     assert.strictEqual(fill(shares, "first"), 12)
     assert.strictEqual(fill(shares, "second"), 3)
@@ -21,7 +21,7 @@ describe("places that are taken at once", () => {
     assert.strictEqual(fill(shares, "fourth"), 0)
   })
 
-  it("are given back by name, and nothing is kept of a caller without any", () => {
+  it("are returned by name, and a caller without places is forgotten", () => {
     const shares = make()
     fill(shares, "first")
     for (let n = 0; n < 12; n += 1) shares.give("first")
@@ -30,16 +30,16 @@ describe("places that are taken at once", () => {
     assert.strictEqual(make({ capacity: 0 }).callers, 0)
   })
 
-  it("are no more for one caller than a caller may have, however many there are", () => {
+  it("are limited per caller, however many are free", () => {
     const shares = make({ capacity: Infinity, aloneMax: 1, perCallerMax: 3 })
     assert.deepStrictEqual([fill(shares, "first"), fill(shares, "second")], [3, 3])
   })
 
-  it("all go to one caller where nothing is reserved", () => {
+  it("all go to one caller if none are reserved", () => {
     assert.strictEqual(fill(make({ aloneMax: 1 }), "first"), 16)
   })
 
-  it("go to a caller without any, even if they are more than its part", () => {
+  it("go to a caller without any, even if they exceed its share", () => {
     const shares = make({ aloneMax: 0.5 })
     assert.isTrue(shares.take("first", 16))
     assert.isFalse(shares.take("first"))
@@ -69,7 +69,7 @@ describe("a place that becomes free", () => {
     assert.deepStrictEqual(order.slice(8), ["greedy"])
   })
 
-  it("is not overtaken by a caller that asks later and does not wait", () => {
+  it("is not given to a caller that asks later without waiting", () => {
     const shares = make({ capacity: 4, aloneMax: 1 })
     assert.isTrue(shares.take("first", 3))
     let hasEntered = false
@@ -81,7 +81,7 @@ describe("a place that becomes free", () => {
     assert.isTrue(hasEntered)
   })
 
-  it("is what a caller waits for no longer, once it gives up", () => {
+  it("goes to the next caller if one stops waiting", () => {
     const shares = make({ capacity: 4, aloneMax: 1 })
     shares.take("first", 3)
     const order: Array<string> = []
@@ -95,7 +95,7 @@ describe("a place that becomes free", () => {
 })
 
 describe("an effect within its caller's share", () => {
-  it.effect("waits for a place and gives it back, however it ends", () =>
+  it.effect("waits for a place and returns it, however it ends", () =>
     Effect.gen(function* () {
       const shares = make({ capacity: 1 })
       const open = yield* Deferred.make<void>()
@@ -112,7 +112,7 @@ describe("an effect within its caller's share", () => {
     })
   )
 
-  it.effect("gives up its wait, and its place, when it is interrupted", () =>
+  it.effect("leaves the queue or returns its place if it is interrupted", () =>
     Effect.gen(function* () {
       const shares = make({ capacity: 1 })
       const runs = yield* Effect.forkChild(shares.within("first")(Effect.never))
@@ -125,7 +125,7 @@ describe("an effect within its caller's share", () => {
     })
   )
 
-  it.effect("is refused when as many of its caller's wait as may", () =>
+  it.effect("is refused if its caller's queue is full", () =>
     Effect.gen(function* () {
       const shares = make({ capacity: 1, queueMax: 1 })
       yield* Effect.forkChild(shares.within("first")(Effect.never))
@@ -141,7 +141,7 @@ describe("an effect within its caller's share", () => {
     })
   )
 
-  it.effect("that holds a place of a scope never waits", () =>
+  it.effect("never waits if it holds its place until a scope closes", () =>
     Effect.gen(function* () {
       const shares = make({ capacity: 4, aloneMax: 0.25 })
       const scope = yield* Scope.make()

@@ -4,7 +4,7 @@ import { withFirstMember, withMember } from "../../../src/domain/json/JsonBytes.
 const utf8 = new TextDecoder()
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-describe("the text of a JSON object with another string", () => {
+describe("the text of a JSON object with a replaced member", () => {
   for (const [what, text, expected] of [
     ["first", '{"model":"a","b":1}', '{"model":"x","b":1}'],
     ["spaces", ' {\n "model" :\t"a" } ', ' {\n "model" :\t"x" } '],
@@ -26,7 +26,7 @@ describe("the text of a JSON object with another string", () => {
     ],
     ["none", '{"a":["model"]}', '{"a":["model"]}']
   ] as const) {
-    it(`changes nothing else: ${what}`, () => {
+    it(`is otherwise unchanged: ${what}`, () => {
       assert.equal(utf8.decode(withMember(bytes(text), "model", "x")), expected)
     })
   }
@@ -37,12 +37,12 @@ describe("the text of a JSON object with another string", () => {
     ['{"a":"\\"o\\":2","o":true,"c":[]}', '{"a":"\\"o\\":2","o":1,"c":[]}'],
     ['{"o":-1.5e3}', '{"o":1}']
   ] as const) {
-    it(`replaces a value of any kind: ${text}`, () => {
+    it(`has the new value instead of one of any kind: ${text}`, () => {
       assert.equal(utf8.decode(withMember(bytes(text), "o", 1)), expected)
     })
   }
 
-  it("gets a member more before all others", () => {
+  it("has an added member before all others", () => {
     assert.equal(utf8.decode(withFirstMember(bytes(' {"a":1}'), "b", [])), '{"b":[],"a":1}')
     assert.equal(utf8.decode(withFirstMember(bytes("{ }"), "b", 1)), '{"b":1 }')
   })

@@ -56,8 +56,8 @@ const { json } = fc.letrec((tie) => ({
   )
 }))
 
-describe("a JSON body whose long strings stay bytes", () => {
-  it("has the value that JSON.parse gives, however it arrived and was escaped", () => {
+describe("a JSON body whose long strings are kept as bytes", () => {
+  it("has the value that JSON.parse returns, however it is chunked and escaped", () => {
     fc.assert(
       fc.property(json, fc.integer({ min: 1, max: 900 }), fc.boolean(), (value, chunk, isAscii) => {
         const whole = JSON.stringify(value)
@@ -68,7 +68,7 @@ describe("a JSON body whose long strings stay bytes", () => {
     )
   })
 
-  it("has its texts as strings beside ten inline images, also when each character is an escape", () => {
+  it("has its texts as strings next to ten inline images, even if every character is escaped", () => {
     const prompt = "語".repeat(99_000)
     const images = Array.from({ length: 10 }, (_, at) => `${at}${"A".repeat(450_000)}`)
     const written = `{"images":${JSON.stringify(images)},"prompt":"${escapes(prompt)}"}`
@@ -76,7 +76,7 @@ describe("a JSON body whose long strings stay bytes", () => {
     assert.strictEqual(at(value, "prompt"), prompt)
   })
 
-  it("is refused where JSON.parse refuses it, also within a long string", () => {
+  it("is refused if JSON.parse refuses it, even for a fault within a long string", () => {
     const long = "a".repeat(longTextBytesMin)
     for (const content of ["\n", "\\x", "\\u00g0", "\\u12"]) {
       assert.isTrue(Result.isFailure(parsed(`["${long}${content}"]`)), content)
@@ -86,7 +86,7 @@ describe("a JSON body whose long strings stay bytes", () => {
     assert.isTrue(Result.isFailure(atOnce(parseDocument(invalid, scan(invalid).scanner))))
   })
 
-  it("is refused when bytes that begin no character fill more than a piece of it", () => {
+  it("is refused if continuation bytes without a character fill more than a piece", () => {
     const content = Buffer.alloc(2 * mebi, 0x80)
     const steps = new LongText(content).isValid()
     const results = Array.from({ length: 10 }, () => steps.next())
@@ -116,7 +116,7 @@ describe("a JSON body that is a bomb", () => {
     ["levels", "[".repeat(mebi), "deeply"],
     ["white space", list(" ".repeat(mebi), 30), "large"]
   ] as const) {
-    it(`is refused before a tenth of it was read: ${what}`, () => {
+    it(`is refused after a fraction of it has been read: ${what}`, () => {
       const bytes = Buffer.from(body)
       const { fault, read } = scan(bytes)
       assert.include(fault, detail)
@@ -124,7 +124,7 @@ describe("a JSON body that is a bomb", () => {
     })
   }
 
-  it("is one from the first byte above a limit on", () => {
+  it("is recognized at the first step above a limit", () => {
     const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth)
     assert.isTrue(Result.isSuccess(parsed(nested(jsonDepthMax))))
     assert.isTrue(Result.isFailure(documentOf(Buffer.from(nested(jsonDepthMax + 1)))))

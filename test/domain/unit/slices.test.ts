@@ -4,7 +4,7 @@ import { inHeavyTurn } from "../../../src/domain/shares/Slices.ts"
 describe("heavy work", () => {
   let now = 0
 
-  /** Other tests of this process may have left work, which leaves a time debt. */
+  /** Work that other tests of this process left behind would delay the first piece. */
   beforeEach(async () => {
     await new Promise<void>((resolve) => inHeavyTurn(resolve))
     vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate"] })
@@ -31,7 +31,7 @@ describe("heavy work", () => {
     return done
   }
 
-  it("runs one piece in a turn of the event loop, oldest first", () => {
+  it("runs one piece per turn of the event loop, oldest first", () => {
     const done = piecesOf(3, 0)
     assert.deepStrictEqual(done, [])
     for (const expected of [[0], [0, 1], [0, 1, 2]]) {
@@ -40,7 +40,7 @@ describe("heavy work", () => {
     }
   })
 
-  it("leaves the loop to other work for twice as long as a piece took", () => {
+  it("leaves the event loop to other work for twice the duration of a piece", () => {
     const done = piecesOf(3, 20)
     vi.advanceTimersByTime(0)
     assert.deepStrictEqual(done, [0])
@@ -52,7 +52,7 @@ describe("heavy work", () => {
     assert.deepStrictEqual(done, [0, 1, 2])
   })
 
-  it("counts a MiB that a piece moves as 4 milliseconds", () => {
+  it("counts each MiB that a piece moves as 4 milliseconds", () => {
     const done: Array<number> = []
     for (const n of [0, 1]) inHeavyTurn(() => done.push(n), 1024 * 1024)
     vi.advanceTimersByTime(0)

@@ -15,12 +15,12 @@ import { run } from "../../support/spawnService.ts"
 const deno = join(dirname(createRequire(import.meta.url).resolve("deno/package.json")), "deno")
 const program = "test/support/stalledNames.ts"
 
-describe("50 names that never resolve, looked up at once", () => {
+describe("50 simultaneous look-ups of names that never resolve", () => {
   for (const [runtime, command, words] of [
     ["Node", process.execPath, [program]],
     ["Deno", deno, ["run", "--allow-all", program]]
   ] as const) {
-    it(`delay no other name, no file and no system look-up on ${runtime}`, async () => {
+    it(`do not delay other names, files or system look-ups on ${runtime}`, async () => {
       const child = run(command, words, {})
       try {
         assert.strictEqual(await child.ended, 0, child.output())
@@ -36,7 +36,7 @@ describe("50 names that never resolve, looked up at once", () => {
   }
 
   it.live(
-    "delay no delivery to another name, and fail as `dns` within the attempt",
+    "do not delay deliveries to other names, and fail as `dns` within the attempt",
     () =>
       Effect.gen(function* () {
         const names = yield* Effect.acquireDisposable(
@@ -100,8 +100,8 @@ describe("a name server that never responds for AAAA", () => {
   })
 })
 
-describe("look-ups by the operating system, of which two run", () => {
-  it("that were given up before their turn are not made", async () => {
+describe("look-ups by the operating system, two at a time", () => {
+  it("are not made if they were abandoned before their turn", async () => {
     const asked: Array<string> = []
     const running: Array<() => void> = []
     const resolve = makeResolve({
@@ -121,7 +121,7 @@ describe("look-ups by the operating system, of which two run", () => {
     assert.deepStrictEqual(asked, ["one", "two", "three"])
     for (const end of running) end()
     assert.deepStrictEqual(await Promise.all(found), [["1.1.1.1"], ["1.1.1.1"], ["1.1.1.1"]])
-    // One that has already been given up
+    // One that has already been abandoned
     resolve("never", given.signal).catch(() => {})
     await new Promise((resolve) => setImmediate(resolve))
     assert.lengthOf(asked, 3)

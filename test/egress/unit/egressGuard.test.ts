@@ -8,7 +8,7 @@ import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 
 const range = (text: string) => {
   const address = parseAddress(text)
-  assert.isDefined(address, `${text} is no address`)
+  assert.isDefined(address, `${text} is not an address`)
   return nonPublicRange(address)
 }
 
@@ -136,7 +136,7 @@ describe("an address is public unicast or refused", () => {
   })
 })
 
-describe("a URL is checked without DNS when it is saved", () => {
+describe("a URL that is checked without DNS", () => {
   it.each([
     "https://example.com/hook",
     "https://example.com:8443/hook?a=b#c",
@@ -217,7 +217,7 @@ describe("a URL is checked without DNS when it is saved", () => {
     assert.notInclude(refused, "secret")
   })
 
-  it("media inputs may use http when the caller allows it", () => {
+  it("may use http for media inputs if the caller allows it", () => {
     assert.isUndefined(check("http://example.com/a.png", "", ["https", "http"]))
     assert.strictEqual(
       check("ftp://example.com/", "", ["https", "http"]),
@@ -226,7 +226,7 @@ describe("a URL is checked without DNS when it is saved", () => {
   })
 })
 
-describe("a URL is checked with DNS", () => {
+describe("a URL that is checked with DNS", () => {
   it.effect("passes when every address is public", () =>
     Effect.gen(function* () {
       assert.isUndefined(
@@ -235,7 +235,7 @@ describe("a URL is checked with DNS", () => {
     })
   )
 
-  it.effect("one non-public address refuses a mixed result, at any position", () =>
+  it.effect("is refused if one address at any position is not public", () =>
     Effect.gen(function* () {
       for (const addresses of [
         ["8.8.8.8", "10.0.0.1"],
@@ -251,7 +251,7 @@ describe("a URL is checked with DNS", () => {
     })
   )
 
-  it.effect("a name without an address is not a refusal but a separate failure", () =>
+  it.effect("fails separately, without a refusal, if its name has no address", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* resolveAndCheck("https://example.com/", []),
@@ -260,7 +260,7 @@ describe("a URL is checked with DNS", () => {
     })
   )
 
-  it.effect("an address in the URL needs no DNS", () =>
+  it.effect("is not resolved if it contains an address", () =>
     EgressGuard.use((guard) =>
       guard.resolveAndCheck("https://[2606:4700::1]/", { schemes: ["https"] })
     ).pipe(Effect.provide(guarded()))
@@ -298,9 +298,9 @@ describe("EGRESS_ALLOW", () => {
     ["10.0.0.0/8", "https://localhost/"],
     ["127.0.0.0/8", "https://[::ffff:127.0.0.1]/"],
     ["64:ff9b::/96", "https://[64:ff9b::127.0.0.1]/"]
-  ])("%j does not let %s through", (allow, url) => assert.isDefined(check(url, allow)))
+  ])("%j does not allow %s", (allow, url) => assert.isDefined(check(url, allow)))
 
-  it.effect("a host entry passes whatever it resolves to, and no other name does", () =>
+  it.effect("allows a listed host, whatever it resolves to, and no other host", () =>
     Effect.gen(function* () {
       assert.isUndefined(
         yield* resolveAndCheck("https://hooks.internal/", ["10.0.0.1", "::1"], "hooks.internal")
@@ -314,7 +314,7 @@ describe("EGRESS_ALLOW", () => {
     })
   )
 
-  it.effect("a CIDR entry passes the addresses in it, and a mixed result only when all are", () =>
+  it.effect("allows addresses in a listed CIDR, and a mixed result only if all are allowed", () =>
     Effect.gen(function* () {
       assert.isUndefined(
         yield* resolveAndCheck("https://a.test/", ["10.0.0.1", "8.8.8.8"], "10.0.0.0/8")
@@ -360,7 +360,7 @@ describe("a URL that is saved", () => {
       Promise.resolve(addresses)
   const url = "https://hooks.example.com/"
 
-  it.effect("is refused when every address of its host is not public, which are not shown", () =>
+  it.effect("is refused if no address of its host is public, without showing the addresses", () =>
     Effect.gen(function* () {
       for (const addresses of [["10.0.0.7"], ["127.0.0.1", "::1"], ["169.254.169.254"]]) {
         const reason = yield* save(url, at(...addresses))
@@ -374,14 +374,14 @@ describe("a URL that is saved", () => {
     })
   )
 
-  it.effect("is accepted when its host does not resolve", () =>
+  it.effect("is accepted if its host does not resolve", () =>
     Effect.gen(function* () {
       assert.isUndefined(yield* save(url, () => Promise.reject(new Error("ENOTFOUND"))))
       assert.isUndefined(yield* save(url, at()))
     })
   )
 
-  it.effect("is accepted when its host does not resolve within 2 seconds", () =>
+  it.effect("is accepted if its host does not resolve within 2 seconds", () =>
     Effect.gen(function* () {
       const began = performance.now()
       let signal: AbortSignal | undefined
@@ -396,7 +396,7 @@ describe("a URL that is saved", () => {
     })
   )
 
-  it.effect("is not resolved when it has an address for a host", () =>
+  it.effect("is not resolved if its host is an address", () =>
     Effect.gen(function* () {
       let lookups = 0
       const resolve = () => {

@@ -31,7 +31,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
 }
 
 describe("npm run release -- --dry-run", () => {
-  it("names what is missing, then what would be published, and publishes nothing", () => {
+  it("lists what is missing or what would be published, and publishes nothing", () => {
     mkdirSync(join(folder, "schema"))
     mkdirSync(join(folder, ".ci"))
     copyFileSync(join(root, "package.json"), join(folder, "package.json"))
@@ -74,7 +74,7 @@ describe("npm run release -- --dry-run", () => {
 })
 
 describe("package-lock.json", () => {
-  it("gives the image what the service imports, and no consumer a Node", () => {
+  it("has what the service imports as dependencies, and Node only for development", () => {
     const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
       readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
     }

@@ -93,13 +93,13 @@ describe("the openai package in the sandbox", () => {
     assert.equal((await gateway.newest()).usage!["outputTokens"], 3)
   })
 
-  it("gets the usage chunk it requested, however it writes its JSON", async () => {
+  it("gets the usage chunk that it requests, however its JSON is formatted", async () => {
     const body = `{"model": "gpt-4o", "stream": true, "stream_options": {"include_usage" : true}, "messages": []}`
     const answer = await gateway.post("/v1/chat/completions", body)
     assert.include(await answer.text(), '"completion_tokens":16')
   })
 
-  it("calls the tool that it forces, and gets a text about the tool's result", async () => {
+  it("gets a call of the tool that it forces, and a text after the tool's result", async () => {
     const tools = [
       { type: "function" as const, function: { name: "other", parameters: schema } },
       { type: "function" as const, function: { name: "weather", parameters: schema } }
@@ -164,7 +164,7 @@ describe("the openai package in the sandbox", () => {
     assert.deepEqual(item!.type === "function_call" && JSON.parse(item!.arguments), called)
   })
 
-  it("gets the vendor's 404 for an unknown model, and the known ones, also those of the catalog", async () => {
+  it("gets the vendor's 404 for an unknown model, and lists the known ones with those of the catalog", async () => {
     const error = await fails(openai.models.retrieve("nope"))
     assert.instanceOf(error, NotFoundError)
     assert.include(error.message, "The model 'nope' does not exist")
@@ -210,7 +210,7 @@ describe("the former functions of the openai package in the sandbox", () => {
   const functions = [{ name: "weather", parameters: schema }]
   const forced = { ...chat, functions, function_call: { name: "weather" } }
 
-  it("are called if forced, whole and as a stream, and their result is followed by text", async () => {
+  it("are called if forced, whole and as a stream, and a text follows their result", async () => {
     const { choices } = await openai.chat.completions.create(forced)
     const [{ finish_reason, message: said }] = [choices[0]!]
     assert.equal(finish_reason, "function_call")
@@ -244,7 +244,7 @@ describe("the former functions of the openai package in the sandbox", () => {
 })
 
 describe("the id of a request in the sandbox", () => {
-  it("is read by the vendors' packages, also of an error and of the gateway's own problems", async () => {
+  it("is read by the vendors' packages, even from errors and the gateway's own problems", async () => {
     const one = await openai.chat.completions.create(chat)
     const other = await openai.chat.completions.create(chat)
     assert.match(one._request_id!, /^req_[0-9a-f]{32}$/u)
@@ -316,7 +316,7 @@ describe("a text in the sandbox", () => {
 })
 
 describe("the count of a response's tokens in the sandbox", () => {
-  it("is what the response is charged, at both paths, and free", async () => {
+  it("equals the charged tokens at both paths, and is free", async () => {
     const asked = { model: "gpt-4o", input: "Hi there" }
     await gateway.settled()
     const before = (await gateway.calls()).length
@@ -330,7 +330,7 @@ describe("the count of a response's tokens in the sandbox", () => {
     assert.lengthOf(await gateway.calls(), before + 2)
   })
 
-  it("refuses what is stored in the account of all users", async () => {
+  it("is refused for conversations and responses stored at the vendor", async () => {
     for (const stored of [{ conversation: "conv_1" }, { previous_response_id: "resp_1" }]) {
       const error = await fails(
         openai.responses.inputTokens.count({ model: "gpt-4o", input: "Hi", ...stored })
@@ -359,7 +359,7 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
     assert.isAbove(input_tokens, 0)
   })
 
-  it("uses the tool that it forces, and gets a text about the tool's result", async () => {
+  it("gets a use of the tool that it forces, and a text after the tool's result", async () => {
     const tools = [{ name: "weather", input_schema: schema }]
     const forced = { ...message, tools, tool_choice: { type: "any" as const } }
     const first = await anthropic.messages.create(forced)
@@ -383,7 +383,7 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
     assert.deepInclude(end.content[0], { type: "text", text: whole })
   })
 
-  it("gets the vendor's 404 for an unknown model, and the known ones", async () => {
+  it("gets the vendor's 404 for an unknown model, and lists the known ones", async () => {
     const error = await fails(anthropic.models.retrieve("nope"))
     assert.instanceOf(error, AnthropicNotFound)
     assert.include(error.message, "model: nope")
@@ -395,7 +395,7 @@ describe("Gemini's format in the sandbox", () => {
   const path = "/vendors/google/v1/models/gemini-2.5-flash"
   const contents = [{ role: "user", parts: [{ text: "Hi" }] }]
 
-  it("streams one array when no events are requested, and its usage is what is charged", async () => {
+  it("streams one array unless events are requested, and charges its usage", async () => {
     const answer = await gateway.post(`${path}:streamGenerateContent`, { contents })
     assert.equal(answer.headers.get("content-type"), "application/json")
     const chunks = (await answer.json()) as Array<{
@@ -408,7 +408,7 @@ describe("Gemini's format in the sandbox", () => {
   })
 })
 
-describe("Gemini's pictures in the sandbox", () => {
+describe("Gemini's images in the sandbox", () => {
   const path = "/vendors/google/v1beta/models/gemini-nano-banana-2.1"
   const ask = (...responseModalities: Array<string>) => ({
     contents: [{ role: "user", parts: [{ text: "A fox" }] }],
@@ -421,7 +421,7 @@ describe("Gemini's pictures in the sandbox", () => {
       return `${inlineData.mimeType} ${width}x${height}`
     })
 
-  it("are made on request, complete and as a stream, and charged as pictures", async () => {
+  it("are made on request, whole and as a stream, and charged as images", async () => {
     const answer = await gateway.post(`${path}:generateContent`, ask("IMAGE"))
     const { candidates } = JSON.parse(await answer.text())
     assert.deepEqual(read(candidates[0].content.parts), ["image/png 1024x1024"])
@@ -438,7 +438,7 @@ describe("Gemini's embeddings in the sandbox", () => {
   const model = "/vendors/google/v1beta/models/gemini-embedding-001"
   const content = { parts: [{ text: "Hi" }] }
 
-  it("are one, or one for each request of a batch, of the length that was asked for", async () => {
+  it("have the requested length, one for a content or for each request of a batch", async () => {
     const read = async (path: string, body: object) =>
       JSON.parse((await post(path, JSON.stringify(body))).text)
     const one = await read(`${model}:embedContent`, { content })
@@ -451,7 +451,7 @@ describe("Gemini's embeddings in the sandbox", () => {
     assert.closeTo(Math.hypot(...both.embeddings[1].values), 1, 1e-6)
   })
 
-  it("are refused above the vendor's hundred", async () => {
+  it("are refused above the vendor's limit of a hundred", async () => {
     const requests = Array.from({ length: 101 }, () => ({ content }))
     const refused = await gateway.post(`${model}:batchEmbedContents`, { requests })
     assert.equal(refused.status, 400)
@@ -488,7 +488,7 @@ describe("every route in the sandbox", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("gives JSON that fits the schema, cut off at the limit of tokens", async () => {
+  it("returns JSON that fits the schema, cut off at the limit of tokens", async () => {
     const output = { type: "json_schema", schema, name: "trip", json_schema: { schema } }
     const json = JSON.stringify(called)
     const calls: ReadonlyArray<readonly [string, object]> = [
@@ -525,7 +525,7 @@ describe("every route in the sandbox", () => {
     assert.include(await one.text(), '{"text":"sunny"}')
   })
 
-  it("refuses in the vendor's format a schema that nothing fits", async () => {
+  it("refuses a schema that no value fits, in the vendor's format", async () => {
     const format = { type: "json_schema", schema: { type: "string", enum: [] } }
     const answer = await gateway.post("/vendors/anthropic/v1/messages", {
       ...message,
@@ -553,13 +553,13 @@ describe("every route in the sandbox", () => {
     ["/vendors/openai/v1/chat/completions", { model: "gpt-4o", messages: [1] }],
     ["/vendors/anthropic/v1/messages", { ...message, messages: "Hi" }],
     ["/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", { contents: [[]] }]
-  ])("refuses messages at %s that are no objects", async (path, body) => {
+  ])("refuses messages at %s that are not objects", async (path, body) => {
     const answer = await gateway.post(path, body)
     assert.equal(answer.status, 400)
     assert.match(await answer.text(), /'(?:messages|contents)' must be a list of objects/u)
   })
 
-  it("never sees what is nested too deeply", async () => {
+  it("does not get bodies that are nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`
     const forced = `"tool_choice":"required","tools":[${example}]`
@@ -582,7 +582,7 @@ describe("every route in the sandbox", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("keeps the response to a small request in proportion", async () => {
+  it("limits the size of the response to a small request", async () => {
     const input = (count: number) => ({
       model: "text-embedding-3-small",
       dimensions: 2,

@@ -25,11 +25,11 @@ const secondsOf = async (bytes: Buffer, format: "WAV" | "MP3") => {
   return info.seconds
 }
 
-describe("the sandbox speaks", () => {
+describe("speech of the sandbox", () => {
   it.each([
     ["wav", "audio/wav", "WAV"],
     ["mp3", "audio/mpeg", "MP3"]
-  ] as const)("%s", async (response_format, type, format) => {
+  ] as const)("has the format %s", async (response_format, type, format) => {
     const response = await openai.audio.speech.create({ ...said, response_format })
     assert.equal(response.headers.get("content-type"), type)
     assert.equal(response.headers.get("x-service-sandbox"), "true")
@@ -37,7 +37,7 @@ describe("the sandbox speaks", () => {
     assert.closeTo(await secondsOf(bytes, format), said.input.length / 15, 0.1)
   })
 
-  it("mp3 when no format is named, and the same for the same text", async () => {
+  it("is mp3 unless a format is named, and is the same for the same text", async () => {
     const [a, b] = await Promise.all([1, 2].map(() => openai.audio.speech.create(said)))
     assert.deepEqual(await a!.bytes(), await b!.bytes())
     await secondsOf(
@@ -46,7 +46,7 @@ describe("the sandbox speaks", () => {
     )
   })
 
-  it("pcm, and events with figures", async () => {
+  it("is available as pcm, and as events with usage", async () => {
     const pcm = await openai.audio.speech.create({ ...said, response_format: "pcm" })
     const samples = Buffer.from(await pcm.arrayBuffer())
     assert.isAbove(samples.length, 48_000)
@@ -71,7 +71,7 @@ describe("the sandbox speaks", () => {
     assert.equal(call?.usage?.["counted"], false)
   })
 
-  it("no other format, which costs nothing", async () => {
+  it("is refused in other formats, without a charge", async () => {
     const refused = await openai.audio.speech.create({ ...said, response_format: "opus" }).then(
       () => undefined,
       (error: unknown) => error
@@ -83,7 +83,7 @@ describe("the sandbox speaks", () => {
   })
 })
 
-describe("the sandbox hears", () => {
+describe("a transcription of the sandbox", () => {
   const file = async () => {
     const speech = await openai.audio.speech.create({ ...said, response_format: "wav" })
     return toFile(await speech.arrayBuffer(), "speech.wav")
@@ -91,7 +91,7 @@ describe("the sandbox hears", () => {
   const text =
     "This transcript comes from the built-in simulator: set a vendor key to reach the real model."
 
-  it("a transcript, with figures of the model", async () => {
+  it("has a text, as a stream too, and the usage of its model", async () => {
     const ask = { file: await file(), model: "gpt-4o-transcribe" }
     const whole = await openai.audio.transcriptions.create(ask)
     assert.equal(whole.text, text)
@@ -107,7 +107,7 @@ describe("the sandbox hears", () => {
     assert.equal(streamed, text)
   })
 
-  it("other formats, and translations", async () => {
+  it("has several formats, and may be a translation", async () => {
     const whisper = { file: await file(), model: "whisper-1" }
     const verbose = await openai.audio.transcriptions.create({
       ...whisper,
@@ -135,7 +135,7 @@ describe("the sandbox hears", () => {
 })
 
 describe("the sandbox", () => {
-  it("names the speaker for the model that does, whole and as a stream", async () => {
+  it("names the speaker if the model does, whole and as a stream", async () => {
     const speech = await openai.audio.speech.create({ ...said, response_format: "wav" })
     const ask = {
       file: await toFile(await speech.arrayBuffer(), "speech.wav"),
@@ -158,7 +158,7 @@ describe("the sandbox", () => {
     )
   })
 
-  it("moderates", async () => {
+  it("moderates without flagging anything", async () => {
     const { results } = await openai.moderations.create({ input: ["a", "b"] })
     assert.deepEqual(
       results.map(({ flagged }) => flagged),
@@ -166,7 +166,7 @@ describe("the sandbox", () => {
     )
   })
 
-  it("sorts documents by the words of the query", async () => {
+  it("ranks documents by the words that they share with the query", async () => {
     const documents = ["A stone is heavy.", { text: "A lamp gives light to a room." }]
     const ask = async (path: string, model: string, more = {}) =>
       (await gateway.post(path, { model, query: "light in a room", documents, ...more })).json()

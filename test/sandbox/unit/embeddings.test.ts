@@ -33,7 +33,7 @@ const embeddings = (inputs: number) =>
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-it.live("other requests are served while many embeddings are made", () =>
+it.live("embeddings leave turns of the event loop to other requests", () =>
   Effect.gen(function* () {
     const many = yield* Effect.forkChild(embeddings(400))
     let turns = 0

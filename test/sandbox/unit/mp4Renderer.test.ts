@@ -28,7 +28,7 @@ const read = (bytes: Uint8Array) => {
 }
 
 describe("Mp4Renderer", () => {
-  it.effect("a video has exactly the requested size, duration and frame rate", () =>
+  it.effect("makes a video of exactly the requested size, duration and frame rate", () =>
     Effect.gen(function* () {
       for (const [width, height, codec, film] of [
         [1280, 720, "avc1.42c01f", spark],
@@ -59,7 +59,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("sound is silent AAC as long as the video, and absent when not requested", () =>
+  it.effect("adds silent AAC as long as the video if sound is requested", () =>
     Effect.gen(function* () {
       const { info } = yield* read(yield* render({ width: 320, height: 240 }, spark))
       const [sound] = info.audioTracks
@@ -71,7 +71,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("every sample is complete: unit lengths add up, no start code inside", () =>
+  it.effect("writes complete samples: unit lengths add up, without start codes inside", () =>
     Effect.gen(function* () {
       const bytes = yield* render({ width: 640, height: 360 }, spark)
       const { info, samples } = yield* read(bytes)
@@ -88,7 +88,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("the bytes are those that ffmpeg decoded sample for sample", () =>
+  it.effect("makes the same bytes as when ffmpeg decoded every sample of them", () =>
     Effect.gen(function* () {
       const bytes = yield* render(
         { width: 98, height: 54, prompt: "Fox 狐", model: "m" },
@@ -101,7 +101,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("equal scenes are equal to the byte, and small", () =>
+  it.effect("makes small files that are byte for byte equal for equal scenes", () =>
     Effect.gen(function* () {
       const size = { width: 1280, height: 720 }
       const [first, again, other] = yield* Effect.all([

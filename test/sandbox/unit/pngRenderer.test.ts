@@ -36,7 +36,7 @@ const count = (pixels: ReadonlyArray<number>, color: number): number =>
   pixels.filter((it) => it === color).length
 
 describe("PngRenderer", () => {
-  it.effect("an image has exactly the requested size, and shows the prompt and a caption", () =>
+  it.effect("makes an image of exactly the requested size with the prompt and a caption", () =>
     Effect.gen(function* () {
       for (const [width, height] of [
         [1664, 928],
@@ -53,7 +53,7 @@ describe("PngRenderer", () => {
     })
   )
 
-  it.effect("each pixel has the color that was painted, also in rows of odd length", () =>
+  it.effect("encodes each painted pixel, even in rows of odd length", () =>
     Effect.gen(function* () {
       const font = yield* Unifont.load
       for (const width of [1, 2, 3, 127, 128]) {
@@ -63,7 +63,7 @@ describe("PngRenderer", () => {
     })
   )
 
-  it.effect("the smallest image and the longest prompt are drawn too", () =>
+  it.effect("draws the smallest image and the longest prompt", () =>
     Effect.gen(function* () {
       const dot = yield* decoded({ width: 1, height: 1 })
       assert.strictEqual(dot.width, 1)
@@ -72,7 +72,7 @@ describe("PngRenderer", () => {
     })
   )
 
-  it.effect("equal scenes are equal to the byte, others differ", () =>
+  it.effect("makes files that are byte for byte equal only for equal scenes", () =>
     Effect.gen(function* () {
       const font = yield* Unifont.load
       const small = { width: 320, height: 200 }
@@ -92,7 +92,7 @@ describe("PngRenderer", () => {
     })
   )
 
-  it.effect("Chinese characters have their own shapes, unknown ones are boxes", () =>
+  it.effect("draws Chinese characters with their own shapes, and unknown ones as boxes", () =>
     Effect.gen(function* () {
       const font = yield* Unifont.load
       const glyph = (text: string) => font.glyph(text.codePointAt(0) ?? 0)

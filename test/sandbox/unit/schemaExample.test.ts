@@ -4,7 +4,7 @@ import { exampleOf, UnsatisfiableSchema } from "../../../src/sandbox/SchemaExamp
 import { cpuMillis } from "../../support/cpuTime.ts"
 
 describe("exampleOf", () => {
-  it("has the required members in the order of the schema, else all", () => {
+  it("has the required members in their order, or all members if none are required", () => {
     const properties = { a: { type: "string" }, b: { type: "integer" }, c: { type: "null" } }
     assert.strictEqual(
       JSON.stringify(exampleOf({ type: "object", properties, required: ["c", "a"] })),
@@ -20,13 +20,13 @@ describe("exampleOf", () => {
     assert.isNull(exampleOf({ type: "STRING", nullable: true, enum: [null] }))
   })
 
-  it("takes the first alternative that a value fits", () => {
+  it("uses the first alternative that a value fits", () => {
     assert.deepEqual(exampleOf({ anyOf: [false, { enum: [] }, { const: [1] }] }), [1])
     const schema = { type: "string", anyOf: [{ type: "null" }, { enum: [3, "b"] }] }
     assert.strictEqual(exampleOf(schema), "b")
   })
 
-  it("fails where no value fits", () => {
+  it("fails if no value fits", () => {
     assert.throws(() => exampleOf({ type: "integer", exclusiveMinimum: 3, exclusiveMaximum: 4 }))
     assert.throws(() => exampleOf(false), UnsatisfiableSchema)
   })
@@ -41,7 +41,7 @@ describe("patternExample", () => {
     "^\\p{Lu}\\P{L}\\p{Nd}\\p{P}$",
     "^[\\w.+-]+@[a-z\\d]+(\\.[a-z]{2,})+$",
     "^(?<year>\\d{4})[\\]\\x30-9](?!x)a??b*?$"
-  ])("a text that %s matches", (pattern) => {
+  ])("returns a text that matches %s", (pattern) => {
     for (const length of [0, 1, 12]) {
       const text = patternExample(pattern, length)
       const isBounded = pattern.endsWith("5}$") || !/[+*]|,\}/u.test(pattern)
@@ -50,7 +50,7 @@ describe("patternExample", () => {
     }
   })
 
-  it("refuses to be endless", () => {
+  it("refuses patterns with endless texts", () => {
     assert.strictEqual(patternExample("(){900000000}", 0), "")
     for (const pattern of ["((a{999}){999}){999}", "x".repeat(4000)]) {
       assert.throws(() => patternExample(pattern, 0), RangeError)
@@ -58,7 +58,7 @@ describe("patternExample", () => {
   })
 })
 
-describe("a schema of a client cannot hold the process", () => {
+describe("the example of a client's schema is made or refused within a second of CPU time for", () => {
   const list = (items: unknown) => ({ type: "array", minItems: 3900, items })
   const keyword = "x".repeat(100_000)
   const numbers = Array.from({ length: 50_000 }, (_, index) => index)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { directives, parse } from "../../../src/sandbox/Script.ts"
 
 describe("Script", () => {
-  it("a prompt without directives is an ordinary job", () => {
+  it("is empty for a prompt without directives", () => {
     assert.deepStrictEqual(parse("A [[fox]] in the snow"), {
       text: "A [[fox]] in the snow",
       script: {},
@@ -10,7 +10,7 @@ describe("Script", () => {
     })
   })
 
-  it("every directive's example is parsed, and its text is not drawn", () => {
+  it("parses the example of every directive, and removes it from the text", () => {
     const scripts = Object.values(directives).map(({ example }) => parse(`A fox ${example}`))
     assert.deepStrictEqual(
       scripts.map(({ faults, text }) => ({ faults, text })),
@@ -28,13 +28,13 @@ describe("Script", () => {
     })
   })
 
-  it("several directives combine, and of two that conflict the later one counts", () => {
+  it("combines several directives, and the later of two conflicting ones applies", () => {
     const { script, text } = parse("[[sim:slow=2m]] A fox [[sim:partial=1]][[sim:slow=500ms]]")
     assert.deepStrictEqual(script, { delayMillis: 500, itemsMax: 1 })
     assert.strictEqual(text, "A fox")
   })
 
-  it("an unknown directive and a wrong value are reported", () => {
+  it("reports an unknown directive and a wrong value", () => {
     assert.deepStrictEqual(parse("[[sim:slwo=1s]] [[sim:slow=soon]] [[sim:hang=1]]").faults, [
       "[[sim:slwo=1s]] is not a directive of the simulator",
       "[[sim:slow=soon]] must have the form [[sim:slow=30s]]",

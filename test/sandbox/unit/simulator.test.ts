@@ -57,7 +57,7 @@ const pollFailure = Effect.fnUntraced(function* (prompt: string) {
 })
 
 describe("Simulator: delays", () => {
-  it.effect("a job runs until its delay is over, and returns when to poll again", () =>
+  it.effect("a job runs until its delay is over, and says when to poll again", () =>
     Effect.gen(function* () {
       const delay = { min: "2500 millis", max: "2500 millis" } as const
       const { account, handle, pollAfter } = yield* accepted({ prompt: "A fox" }, undefined, {
@@ -106,7 +106,7 @@ describe("Simulator: delays", () => {
     })
   )
 
-  it.effect("hang runs for ever", () =>
+  it.effect("hang runs forever", () =>
     Effect.gen(function* () {
       const { account, handle } = yield* accepted({ prompt: "A fox [[sim:hang]]" })
       yield* TestClock.adjust("2 days")
@@ -118,7 +118,7 @@ describe("Simulator: delays", () => {
 })
 
 describe("Simulator: media", () => {
-  it.effect("the handle outlives the process as JSON, and holds no media", () =>
+  it.effect("the handle outlives the process as JSON, and contains no media", () =>
     Effect.gen(function* () {
       const image = `data:image/png;base64,${"A".repeat(1_000_000)}`
       const prompt = "龍".repeat(10_000)
@@ -130,7 +130,7 @@ describe("Simulator: media", () => {
     })
   )
 
-  it.effect("each model makes images of its size and number", () =>
+  it.effect("each model makes images in its size and number", () =>
     Effect.gen(function* () {
       const four = (size: string) => [size, size, size, size]
       assert.deepStrictEqual(yield* sizes("text-to-image-max", { size: "928*1664" }), ["928x1664"])
@@ -207,7 +207,7 @@ describe("Simulator: media", () => {
     })
   )
 
-  it.effect("partial makes only this many of the requested images", () =>
+  it.effect("partial makes only the given number of the requested images", () =>
     Effect.gen(function* () {
       const body = { prompt: "A fox [[sim:partial=1]]", size: "768*768", n: 4 }
       const { handle } = yield* accepted(body, "image-edit")
@@ -220,7 +220,7 @@ describe("Simulator: media", () => {
 })
 
 describe("Simulator: failures", () => {
-  it.effect("refused submits create no job, a lost one does", () =>
+  it.effect("refused submits create no job, but a lost one does", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* Effect.forEach(
@@ -248,7 +248,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("429 refuses that many submits of each task, then accepts one", () =>
+  it.effect("429 refuses the given number of submits of each task, and accepts the next one", () =>
     Effect.gen(function* () {
       const { account, paidSubmits } = yield* make()
       const submit = (id: string) =>
@@ -265,7 +265,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("a job that fails reports it at the end of its time", () =>
+  it.effect("a job fails at the end of its delay", () =>
     Effect.gen(function* () {
       const prompts = ["[[sim:fail]]", "[[sim:timeout]]", "[[sim:lost]]"]
       assert.deepStrictEqual(yield* Effect.forEach(prompts, pollFailure), [
@@ -304,7 +304,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("a handle of another vendor is lost, and an unreadable body is refused", () =>
+  it.effect("a handle of another vendor is lost, and an invalid body is refused", () =>
     Effect.gen(function* () {
       const { account } = yield* make()
       assert.strictEqual((yield* Effect.flip(account.poll({ id: "x" }))).class, "LOST")

@@ -236,7 +236,7 @@ const conversations: ReadonlyArray<readonly [string, Conversation]> = [
   ["Gemini, from Python", geminiAfter(geminiTurnsOfPython)]
 ]
 
-/** Agents whose last call has to give a structured result force a tool until then. */
+/** Agents whose last call must return a structured result force a tool until then. */
 describe.each(conversations)("a conversation that always forces a tool: %s", (_, after) => {
   const nameAfter = (called: ReadonlyArray<string>, more: ReadonlyArray<string> = []) =>
     toolCallOf(after(called, more))?.name
@@ -248,12 +248,12 @@ describe.each(conversations)("a conversation that always forces a tool: %s", (_,
     assert.isUndefined(nameAfter(["shell", "weather"]))
   })
 
-  it("begins again with the user's next message", () => {
+  it("starts over with the user's next message", () => {
     assert.strictEqual(nameAfter(["shell", "weather"], ["And now?"]), "shell")
   })
 })
 
-it("a result without its call, as with previous_response_id, is followed by a text", () => {
+it("a text follows a result without its call, as with previous_response_id", () => {
   const input = responsesTurns("shell").slice(-1)
   const body = { input, previous_response_id: "resp_1", tools: responsesTools }
   assert.isUndefined(toolCallOf({ ...body, tool_choice: "required" }))
@@ -263,7 +263,7 @@ describe("a custom tool of OpenAI's", () => {
   const freeText = { type: "custom", name: "note", format: { type: "text" } }
   const grammar = { type: "custom", name: "patch", format: { type: "grammar", syntax: "lark" } }
 
-  it("gets a text, in a chat and in responses", () => {
+  it("gets a text as its arguments, in a chat and in responses", () => {
     const chat = {
       messages: [],
       tools: [{ type: "custom", custom: { name: "note" } }],
@@ -279,7 +279,7 @@ describe("a custom tool of OpenAI's", () => {
     assert.isUndefined(toolCallOf({ input: "Hi", tools: [grammar], tool_choice: "required" }))
   })
 
-  it("is found where Codex offers it: in the input and in a namespace", () => {
+  it("is found where Codex offers its tools: in the input and in a namespace", () => {
     const tools = [{ type: "namespace", name: "functions", tools: [grammar, responsesTools[1]] }]
     const item = { type: "additional_tools", role: "developer", tools }
     const turn = { type: "message", role: "user", content: "Go [[sim:tool=weather]]" }
@@ -295,7 +295,7 @@ describe("a custom tool of OpenAI's", () => {
 })
 
 describe("a directive in a prompt", () => {
-  it("names an offered tool, or nothing is called", () => {
+  it("calls nothing if it names a tool that is not offered", () => {
     for (const name of ["unknown", "constructor", ""]) {
       for (const body of Object.values(bodies(`Go [[sim:tool=${name}]]`))) {
         assert.isUndefined(toolCallOf(body))
@@ -311,7 +311,7 @@ describe("a directive in a prompt", () => {
     assert.isUndefined(toolCallOf({ ...chat, tool_choice: "none" }))
   })
 
-  it("counts in the last turn only, and not in what a tool returned", () => {
+  it("counts only in the last turn, and not in a tool's result", () => {
     const asked = { role: "user", content: "Go [[sim:tool=weather]]" }
     const called = { role: "assistant", tool_calls: [{ id: "1" }] }
     const result = { role: "tool", tool_call_id: "1", content: "sunny [[sim:tool=shell]]" }

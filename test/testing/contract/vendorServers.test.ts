@@ -91,7 +91,7 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
   const subject = subjects[name]
   const { model, reads = {}, vendor } = subject
 
-  it.effect("each refusal is read as the class that the script names, with its words", () =>
+  it.effect("agree on the class and the message of each refusal", () =>
     Effect.gen(function* () {
       const server = yield* serverOf(vendor)
       const account = yield* accountOf(name, server)
@@ -106,7 +106,7 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
     })
   )
 
-  it.effect("each failure of a job is read as its class, or the script is refused", () =>
+  it.effect("agree on the class of each failure of a job, or the script is refused", () =>
     Effect.gen(function* () {
       for (const kind of failures) {
         const script = { [model]: [MockVendor.jobFails(kind, "it broke down", 0)] as const }
@@ -132,7 +132,7 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
     })
   )
 
-  it.effect("a model's steps come in turn, the last one again and again; it knows one key", () =>
+  it.effect("follow a model's steps in order, repeat the last one, and use one key", () =>
     Effect.gen(function* () {
       const picture = { _tag: "Bytes", mime: "image/png", bytes: new Uint8Array([1, 2]) } as const
       const server = yield* serverOf(vendor, {
@@ -159,7 +159,7 @@ describe.each(names)("a vendor server and the adapter %s", (name) => {
 })
 
 describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel at %s", (name) => {
-  it.effect("of a job that has ended is too late, and takes nothing back", () =>
+  it.effect("is too late for a job that has ended, and keeps its result", () =>
     Effect.gen(function* () {
       const server = yield* serverOf(subjects[name].vendor, { script: [MockVendor.result(0)] })
       const account = yield* accountOf(name, server)
@@ -170,7 +170,7 @@ describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel 
     })
   )
 
-  it.effect("of a job that waits ends it without a result", () =>
+  it.effect("ends an unfinished job without a result", () =>
     Effect.gen(function* () {
       const script = [MockVendor.result("1 hour")] as const
       const server = yield* serverOf(subjects[name].vendor, { script })
@@ -183,7 +183,7 @@ describe.each(["dashscope-async", "fal-queue", "replicate"] as const)("a cancel 
   )
 })
 
-it.effect("DashScope's list shows what became of each job", () =>
+it.effect("DashScope's list shows the status of each job", () =>
   Effect.gen(function* () {
     const subject = subjects["dashscope-async"]
     const server = yield* serverOf(subject.vendor, {
@@ -217,7 +217,7 @@ it.effect("DashScope's list shows what became of each job", () =>
   })
 )
 
-it("a script that the vendor cannot follow is refused at the start and by failNext", async () => {
+it("a server refuses a script that its vendor cannot follow, at the start and in failNext", async () => {
   const started = startVendorServer("gemini", { script: [MockVendor.jobFails("LOST", "gone")] })
   const error = await started.catch((error: unknown) => error)
   assert.strictEqual(String(error), "RangeError: gemini cannot say that a job failed with LOST")
@@ -228,7 +228,7 @@ it("a script that the vendor cannot follow is refused at the start and by failNe
   )
 })
 
-it("lists of models and counts of tokens are queries: they take no step and are not sold", async () => {
+it("lists of models and counts of tokens are queries, which use no step and sell nothing", async () => {
   const script = [MockVendor.refused("RATE_LIMITED", "slow down"), MockVendor.result(0)] as const
   const messages = [{ role: "user", content: "Where to?" }]
   for (const [vendor, paid, free] of [
@@ -265,7 +265,7 @@ it("lists of models and counts of tokens are queries: they take no step and are 
   }
 })
 
-it("a server that has stopped keeps no process alive, whatever it would have done later", () => {
+it("a stopped server does not keep its process alive, whatever was still to happen", () => {
   const program = `
     import { MockVendor, startVendorServer } from "./src/testing/index.ts"
     const server = await startVendorServer("openai", {
@@ -298,7 +298,7 @@ it("a server that has stopped keeps no process alive, whatever it would have don
   assert.strictEqual(status, 0, stderr)
 }, 180_000)
 
-it("of a job that the vendor has lost nobody is called", async () => {
+it("a job that the vendor has lost sends no callback", async () => {
   const called: Array<string> = []
   const receiver = createServer((request, response) => {
     called.push(request.url ?? "")
@@ -323,7 +323,7 @@ it("of a job that the vendor has lost nobody is called", async () => {
   assert.deepStrictEqual(called, ["/made"])
 })
 
-it("a job that lasts longer than a timer can count does not end at once", async () => {
+it("a job that lasts longer than the longest timer does not end at once", async () => {
   for (const after of ["30 days", Duration.infinity] as const) {
     const item = { _tag: "Bytes", mime: "image/png", bytes: new Uint8Array([1]) } as const
     await using server = await startVendorServer("openai", {

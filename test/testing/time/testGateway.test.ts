@@ -39,7 +39,7 @@ const read = async (gateway: StartedTestGateway, id: string, path = image) => {
 }
 
 describe("a started gateway", () => {
-  it("takes the store of the one before, emptied, and sends it few statements", async () => {
+  it("reuses the emptied store of the gateway before it with few statements", async () => {
     await (await startTestGateway()).close()
     const opened = vi.spyOn(PGlite, "create")
     const sent = vi.spyOn(PGlite.prototype, "execProtocolRawStream")
@@ -55,7 +55,7 @@ describe("a started gateway", () => {
     vi.restoreAllMocks()
   })
 
-  it("passes time, scripts vendors by model, and shows ledger and timelines as text", async () => {
+  it("advances time, scripts vendors by model, and shows ledger and timelines as text", async () => {
     await using gateway = await startTestGateway({
       vendor: {
         "text-to-image-max": [
@@ -81,7 +81,7 @@ describe("a started gateway", () => {
     assert.strictEqual(await gateway.snapshot(), expectedSnapshot)
   })
 
-  it("runs batches of language models with the answers of the sandbox", async () => {
+  it("runs batches of language models with the sandbox's responses", async () => {
     await using gateway = await startTestGateway({ vendor: [MockVendor.result("1 minute")] })
     const send = async (path: string, init: RequestInit = {}) => {
       const headers = { authorization: `Bearer ${gateway.key}`, ...init.headers }
@@ -123,7 +123,7 @@ describe("a started gateway", () => {
     assert.match(await send(`/v1/files/${done.output_file_id}/content`), /"custom_id":"c"/u)
   })
 
-  it("waits for webhooks, hands them to a receiver, and says what came instead", async () => {
+  it("waits for webhooks, passes them to a receiver, and says which ones arrived instead", async () => {
     const seen: Array<string> = []
     let secret = ""
     await using gateway = await startTestGateway({
@@ -182,9 +182,9 @@ const crashes: Record<Failure, { status: string; code?: number; submits: number;
   "crash after webhook": { status: "completed", submits: 1, sent: 2 }
 }
 
-describe("a failure by its name", () => {
+describe("a requested failure", () => {
   for (const [failure, { code, sent, status, submits }] of Object.entries(crashes)) {
-    it(failure, async () => {
+    it(`happens once: ${failure}`, async () => {
       await using gateway = await startTestGateway()
       await gateway.webhooks.listen({ events: ["task.succeeded", "task.failed"] })
       await gateway.failNext(failure as Failure)
@@ -202,7 +202,7 @@ describe("a failure by its name", () => {
     })
   }
 
-  it("store away, receivers away, restart", async () => {
+  it("may be an unavailable store, unavailable receivers or a restart", async () => {
     await using gateway = await startTestGateway()
     await gateway.webhooks.listen({ events: ["task.succeeded"] })
     await gateway.setAway("store away", "5 seconds")
@@ -224,7 +224,7 @@ describe("a failure by its name", () => {
     }
   })
 
-  it("that is not reached is named", async () => {
+  it("is named if it is not reached", async () => {
     const gateway = await startTestGateway({ vendor: [MockVendor.result("1 hour")] })
     await order(gateway)
     await gateway.failNext("crash before finish")
@@ -237,7 +237,7 @@ describe("a failure by its name", () => {
     assert.include(ended, "Failures requested but not reached: crash before finish")
   })
 
-  it("a process that dies while the store is away is followed when it is back", async () => {
+  it("lets the next process start once the store is available again", async () => {
     await using gateway = await startTestGateway()
     await order(gateway)
     await gateway.setAway("store away", "1 minute")

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { madeOnce, templatesFolder } from "../../../src/testing/MadeOnce.ts"
 
 describe("a folder that is made once", () => {
-  it("is made by the first who asks", async () => {
+  it("is made by the first caller", async () => {
     const name = `test-${randomUUID()}`
     let made = 0
     const make = async (folder: string) => {
@@ -18,7 +18,7 @@ describe("a folder that is made once", () => {
     rmSync(folder, { recursive: true })
   })
 
-  it("is not waited for where it cannot be made", async () => {
+  it("fails at once if it cannot be made", async () => {
     mkdirSync(templatesFolder, { recursive: true })
     const name = `test-${randomUUID()}`
     const file = join(templatesFolder, name)
