@@ -64,7 +64,7 @@ export const aliasPath = "/vendors/alibaba/v1/fast-image/generation"
 /** How a submit ends: with a job that succeeds or fails, or with a failure of the submit itself. */
 export type Outcome = "ok" | "fails" | "OPERATOR_OF_JOB" | VendorErrorClass
 
-/** A refusal. One that concerns the account has a status; without a status it is the end of a job. */
+/** A refusal. With a status it concerns the account; without one it ends a job. */
 const refusal = (outcome: VendorErrorClass | "OPERATOR_OF_JOB", message: string) =>
   outcome === "OPERATOR_OF_JOB"
     ? new VendorError({ class: "OPERATOR", message })

@@ -43,7 +43,7 @@ export const jumpingClock = () => {
       for (let at = 0; at < 4 && !state.isSettled; at += 1) await turn()
       if (state.isSettled) return work
       const [next] = [...sleepers].sort((a, b) => a.at - b.at)
-      if (next === undefined) throw new Error("It waits for nothing")
+      if (next === undefined) throw new Error("The work has not ended, and nothing is sleeping")
       now = next.at
       next.wake()
     }

@@ -222,7 +222,9 @@ export const eventually = <A, E, R>(
     let answer = yield* ask
     for (let round = 0; !isThere(answer); round += 1) {
       if (round === 12_000) {
-        throw new Error(`The expected result did not come; the last was ${inspect(answer)}`)
+        throw new Error(
+          `Timed out while waiting for the expected result; the last one was ${inspect(answer)}`
+        )
       }
       if (round % lateRounds === lateRounds - 1) yield* oneSecondMore
       yield* breathe

@@ -97,7 +97,7 @@ export class GatewayProcess {
         EGRESS_ALLOW: "127.0.0.1,::1,localhost",
         SIMULATOR_DELAY: "100 millis to 500 millis",
         LOG_FORMAT: "json",
-        // There is no load balancer that needs time to notice
+        // No load balancer needs time to notice the stop
         SHUTDOWN_DELAY: "0 seconds",
         ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
         ...this.env
@@ -127,7 +127,7 @@ export class GatewayProcess {
       if (/sk-[0-9A-Za-z]{46}/u.test(this.output) && !existsSync(marker)) return
       await pause(20)
     }
-    throw new Error(`the first start did not end:\n${this.output}`)
+    throw new Error(`the first start did not complete:\n${this.output}`)
   }
 
   /**
@@ -145,7 +145,7 @@ export class GatewayProcess {
       await answer?.arrayBuffer()
       if (answer?.status === 200) return
     }
-    throw new Error(`the service did not get ready:\n${this.output}`)
+    throw new Error(`the service did not become ready:\n${this.output}`)
   }
 
   #outputOr(millis: number): Promise<void> {

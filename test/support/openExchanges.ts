@@ -1,10 +1,10 @@
 import { subscribe } from "node:diagnostics_channel"
 import { pause } from "./until.ts"
 
-/** Real milliseconds after which an exchange counts as one that a test leaves open. */
+/** A test is assumed to keep an exchange open that has been open for this many real milliseconds. */
 const settleMillis = 1000
 
-/** The requests of this process that have no end yet, with the real time at which each began. */
+/** The unfinished requests of this process, with the real time at which each began. */
 const open = new Map<object, number>()
 
 interface Message {
@@ -18,8 +18,8 @@ for (const end of ["undici:request:trailers", "undici:request:error"]) {
 }
 
 /**
- * Waits until the requests of this process have ended, for at most `settleMillis`. A virtual clock that moved
- * meanwhile would end them by their time-outs on a busy machine.
+ * Waits for at most `settleMillis` until the requests of this process have ended. On a busy machine, a virtual clock
+ * that moves in the meantime would end them with a timeout.
  */
 export const exchangesSettled = async (): Promise<void> => {
   const until = performance.now() + settleMillis

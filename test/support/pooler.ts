@@ -12,7 +12,7 @@ export interface PoolerOptions {
   readonly settings: "passed" | "ignored" | "refused"
   /** The maximum number of server connections. Further clients wait for one, as with PgBouncer. */
   readonly serversMax?: number
-  /** How waiting for a server connection ends. */
+  /** How a wait for a server connection ends. */
   readonly exhausted?:
     | "waits"
     | "waits after its login"

@@ -154,7 +154,7 @@ const untilReady = async (folder: string, data: string) => {
     if (lines.split("\n")[7]?.trim() === "ready") return
     await pause(25)
   }
-  throw new Error(`the server did not get ready: ${await readFile(join(folder, "log"), "utf8")}`)
+  throw new Error(`the server did not become ready: ${await readFile(join(folder, "log"), "utf8")}`)
 }
 
 /** The user who runs the server: Postgres refuses to run as root, so root runs it as `postgres` or `nobody`. */
@@ -206,7 +206,7 @@ export const stopServer = async (folder: string, signal: NodeJS.Signals = "SIGQU
   if (!isPostgres(pid, folder)) return
   process.kill(pid, signal)
   for (let waited = 0; isAlive(pid); waited += 20) {
-    if (waited > 60_000) throw new Error(`the server ${pid} does not end`)
+    if (waited > 60_000) throw new Error(`the server ${pid} has not ended after a minute`)
     await pause(20)
   }
 }

@@ -122,7 +122,7 @@ export const run = (
   }
 }
 
-/** Waits until `read` returns something. Fails after 110 seconds, just before a test times out, or when the process has ended. */
+/** Waits until `read` returns something. Fails when the process has ended, or after 110 seconds, before a test times out. */
 export const until = async <A>(
   service: Spawned,
   read: () => Promise<A | undefined>
@@ -132,7 +132,9 @@ export const until = async <A>(
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`The expected result did not come. Output of the service:\n${service.output()}`)
+  throw new Error(
+    `Timed out while waiting for the expected result. Output of the service:\n${service.output()}`
+  )
 }
 
 /** Waits for `/readyz`. */

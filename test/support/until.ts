@@ -15,5 +15,5 @@ export const until = async <A>(
     if (answer !== undefined && answer !== false) return answer
     await pause(Math.min(250, Math.max(5, passed / 10)))
   }
-  throw new Error(`${what} did not come within ${millis} ms`)
+  throw new Error(`timed out after ${millis} ms while waiting for ${what}`)
 }

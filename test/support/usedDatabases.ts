@@ -85,7 +85,10 @@ const endOthers = Effect.flatMap(
          SELECT pid FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid())
        SELECT pid::text FROM others WHERE NOT pg_terminate_backend(pid, 5000)`),
-  (left) => (left.length === 0 ? Effect.void : Effect.die(new Error("a session does not end")))
+  (left) =>
+    left.length === 0
+      ? Effect.void
+      : Effect.die(new Error("a session of the database has not ended"))
 )
 
 /** The catalogs of the schema and of the planner's statistics. */

@@ -4,7 +4,7 @@ import { Vendor } from "../../../src/catalog/Vendors.ts"
 import { describedAdapter } from "../../../src/vendors/described/DescribedJobs.ts"
 
 /**
- * fal's queue with a model whose body is described, and without callbacks. Says nothing of some refusals, such as 409,
+ * fal's queue with a model whose body is described, and without callbacks. It does not describe some refusals, such as 409,
  * 500 and those of a proxy.
  */
 export const describedFal: typeof Vendor.Encoded = {

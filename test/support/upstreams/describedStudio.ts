@@ -1,6 +1,6 @@
 import type { Vendor } from "../../../src/catalog/Vendors.ts"
 
-/** It uploads media, names its models' ids by form, and has its results below a member. */
+/** A vendor that uploads media, forms paths from its models' ids, and nests its results in a member. */
 export const studio: typeof Vendor.Encoded = {
   name: "studio",
   base: "https://api.studio.example",
