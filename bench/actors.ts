@@ -1,7 +1,7 @@
 /**
- * What a message to the actor of an endpoint costs, and a resident actor: entities of effect/cluster with
- * runners that do nothing, the same behind a registry of open senders (the former design, ADR 0003), RcMap, FiberMap.
- * Each actor only counts its messages. In alternating rounds; medians.
+ * The cost of a message to an endpoint's actor, and of a resident actor: with entities of effect/cluster and runners that
+ * do nothing, with the same behind a registry of open senders (the former design, ADR 0003), with RcMap and with
+ * FiberMap. Each actor only counts its messages. Rounds alternate; figures are medians.
  *
  *   node bench/actors.ts [actors] [messages] [rounds]
  */
@@ -136,7 +136,7 @@ const measure = Effect.fnUntraced(function* (make: Effect.Effect<Send, never, Sc
   const began = performance.now()
   const cpu = cpuMillis()
   received = 0
-  // As many at once as a scan finds due deliveries
+  // As many at once as the due deliveries that a scan finds
   for (let sent = 0; sent < messages; sent += actors) {
     yield* Effect.forEach(ids, send, { discard: true })
     yield* arrived(sent + actors)

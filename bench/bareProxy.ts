@@ -1,6 +1,6 @@
 /**
- * The minimal proxy on Node: node:http in front, undici behind, the key replaced. With `KEY` it also does what no gateway
- * can leave out: looks up the key by its hash, gives the request an id, and parses both bodies.
+ * A minimal proxy on Node with node:http and undici that replaces the key. With `KEY` it also does what every gateway
+ * needs to do: it looks up the key by its hash, gives the request an id, and parses both bodies.
  */
 import { createHash, randomUUID } from "node:crypto"
 import { createServer } from "node:http"

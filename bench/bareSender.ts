@@ -1,6 +1,6 @@
 /**
- * A bare sender, for comparison: undici POST with HMAC, without a store. As a program started by `bench/lateness.ts` it
- * sends this many deliveries, each at its time, first cold and then warm.
+ * A bare sender, for comparison: undici POST with HMAC, without a store. When `bench/lateness.ts` starts it,
+ * it sends a number of deliveries, each at its due time, first cold and then warm.
  */
 import { createHmac } from "node:crypto"
 import { Agent } from "undici"
@@ -66,7 +66,7 @@ if (import.meta.main) {
   for (const state of ["cold", "warm"]) {
     const { late, micros } = await paced(agent, url, deliveries, spreadSeconds)
     console.log(
-      percentiles(`a bare loop of undici and HMAC without a store, ${state}`, late),
+      percentiles(`bare loop of undici and HMAC without a store, ${state}`, late),
       `${micros.toFixed(0)} µs CPU each`
     )
   }

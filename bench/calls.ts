@@ -1,7 +1,7 @@
 /**
- * CPU of Postgres and of this process for metered calls, one batch after the other on one connection, as
- * `Metering` writes them: batches that settle the calls of the batch before and hold for new ones, then
- * batches of calls that were drawn on a reservation.
+ * CPU of Postgres and of this process for metered calls, in consecutive batches on one connection, as `Metering` writes
+ * them: first batches that settle the previous batch's calls and create holds for new ones, then batches of calls that
+ * drew on a reservation.
  *
  *   node bench/calls.ts [seconds] [calls a batch] [wallets]
  */

@@ -1,6 +1,5 @@
 /**
- * CPU of Postgres for a delivery, one batch after the other on one connection, as the dispatcher claims
- * and records them.
+ * CPU of Postgres per delivery, in consecutive batches on one connection, as the dispatcher claims and records them.
  *
  *   node bench/deliveries.ts [deliveries] [deliveries a batch] [rounds]
  */

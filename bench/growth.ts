@@ -1,15 +1,15 @@
 /**
- * A store with a month of history against an empty one, both with 20,000 users on one server: statements, buffers and
- * CPU of Postgres for each operation, in slices that alternate; medians. See README.md.
+ * Compares a store that has a month of history with an empty one, both with 20,000 users on one server: statements,
+ * buffers and CPU of Postgres for each operation. Slices alternate; figures are medians. See README.md.
  *
  *   node bench/growth.ts --fill=3600000           makes both stores, 12 kB a task; half an hour
  *   node bench/growth.ts [rounds]                 compares them
  *   node bench/growth.ts --start                  the service starts on the full store
  *   node bench/growth.ts --retention=5            drops and deletes the oldest days
  *
- * `--folder=` is where they lie (/tmp/growth-store), `--only=list` measures the operations whose names begin so,
- * `--statements` shows the statements of each, those inside functions too, which costs time, `--relations` the tables
- * and indexes whose buffers differ.
+ * `--folder=` names their folder (/tmp/growth-store). `--only=list` measures the operations whose names begin with
+ * `list`. `--statements` shows the statements of each operation, including those inside functions, which costs time.
+ * `--relations` shows the tables and indexes whose buffers differ.
  */
 import { Effect, Layer } from "effect"
 import type { Context } from "effect"

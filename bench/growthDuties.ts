@@ -52,7 +52,7 @@ export const retention = Effect.fnUntraced(function* (days: number) {
   const [backend] = yield* sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
   const all = <E, R>(remove: Effect.Effect<number, E, R>, isLast?: (n: number) => boolean) =>
     repeated(backend!.pid, remove, isLast)
-  // As the service has done before: the partitions of the next days exist
+  // As in a running service, the partitions of the next days exist
   yield* partitions.maintain(now, 7, DateTime.makeUnsafe(since))
   const drop = partitions.maintain(now, 7, DateTime.makeUnsafe(until))
   const dropped = Effect.map(drop, (counts) => counts.dropped)
@@ -110,7 +110,7 @@ export const nothingOld = Effect.gen(function* () {
   return 1
 })
 
-/** Creates yesterday's partitions, as a service that ran then has them, in the empty store too. */
+/** Creates yesterday's partitions in the empty store, too, as a service that ran yesterday would have. */
 export const yesterday = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const day = DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 1 })).slice(0, 10)

@@ -1,7 +1,7 @@
 /**
- * The history of a service that has run for a month, made by SQL: finished tasks at an even pace, for each of them
- * two events, four deliveries with an attempt, and ten entries of the ledger (the task, and a reservation with six calls
- * drawn on it), of users of whom the busiest has one task in 27.
+ * Creates with SQL the history of a service that has run for a month: finished tasks at an even pace, each with two
+ * events, four deliveries with an attempt, and ten ledger entries (for the task, and for a reservation on which six calls
+ * drew). The busiest user has one task in 27.
  */
 import { Redacted, Effect } from "effect"
 import { Client } from "pg"
@@ -12,7 +12,7 @@ import * as Migrations from "../src/db/Migrations.ts"
 export const historyDays = 31
 export const historyUsers = 20_000
 const entriesPerTask = 10
-/** How many of a user's tasks succeed for each one that fails. */
+/** One in this many of a user's tasks fails. */
 const failsEvery = 32
 const price = 50_000
 const callCost = 1000
@@ -20,7 +20,7 @@ const reserved = 20_000
 const calls = 6
 /**
  * The fill factor of pages of ended tasks. The service fills half of a page with new tasks, which grow in place until
- * they end. If ended ones filled only half a page, each page would have room for new ones and take the next tasks in
+ * they end. If ended tasks filled only half a page, every page would have room, and new tasks would go to pages in
  * any order.
  */
 const endedFill = 72

@@ -1,4 +1,4 @@
-/** The statements of an operation and what each reads: where the stores differ, and why. */
+/** The statements of an operation and what each one reads, to see where and why the stores differ. */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { Client } from "pg"

@@ -1,5 +1,5 @@
 /**
- * Six figures of this working tree against another commit, alternating in one run of five minutes; see README.md.
+ * Compares six figures of this working tree with another commit, alternating in one run of five minutes; see README.md.
  *
  *   node bench/guard.ts [commit]        default: HEAD, so that uncommitted changes are compared with it
  */
@@ -214,7 +214,7 @@ const requests = async (
   return { operations: perSecond * seconds, seconds }
 }
 
-/** Does this many pieces of work with several clients at once. */
+/** Does this many units of work with several clients at once. */
 const pieces = async (count: number, clients: number, work: (n: number) => Promise<unknown>) => {
   const began = performance.now()
   await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * How soon the other processes receive a hint: several pools and direct connections on one Postgres, a hint of
- * each kind after the other, and the time until all others have it.
+ * How soon the other processes receive a hint. Each process has a pool and a direct connection to one Postgres. Sends
+ * hints of each kind one at a time, and measures the time until all other processes have received each one.
  *
  *   node bench/hints.ts [processes] [rounds]
  */

@@ -1,6 +1,6 @@
 /**
- * Bodies that cost a process far more than their sender, and large ones that do not have to. For each: how it was
- * answered, how long `/healthz` took others meanwhile, and the longest turn of the event loop.
+ * Bodies that cost a process far more than their sender, and large ones that need not. For each one it prints the
+ * response, the latency of `/healthz` for others in the meantime, and the longest turn of the event loop.
  * `node bench/jsonBombs.ts [folder of another version] [name of an attack]`
  */
 import { fork, spawn } from "node:child_process"
@@ -208,7 +208,7 @@ const start = async (folder: string) => {
       if (child.exitCode !== null || child.signalCode !== null) break
       await pause(50)
     }
-    throw new Error(`The gateway did not say ${pattern}:\n${output.slice(-2000)}`)
+    throw new Error(`The gateway did not print ${pattern}:\n${output.slice(-2000)}`)
   }
   const [key = ""] = await found(/sk-[0-9A-Za-z]{46}/u, 0)
   for (let n = 0; n < 600; n += 1) {
@@ -230,7 +230,7 @@ const start = async (folder: string) => {
   }
 }
 
-/** Requests `/healthz` repeatedly, from a process that no body keeps busy. Returns a function that stops it. */
+/** Requests `/healthz` repeatedly from a separate, idle process. Returns a function that stops it. */
 const probe = (url: string) => {
   const child = fork(fileURLToPath(import.meta.url), { env: { ...process.env, PROBED_URL: url } })
   return () =>

@@ -1,7 +1,7 @@
 /**
- * How late attempts start, in milliseconds after their due time, while receivers keep up; the CPU of a
- * process with as many waiting deliveries; and the effect of a flooded endpoint on others. Beside it a
- * bare loop that sends as many at the same times: what this machine can do at most.
+ * How many milliseconds after their due time attempts start while receivers keep up, the CPU of a process with the same
+ * number of waiting deliveries, and the effect of a flooded endpoint on others. For comparison, a bare loop sends the
+ * same number at the same times, which is the most that this machine can do.
  *
  *   node bench/lateness.ts [deliveries] [spread in seconds]
  */
@@ -126,7 +126,7 @@ const fallingDue = Effect.fnUntraced(function* (
   yield* withFlood ? floodOne : waiting
   yield* receiving.arrivals
   console.log(
-    `${deliveries} due within ${spreadSeconds} s on ${endpoints} endpoints${withFlood ? `, one more flooded with ${flood}` : ""}`
+    `${deliveries} due within ${spreadSeconds} s on ${endpoints} endpoints${withFlood ? `, and ${flood} on a flooded one` : ""}`
   )
   yield* cpuShares(receiving, untilLeft(withFlood ? flood - 600 : 0))
   const arrivals = yield* receiving.arrivals

@@ -1,8 +1,8 @@
 /**
- * Whole tasks against a bare loop, alternating in one run; see README.md.
+ * Compares whole tasks with a bare loop, alternating in one run; see README.md.
  * `node bench/lifecycle.ts [tasks] [rounds]`, options `--embedded` (the gateway on the embedded store),
  * `--webhooks` (two deliveries a task), `--waiting=1000,10000` (memory and polls of waiting tasks),
- * `--open=100000` (a start with so many tasks whose polls are due).
+ * `--open=100000` (a start with that many tasks whose polls are due).
  */
 import { Effect, Redacted } from "effect"
 import { fork } from "node:child_process"

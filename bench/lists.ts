@@ -1,6 +1,6 @@
 /**
- * The list of tasks that the console asks for, of a user with so many tasks beside as many of another user's,
- * on Postgres: each filter, its first page and all pages until 50 rows are there or no more follow.
+ * The console's list of tasks on Postgres, for a user with many tasks next to another user with as many. For each filter
+ * it measures the first page, and all pages until 50 rows have been found or the list ends.
  *
  *   node bench/lists.ts [tasks] [rounds]
  */

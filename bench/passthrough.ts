@@ -1,7 +1,7 @@
 /**
- * Passthrough in one run, alternating: the upstream called directly, a bare node:http + undici proxy, the same proxy with
- * what no gateway can leave out (`relay`), and this gateway (authentication, metering and ledger on, Postgres). The proxy
- * under test runs alone on one core; load, upstream and Postgres on the other. Latencies of one client need the right to
+ * Compares passthrough in one run, alternating: direct calls of the upstream, a bare node:http + undici proxy, the same
+ * proxy with what every gateway needs (`relay`), and this gateway (with authentication, metering, ledger and Postgres).
+ * The proxy under test has one core; load, upstream and Postgres share the other. Latencies of one client need the right to
  * set real-time priorities (`chrt`). `peers.ts` compares other gateways.
  *
  *   node bench/passthrough.ts [rounds]

@@ -1,6 +1,6 @@
 /**
- * This gateway beside its peers: gateways for language models, and job engines that do the same tasks. One upstream,
- * one Postgres, pinned cores, alternating rounds. Prints a table and, if it measures all, draws `peers.svg`.
+ * Compares this gateway with its peers: gateways for language models, and job engines that run the same tasks. Uses one
+ * upstream, one Postgres, pinned cores and alternating rounds. Prints a table, and draws `peers.svg` if it measures all.
  *
  *   node bench/peers.ts [rounds] [--only=calls,tasks,bare proxy,portkey,…] [--seconds=1.2] [--tasks=600]
  */

@@ -1,7 +1,7 @@
 /**
- * CPU of Postgres for the calls of one key, or of 64, that are spread over 1, 3 and 6 processes: each a book of
- * reservations with rounds of 10 ms, in a time of their own, so that the load of the machine changes no batch. All
- * write on one connection, in slices that alternate; medians. See README.md.
+ * CPU of Postgres for the calls of one key, or of 64 keys, spread over 1, 3 and 6 processes. Each process is a book of
+ * reservations with rounds of 10 ms on a virtual clock, so that the machine's load does not change the batches. All write
+ * on one connection. Slices alternate; figures are medians. See README.md.
  *
  *   node bench/shares.ts [rounds]; --calls=1500,6000 (calls a second of all processes)
  *     --book=<path of another version of src/passthrough/reservations/ReservationBook.ts>
@@ -159,7 +159,7 @@ const bench = Effect.gen(function* () {
           `${perSecond}/s, ${keys} keys, ${processes} processes, ${version.name}: ` +
             `Postgres ${median(found.map(({ micros }) => micros)).toFixed(1)} µs a call, ` +
             `${median(found.map(({ perWrite }) => perWrite)).toFixed(1)} calls a write, ` +
-            `${(100 * median(found.map(({ held }) => held))).toFixed(1)} % held alone`
+            `${(100 * median(found.map(({ held }) => held))).toFixed(1)} % with a separate hold`
         )
       }
     }

@@ -1,6 +1,6 @@
 /**
- * The same work done by 1, 3 and 6 processes on one Postgres, in slices that alternate: throughput, and CPU of Postgres
- * for a task and for a call, of one busy key and of many keys; medians. See README.md.
+ * The same work done by 1, 3 and 6 processes on one Postgres: throughput, and CPU of Postgres per task and per call, with
+ * one busy key and with many keys. Slices alternate; figures are medians. See README.md.
  *
  *   node bench/spread.ts [seconds of a slice] [rounds]; --calls=1500 (calls a second), --tasks=60,
  *   --only=calls or tasks, --main=../other/build/main.mjs (another version of the service)
@@ -67,7 +67,7 @@ const post = (keys: ReadonlyArray<string>, path: string, body: object) => {
 
 interface Kind {
   readonly name: string
-  /** At this rate Postgres's CPU is measured, so that the work does not depend on the machine's capacity. */
+  /** The rate at which Postgres's CPU is measured, so that the work does not depend on the machine's capacity. */
   readonly perSecond: number
   readonly request: (n: number) => string
 }

@@ -1,7 +1,7 @@
 /**
- * Three processes on one Postgres; one that has so many tasks in hand, and as many deliveries claimed, is killed
- * with -9: when the first and the last of them are taken by the others, and how evenly. The rows are made by SQL
- * and logged by triggers.
+ * Kills with -9 one of three processes on one Postgres that has many tasks in hand and as many claimed deliveries.
+ * Measures when the other processes take the first and the last of them, and how evenly. SQL creates the rows, and
+ * triggers log them.
  *
  *   node bench/takeover.ts [tasks and deliveries, such as 100,20000]
  */

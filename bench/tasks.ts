@@ -1,5 +1,5 @@
 /**
- * Create and GET of a task against what they are compared with, alternating in one run; see README.md.
+ * Compares creates with `pgbench` and GET of a task with a bare route, alternating in one run; see README.md.
  * `node bench/tasks.ts [seconds] [rounds]`, options `--actors` (created tasks run too) and
  * `--prof=<folder>` (a CPU profile of the gateway).
  */
@@ -118,7 +118,7 @@ INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_afte
 COMMIT;
 `
 
-/** The same in one call, as the gateway does it. */
+/** The same rows in one call, as the gateway writes them. */
 const functionCall = (ids: ReadonlyArray<string>) =>
   `\\set n random(1, ${ids.length})
 SELECT balance FROM task_accept_many(jsonb_build_array(jsonb_build_object('n', 0, 'task', gen_random_uuid(),

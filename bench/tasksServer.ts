@@ -10,9 +10,9 @@ import { WorkNotifier } from "../src/process/signals/WorkNotifier.ts"
 import { TaskInbox } from "../src/tasks/running/TaskInbox.ts"
 
 /**
- * The servers under the load of `tasks.ts`, each in a separate process: `gateway` is everything but the
- * actors, so that creates are measured without the work they cause; `actors` has them too; `bare` is one
- * Effect route with one indexed SELECT on the same driver.
+ * The servers that `tasks.ts` measures, each in a separate process: `gateway` is everything without the actors, so that
+ * creates are measured without the work that they cause; `actors` includes the actors; `bare` is one Effect route with
+ * one indexed SELECT on the same driver.
  */
 const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),

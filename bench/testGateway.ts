@@ -1,6 +1,6 @@
 /**
- * What a gateway in the process of a test costs after the first of a run: the CPU of a start and of a close, beside
- * that of opening an embedded store from its template, which each start would need if stores were not used again.
+ * The cost of a gateway in the process of a test, after the first one of a run: the CPU of a start and of a close,
+ * compared with opening an embedded store from its template, which every start would need if stores were not reused.
  *
  *   node bench/testGateway.ts [rounds]
  */
@@ -25,7 +25,7 @@ const measure = async <A>(name: keyof typeof costs, round: number, work: () => P
   return made
 }
 
-/** Until then the JavaScript compiler makes each start cheaper. */
+/** Warm-up rounds, during which the JavaScript compiler makes each start cheaper. */
 const warmUps = 5
 
 for (let round = 0; round < warmUps + rounds; round += 1) {

@@ -1,6 +1,6 @@
 /**
- * Hold and settle pairs a second through `TaskStore` (accept, then finish, with all their rows) on one
- * wallet and on a thousand, against `pgbench` that writes the same rows in the same run.
+ * Pairs of hold and settle per second through `TaskStore` (accept, then finish, with all their rows) on one wallet and on
+ * a thousand, compared with `pgbench`, which writes the same rows in the same run.
  *
  *     DATABASE_URL=postgres://… node bench/wallet.ts [seconds] [clients] [rounds]
  *

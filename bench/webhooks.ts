@@ -1,6 +1,6 @@
 /**
- * Deliveries a second to a local HTTPS receiver, side by side in one run: (a) a bare loop of undici
- * POST with HMAC and no store, (b) the same as a pg-boss worker, (c) this service's sending half.
+ * Compares deliveries per second to a local HTTPS receiver in one run: (a) a bare loop of undici POSTs with HMAC and
+ * without a store, (b) the same in a pg-boss worker, (c) the sending half of this service.
  *
  *   node bench/webhooks.ts [deliveries] [rounds]
  */
@@ -105,7 +105,7 @@ const pgBoss = async (
 }
 
 const service = Effect.fnUntraced(function* (url: string, round: number) {
-  // Other endpoints in each round, because each is limited to 600 a minute
+  // New endpoints in each round, because each one is limited to 600 deliveries a minute
   const first = round * endpoints + 1
   yield* makeEndpoints(endpoints, url, first)
   // Due far in the future until all are written, so that nothing starts before the measurement
@@ -113,7 +113,7 @@ const service = Effect.fnUntraced(function* (url: string, round: number) {
   const notifier = yield* WorkNotifier
   const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
   const context = yield* Effect.context<Effect.Services<typeof drained>>()
-  // As for the others, filling the queue is not part of the figure
+  // As with the others, the figure excludes filling the queue
   yield* makeDue
   calls.count = 0
   const figure = yield* Effect.promise(() =>

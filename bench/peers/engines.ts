@@ -1,4 +1,4 @@
-/** Whole tasks in job engines: the cost of each, and what is paid twice when the process is killed. */
+/** Whole tasks in job engines: the cost of a task, and the jobs that are paid twice when the process is killed. */
 import { fork } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { writeFileSync } from "node:fs"

@@ -23,7 +23,7 @@ import {
 import type { Subject } from "../proxies.ts"
 import type { Installed } from "./install.ts"
 
-/** Two processes with a budget that both should respect. */
+/** Two processes that should both respect one budget. */
 interface Budget {
   readonly subjects: readonly [Subject, Subject]
   /** The content of its records after the calls. */
@@ -112,13 +112,13 @@ export const portkey = ({ version, words }: Installed, upstream: string): Gatewa
 })
 
 /**
- * Bifrost with its default store, a file of each process: its documentation has no store for two of them.
- * `BIFROST` names the program, since no package registry has it.
+ * Bifrost with its default store, one file per process, because its documentation describes no store that two can share.
+ * `BIFROST` is the path of the program, because no package registry has it.
  */
 export const bifrost = (upstream: string): Gateway => {
   const program = process.env["BIFROST"]
   if (program === undefined)
-    throw new Error("BIFROST names no bifrost-http, and no registry has it")
+    throw new Error("BIFROST is not the path of bifrost-http, which no package registry has")
   const headers = { authorization: "Bearer sk-bf-bench" }
   const prepare = (name: string, limit?: number) => {
     const place = join(folder, name)

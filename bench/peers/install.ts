@@ -5,7 +5,7 @@ import { join } from "node:path"
 
 const place = (...names: ReadonlyArray<string>) => join(import.meta.dirname, ...names)
 
-/** Runs a program to its end. The last printed line is the reason of a failure. */
+/** Runs a program to its end. The last printed line is the reason for a failure. */
 const run = (folder: string, program: string, ...words: ReadonlyArray<string>): string => {
   const { error, status, stderr, stdout } = spawnSync(program, words, {
     cwd: place(folder),
@@ -19,7 +19,7 @@ const run = (folder: string, program: string, ...words: ReadonlyArray<string>): 
 /** An installed program with its version. */
 export interface Installed {
   readonly version: string
-  /** The words of the command that starts it. */
+  /** The command that starts it, with its arguments. */
   readonly words: ReadonlyArray<string>
 }
 

@@ -1,4 +1,4 @@
-/** What the two job queues for Node share: the vendor's queue API, a place for pictures, and the way tasks come in. */
+/** Shared by the two job queues for Node: the vendor's queue API, the storage of pictures, and the route for tasks. */
 import { mkdir, open, rename } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ export const {
   PORT,
   VENDOR_URL: vendor
 } = process.env
-/** Tasks that are worked on at once. */
+/** The number of tasks in progress at once. */
 export const concurrency = 64
 export const pollSeconds = 2.5
 
