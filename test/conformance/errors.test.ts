@@ -270,7 +270,7 @@ const errorMembers = new Map([
   [anthropicPath, ["message", "type"]]
 ])
 
-/** docs/reference/errors.md#problem-body: what holds for every problem. */
+/** docs/reference/errors.md#problem-body: the rules for every problem. */
 const assertWhole = (
   code: string,
   answer: HttpResult,

@@ -28,7 +28,7 @@ const samples = [
   ...readFileSync(page, "utf8").matchAll(/^```console\n\$ gateway (.*)\n([^]*?)^```/gmu)
 ].map(([, command = "", output = ""]): Sample => ({ command, output }))
 
-/** Values that differ between runs. The page's value stands for that of the run, also in later commands. */
+/** Values that differ between runs. Later commands use the run's value where the page shows its own. */
 const volatile = [
   /^(?:pending|delivering|succeeded)$/u,
   /^[0-9a-f]{8}-[0-9a-f-]{27}$/u,

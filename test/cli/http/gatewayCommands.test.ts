@@ -219,7 +219,7 @@ liveLayer(runningGateway())((it) => {
       const dangling = join(yield* folder, "dangling")
       symlinkSync(`${dangling}-target`, dangling)
       const before = yield* json("tasks", "list")
-      // Node's recursive mkdir retries the refusal of /proc for ever
+      // Node's recursive mkdir retries the refusal of /proc forever
       for (const out of [dangling, "/proc/pictures"]) {
         const ran = yield* gateway("run", "text-to-image-max", "A lighthouse", "--out", out)
         assert.strictEqual(ran.code, 1)

@@ -11,7 +11,7 @@ import { localServer } from "../../support/localServer.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
-/** docs/cli.md#doctor: what `gateway doctor` asks over the network, also where nothing responds */
+/** docs/cli.md#doctor: the requests of `gateway doctor` over the network, even without a response */
 
 const folder = Effect.sync(() => temporaryFolder("doctor"))
 

@@ -48,7 +48,7 @@ const runSample = async (info: string, given: Readonly<Record<string, unknown>>,
   }
   const withoutImports = text.replaceAll(/^import .*$/gmu, "")
   const { code } = await transform(`async () => {${withoutImports}}`, { loader: "ts" })
-  // oxlint-disable-next-line no-implied-eval, typescript/no-implied-eval, no-new-func -- it is run as it stands there
+  // oxlint-disable-next-line no-implied-eval, typescript/no-implied-eval, no-new-func -- the page's sample is run unchanged
   const run = new Function(...Object.keys(given), `return (${code.trim().replace(/;$/u, "")})()`)
   return run(...Object.values(given)) as Promise<unknown>
 }

@@ -45,9 +45,9 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
     /^DATABASE_URL: nothing listens at 127.0.0.1:1.*Start Postgres/
   ],
   ["DATA_DIR is a file", { DATA_DIR: aFile }, /^DATA_DIR: .*Make it a folder/],
-  ["DATA_DIR lies under a file", { DATA_DIR: join(aFile, "x") }, /^DATA_DIR: .*Make it a folder/],
+  ["DATA_DIR is below a file", { DATA_DIR: join(aFile, "x") }, /^DATA_DIR: .*Make it a folder/],
   // Node's recursive mkdir retries the refusal of this path forever
-  ["DATA_DIR lies in /proc", { DATA_DIR: "/proc/x" }, /^DATA_DIR: .*Make it a folder/]
+  ["DATA_DIR is in /proc", { DATA_DIR: "/proc/x" }, /^DATA_DIR: .*Make it a folder/]
 ]
 
 /** The same for values that are read after the store is open. */
@@ -58,7 +58,7 @@ const laterFaults: typeof faults = [
     /^CATALOG_FILE .*no-such-model.*Correct the file/
   ],
   [
-    "ARTIFACT_STORE lies in /proc",
+    "ARTIFACT_STORE is in /proc",
     { ARTIFACT_STORE: "/proc/media" },
     /^ARTIFACT_STORE: .*cannot be written to.*; make it a folder/
   ],

@@ -104,7 +104,7 @@ describe("NAME_FILE", () => {
       })
     )
 
-    it.effect(`${name}_FILE beside ${name} stops the start`, () =>
+    it.effect(`${name}_FILE together with ${name} stops the start`, () =>
       Effect.gen(function* () {
         const file = fileOf(name, value)
         const message = yield* faultOf({ ...beside, [name]: value, [`${name}_FILE`]: file })

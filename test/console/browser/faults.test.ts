@@ -82,7 +82,7 @@ const reloadKeeps = async (it: ConsolePage) => {
   await page.getByText(/credits · \d+ tokens in/u).waitFor()
 }
 
-/** The next user who signs in in this tab finds none of it. */
+/** A sign-out removes everything that the next user of this tab could find. */
 const nothingIsLeft = async (it: ConsolePage) => {
   const { page } = it
   await page.getByRole("button", { name: /Account menu/u }).click()

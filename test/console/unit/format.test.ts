@@ -88,7 +88,7 @@ describe("the axis of a chart", () => {
 })
 
 describe("the audit log", () => {
-  it("names actions in plain text, and tells reads from changes", () => {
+  it("names actions in plain text, and distinguishes reads from changes", () => {
     assert.strictEqual(actionName("createApiKey"), "Create API key")
     assert.strictEqual(actionName("topUp"), "Top up")
     assert.deepStrictEqual(["listApiKeys", "getWallet", "getter", "createUser"].map(isRead), [
