@@ -26,7 +26,7 @@ const makeWorld = Effect.gen(function* () {
 })
 
 layer(layerGateway(), { timeout: "120 seconds" })("deliveries that match a filter", (it) => {
-  it.effect("are sent again, all or by endpoint, status, type and time", () =>
+  it.effect("are redelivered, all or by endpoint, status, type and time", () =>
     Effect.gen(function* () {
       const { id, statuses, user } = yield* makeWorld
       const other = yield* makeUser()
@@ -81,7 +81,7 @@ layer(layerGateway(), { timeout: "120 seconds" })("deliveries that match a filte
 describe("the operator's view of the queues", () => {
   const webhook = () => Effect.succeed(mockOutcome(500))
   layer(layerGateway({ webhook }), { timeout: "120 seconds" })((it) => {
-    it.effect("counts what is unfinished, due and late, and the drift", () =>
+    it.effect("counts unfinished, due and late work, and shows the drift", () =>
       Effect.gen(function* () {
         const empty = yield* queues
         assert.deepStrictEqual(empty.json.tasks, {
