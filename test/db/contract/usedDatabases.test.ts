@@ -30,7 +30,7 @@ const writes = [
   "SELECT nextval('catalogs_id_seq')"
 ]
 
-/** On another server each test gets a new copy, because nobody would drop the kept ones. */
+/** On another server each test gets a new copy, because nothing would drop the kept ones. */
 const databases = process.env.TEST_DATABASE_URL === undefined ? 1 : 3
 
 it("a database that a test has written to is like new for the next test", () =>

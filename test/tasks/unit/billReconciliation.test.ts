@@ -133,7 +133,7 @@ describe("a vendor's bill", () => {
       [
         "id,model,date,amount",
         "same,f,2026-11-20,0.05",
-        "costly,f,2026-11-20,0.07",
+        "dear,f,2026-11-20,0.07",
         "failed,f,2026-11-20,0.05",
         "refunded,f,2026-11-20,0",
         "unknown,f,2026-11-20,0.05",
@@ -142,7 +142,7 @@ describe("a vendor's bill", () => {
     )
     const bill = new BillReconciliation(lines)
     bill.add(job(1, "same", 5_000_000, "exact"), day, true)
-    bill.add(job(2, "costly", 5_000_000), day, true)
+    bill.add(job(2, "dear", 5_000_000), day, true)
     bill.add(job(3, "failed", 0), day, true)
     bill.add(job(4, "refunded", 0), day, true)
     bill.add(job(5, "running", null), day, true)

@@ -174,7 +174,7 @@ describe("an account that left the configuration", () => {
             return task
           })
         )
-        // Longer than an account that nobody needs is kept
+        // Longer than an unneeded account is kept
         yield* TestClock.adjust("14 minutes")
         const MASTER_KEY = Buffer.alloc(32, 9).toString("base64")
         yield* run(

@@ -228,9 +228,9 @@ describeStores("the wallet store", (database, kind) => {
           assert.strictEqual((yield* add("adjustment", -20.01, "b"))._tag, "BelowHeld")
           assert.strictEqual((yield* add("adjustment", -20, "b"))._tag, "Added")
           assert.strictEqual((yield* add("top_up", 9_000_000_000_000, "c"))._tag, "TooMuch")
-          const nobody = { userId: newTaskId() as never, operationId: "d" }
+          const unknownUser = { userId: newTaskId() as never, operationId: "d" }
           const none = yield* wallets.add({
-            ...nobody,
+            ...unknownUser,
             kind: "top_up",
             amount: credits(1),
             note: null,

@@ -105,14 +105,14 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
       assert.strictEqual(second.json.next_cursor, null)
       const top = (query: string) =>
         user.call("GET", `${usage}?from=1970-01-01&group_by=model&sort=amount&limit=1${query}`)
-      const dearest = yield* top("")
-      assert.strictEqual(dearest.json.data[0].model, "text-to-image-max")
+      const highest = yield* top("")
+      assert.strictEqual(highest.json.data[0].model, "text-to-image-max")
       for (const other of ["group_by=vendor", "group_by=model&sort=amount"]) {
         const query = `from=1970-01-01&${other}&cursor=${first.json.next_cursor}`
         const refused = yield* user.call("GET", `${usage}?${query}`)
         assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], other)
       }
-      const next = yield* top(`&cursor=${dearest.json.next_cursor}`)
+      const next = yield* top(`&cursor=${highest.json.next_cursor}`)
       assert.strictEqual(next.json.data[0].model, "gpt-4o")
       assert.strictEqual(next.json.next_cursor, null)
       const one = yield* user.call("GET", `${usage}?model=gpt-4o&sandbox=true&vendor=openai`)

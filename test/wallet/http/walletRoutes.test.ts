@@ -227,10 +227,10 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
       // Not in micro-credits, which are internal
       assert.strictEqual(negative.json.detail, "#/amount: Expected an amount above zero")
       assert.strictEqual((yield* entriesOf(user)).length, 2)
-      const nobody = yield* operator("POST", `/manage/v1/users/${randomUUID()}/top-ups`, {
+      const unknownUser = yield* operator("POST", `/manage/v1/users/${randomUUID()}/top-ups`, {
         amount: "1.00"
       })
-      assert.strictEqual(nobody.status, 404)
+      assert.strictEqual(unknownUser.status, 404)
       const own = yield* user.call("POST", `/manage/v1/users/${user.id}/top-ups`, {
         amount: "1.00"
       })

@@ -92,10 +92,10 @@ describeStores("the log of a user's events", (database) => {
     it.effect("starts before all events for an unknown user", () =>
       Effect.gen(function* () {
         const { position } = yield* EventLogStore
-        const nobody = UserId.make(randomUUID())
+        const unknownUser = UserId.make(randomUUID())
         const now = yield* DateTime.now
         for (const since of [Option.none(), Option.some(now)]) {
-          assert.strictEqual((yield* position(nobody, since)).seq, 0n)
+          assert.strictEqual((yield* position(unknownUser, since)).seq, 0n)
         }
       })
     )

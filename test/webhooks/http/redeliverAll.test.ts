@@ -108,7 +108,7 @@ describe("the operator's view of the queues", () => {
           sql`SELECT FROM vendor_attempts WHERE state = 'submitted'`,
           (submitted) => submitted.length === 1
         )
-        // A step that nobody takes while the clock stands still
+        // A step that no process takes while the clock stands still
         const due = new Date(DateTime.toEpochMillis(yield* DateTime.now) - 2500)
         yield* sql`UPDATE runs SET owner = NULL, due_at = ${due}`
         const late = yield* queues
