@@ -98,7 +98,7 @@ const read = Effect.fnUntraced(function* (
 for (const [name, store] of Object.entries(stores)) {
   const provided = Effect.provide(store.pipe(Layer.provideMerge(NodeServices.layer)))
   describe(`ArtifactBlobs (${name})`, () => {
-    it.effect("returns what was put, whole and in parts", () =>
+    it.effect("returns stored bytes, whole and in parts", () =>
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(1)
@@ -115,23 +115,21 @@ for (const [name, store] of Object.entries(stores)) {
         }
       }).pipe(provided)
     )
-    it.effect(
-      "the same id again replaces it; what is removed does not exist, and may be removed again",
-      () =>
-        Effect.gen(function* () {
-          const blobs = yield* ArtifactBlobs
-          const id = makeArtifactId(2)
-          yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
-          yield* blobs.put(id, Stream.succeed(bytes.subarray(0, 10)), Effect.void)
-          assert.strictEqual(Option.getOrThrow(yield* blobs.get(id)).length, 10)
-          yield* blobs.remove(id)
-          yield* blobs.remove(id)
-          assert.isTrue(Option.isNone(yield* blobs.get(id)))
-          assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
-        }).pipe(provided)
+    it.effect("replaces a medium under the same id, and removes one, even twice", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(2)
+        yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
+        yield* blobs.put(id, Stream.succeed(bytes.subarray(0, 10)), Effect.void)
+        assert.strictEqual(Option.getOrThrow(yield* blobs.get(id)).length, 10)
+        yield* blobs.remove(id)
+        yield* blobs.remove(id)
+        assert.isTrue(Option.isNone(yield* blobs.get(id)))
+        assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
+      }).pipe(provided)
     )
     it.effect(
-      "accepts a medium in pieces of any size, also one of several parts; it is recorded once its bytes are stored, and cannot be read before",
+      "accepts a medium in pieces of any size, also in several parts, and records it after its bytes are stored and before it can be read",
       () =>
         Effect.gen(function* () {
           const blobs = yield* ArtifactBlobs
@@ -158,7 +156,7 @@ for (const [name, store] of Object.entries(stores)) {
           }
         }).pipe(provided)
     )
-    it.effect("a medium that breaks off is not stored, and the previous one stays", () =>
+    it.effect("does not store a medium that breaks off, and keeps the previous one", () =>
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(4)
@@ -173,13 +171,13 @@ for (const [name, store] of Object.entries(stores)) {
   })
 }
 
-describe("S3Blobs, a medium of several parts", () => {
+describe("S3Blobs, for a medium of several parts", () => {
   const bucket = Effect.acquireRelease(Effect.promise(fakeBucket), ({ close }) =>
     Effect.sync(close)
   )
   const whole = Buffer.concat(large)
 
-  it.live("a part that the bucket refuses temporarily is sent again", () =>
+  it.live("sends a part again that the bucket refuses temporarily", () =>
     Effect.gen(function* () {
       const { failures, objects, uploads, url } = yield* bucket
       const id = makeArtifactId(5)
@@ -193,7 +191,7 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
-  it.live("the upload is aborted when the medium breaks off or the copy is interrupted", () =>
+  it.live("aborts the upload when the medium breaks off or the copy is interrupted", () =>
     Effect.gen(function* () {
       const { objects, uploads, url } = yield* bucket
       yield* Effect.gen(function* () {
@@ -216,7 +214,7 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
-  it.live("a completed operation counts, even when the response breaks off after its status", () =>
+  it.live("accepts a completed operation even if the response breaks off after its status", () =>
     Effect.gen(function* () {
       const { breaks, objects, url } = yield* bucket
       yield* Effect.gen(function* () {
@@ -232,22 +230,20 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
-  it.live(
-    "an upload that a dead process left is aborted at the start, a recent upload is not",
-    () =>
-      Effect.gen(function* () {
-        const { uploads, url } = yield* bucket
-        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
-        const parts = new Map<number, Buffer>()
-        uploads.set("old", { key: "some/prefix/a", parts, initiated: hoursAgo })
-        uploads.set("young", { key: "some/prefix/b", parts, initiated: new Date() })
-        uploads.set("other", { key: "some/other", parts, initiated: hoursAgo })
-        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(bucketOptions(url)))
-        assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
-      })
+  it.live("aborts the upload of a dead process at the start, but no recent upload", () =>
+    Effect.gen(function* () {
+      const { uploads, url } = yield* bucket
+      const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
+      const parts = new Map<number, Buffer>()
+      uploads.set("old", { key: "some/prefix/a", parts, initiated: hoursAgo })
+      uploads.set("young", { key: "some/prefix/b", parts, initiated: new Date() })
+      uploads.set("other", { key: "some/other", parts, initiated: hoursAgo })
+      yield* Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(bucketOptions(url)))
+      assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
+    })
   )
 
-  it.live("an upload that a process has left for a day is aborted while others run", () =>
+  it.live("aborts an upload that was left for a day while the process runs", () =>
     Effect.gen(function* () {
       const { uploads, url } = yield* bucket
       const parts = new Map<number, Buffer>()
@@ -272,30 +268,28 @@ describe("S3Blobs.layer", () => {
       Effect.map(({ message }) => message)
     )
 
-  it.live(
-    "a bucket that does not exist, or cannot be reached, stops the start with the remedy",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* s3Server
-        assert.strictEqual(
-          yield* failure({ ...bucketOptions(url), bucket: "nothing" }),
-          "ARTIFACT_STORE: the bucket nothing does not exist; create it, or name another"
-        )
-        const refusing = yield* localServer((_request, response) => response.writeHead(403).end())
-        assert.strictEqual(
-          yield* failure(bucketOptions(refusing)),
-          "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the permissions to list, read, write and delete"
-        )
-        assert.strictEqual(
-          yield* failure(bucketOptions("http://127.0.0.1:1")),
-          "ARTIFACT_STORE: the bucket media cannot be reached; check AWS_ENDPOINT_URL and AWS_REGION"
-        )
-      }).pipe(Effect.provide(NodeServices.layer))
+  it.live("stops the start with the remedy if the bucket does not exist or cannot be reached", () =>
+    Effect.gen(function* () {
+      const { url } = yield* s3Server
+      assert.strictEqual(
+        yield* failure({ ...bucketOptions(url), bucket: "nothing" }),
+        "ARTIFACT_STORE: the bucket nothing does not exist; create it, or name another"
+      )
+      const refusing = yield* localServer((_request, response) => response.writeHead(403).end())
+      assert.strictEqual(
+        yield* failure(bucketOptions(refusing)),
+        "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the permissions to list, read, write and delete"
+      )
+      assert.strictEqual(
+        yield* failure(bucketOptions("http://127.0.0.1:1")),
+        "ARTIFACT_STORE: the bucket media cannot be reached; check AWS_ENDPOINT_URL and AWS_REGION"
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 })
 
-describe("S3Blobs, its requests", () => {
-  it.live("are addressed by path, carry the session's token, and ask for no checksum", () =>
+describe("the requests of S3Blobs", () => {
+  it.live("are addressed by path, have the session's token, and request no checksum", () =>
     Effect.gen(function* () {
       const requests: Array<{ readonly path: string; readonly headers: IncomingHttpHeaders }> = []
       const url = yield* localServer((request, response) => {
@@ -321,7 +315,7 @@ describe("S3Blobs, its requests", () => {
     })
   )
 
-  it.live("that fail give the status and the code, and nothing of what the bucket quotes", () =>
+  it.live("report the status and the code if they fail, but nothing that the bucket quotes", () =>
     Effect.gen(function* () {
       const url = yield* localServer((request, response) =>
         request.method === "GET"
@@ -345,7 +339,7 @@ describe("S3Blobs, its requests", () => {
     })
   )
 
-  it.effect("end when the bucket is silent for 30 seconds in the middle of a medium", () =>
+  it.effect("end when the bucket sends nothing for 30 seconds in the middle of a medium", () =>
     Effect.gen(function* () {
       let closed = 0
       let sent = 0
@@ -367,7 +361,7 @@ describe("S3Blobs, its requests", () => {
           const fiber = yield* Effect.forkChild(Effect.flip(reading))
           yield* until(() => sent > index)
           yield* until(() => fiber.pollUnsafe() !== undefined, TestClock.adjust("10 seconds"))
-          assert.isDefined(fiber.pollUnsafe(), "waits for ever")
+          assert.isDefined(fiber.pollUnsafe(), "it waits forever")
           const error = yield* Fiber.join(fiber)
           assert.include(String(error.cause), "SilentBody")
           // The connection is given up rather than left to the bucket
@@ -378,7 +372,7 @@ describe("S3Blobs, its requests", () => {
   )
 
   it.live(
-    "are not mistaken for those of a medium: the page of an intermediary, a bucket that is gone",
+    "fail for the page of an intermediary or a missing bucket, which are not taken for a missing medium",
     () =>
       Effect.gen(function* () {
         let answer: (response: ServerResponse) => void = (response) => response.writeHead(404).end()
@@ -400,7 +394,7 @@ describe("S3Blobs, its requests", () => {
       })
   )
 
-  it.live("for a range get that range, even from a service that returns the whole", () =>
+  it.live("for a range return that range, even if the service returns the whole", () =>
     Effect.gen(function* () {
       const { objects, url } = yield* Effect.acquireRelease(
         Effect.promise(fakeBucket),
@@ -415,7 +409,7 @@ describe("S3Blobs, its requests", () => {
 })
 
 describe("ArtifactBlobs.layerDirectory", () => {
-  it.live("a folder that is not writable stops the start with the remedy", () =>
+  it.live("stops the start with the remedy if the folder is not writable", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const file = join(folder, "file")
@@ -432,7 +426,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("a medium that cannot be written fails with the reason of the system", () =>
+  it.live("fails with the system's reason if a medium cannot be written", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const id = makeArtifactId(8)
@@ -446,7 +440,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("nothing is left of a broken medium, nor of one of a dead process", () =>
+  it.live("leaves nothing of a broken medium or of a dead process's", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const files = () =>
@@ -465,7 +459,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("what a killed process was writing is removed after an hour of silence", () =>
+  it.live("removes the partial file of a killed process after an hour without a write", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const now = Date.now()
@@ -495,7 +489,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("what a dead process left is removed a day later, what is younger is not", () =>
+  it.live("removes what a dead process left after a day, but nothing younger", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const day = 24 * 3_600_000
@@ -519,7 +513,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("a folder of the day before that cannot be removed is reported, others are removed", () =>
+  it.live("reports an old folder that cannot be removed, and removes the others", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const day = 24 * 3_600_000
@@ -606,24 +600,26 @@ describe("ArtifactBlobs.layerDirectory, after a power cut", () => {
     )
   })
 
-  it.live("has the bytes of what it recorded: file, name and folder are synced in that order", () =>
-    Effect.gen(function* () {
-      const steps: Array<string> = []
-      const record = Effect.sync(() => void steps.push("record"))
-      yield* onDisk(observedDisk(steps), (blobs) =>
-        Effect.gen(function* () {
-          yield* blobs.put(makeArtifactId(12), Stream.succeed(bytes), record)
-          const first = ["make folder", "write", "sync file", "record", "rename"]
-          assert.deepStrictEqual(steps.splice(0), [...first, "sync folder", "sync directory"])
-          yield* blobs.put(makeArtifactId(13), Stream.succeed(bytes), record)
-          const next = ["write", "sync file", "record", "rename", "sync folder"]
-          assert.deepStrictEqual(steps, next)
-        })
-      )
-    }).pipe(Effect.provide(NodeServices.layer))
+  it.live(
+    "has the bytes of all that it recorded, because file, name and folder are synced in that order",
+    () =>
+      Effect.gen(function* () {
+        const steps: Array<string> = []
+        const record = Effect.sync(() => void steps.push("record"))
+        yield* onDisk(observedDisk(steps), (blobs) =>
+          Effect.gen(function* () {
+            yield* blobs.put(makeArtifactId(12), Stream.succeed(bytes), record)
+            const first = ["make folder", "write", "sync file", "record", "rename"]
+            assert.deepStrictEqual(steps.splice(0), [...first, "sync folder", "sync directory"])
+            yield* blobs.put(makeArtifactId(13), Stream.succeed(bytes), record)
+            const next = ["write", "sync file", "record", "rename", "sync folder"]
+            assert.deepStrictEqual(steps, next)
+          })
+        )
+      }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("with one sync of the folder for the media that are stored together", () =>
+  it.live("needs few syncs of the folder for media that are stored together", () =>
     Effect.gen(function* () {
       const steps: Array<string> = []
       const count = 64
@@ -648,7 +644,7 @@ describe("ArtifactBlobs.layerDirectory, after a power cut", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("a file system that syncs no folders stores media all the same", () =>
+  it.live("also stores media on a file system that cannot sync folders", () =>
     Effect.gen(function* () {
       const isFolder = (step: string) => step === "sync folder" || step === "sync directory"
       for (const code of ["EINVAL", "ENOTSUP", "EBADF", "EISDIR", "EPERM"]) {
@@ -666,7 +662,7 @@ describe("ArtifactBlobs.layerDirectory, after a power cut", () => {
   )
 
   for (const step of ["write", "sync file", "rename", "sync folder", "sync directory"]) {
-    it.live(`a disk that fails at "${step}" fails the put`, () =>
+    it.live(`fails the put if the disk fails at "${step}"`, () =>
       Effect.gen(function* () {
         const steps: Array<string> = []
         const failing = observedDisk(steps, (it) => it === step)

@@ -23,7 +23,7 @@ const rowOf = (n: number) =>
 describeStores("ArtifactIndexStore", (database) => {
   const store = ArtifactIndexStore.layer.pipe(Layer.provideMerge(database))
 
-  it.live("finds each row as it was added, also one of many that were added together", () =>
+  it.live("finds each row as it was added, also if many were added together", () =>
     Effect.gen(function* () {
       const index = yield* ArtifactIndexStore
       const rows = Array.makeBy(300, rowOf)
@@ -49,26 +49,28 @@ describeStores("ArtifactIndexStore", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.live("puts a removal off for as long as it is due, and changes nothing that is read", () =>
-    Effect.gen(function* () {
-      const index = yield* ArtifactIndexStore
-      const [late, row, later] = [rowOf(5), rowOf(6), rowOf(60_000)]
-      yield* Effect.forEach([late, row, later], index.add, { discard: true })
-      const minutesAfter = (minutes: number) => DateTime.add(row.expiresAt, { minutes })
-      const due = (minutes: number) => index.expired(minutesAfter(minutes), 100)
-      for (const [afterMinutes, waitMinutes] of [
-        [0, 30],
-        [31, 31],
-        [180, 180],
-        [2400, 720]
-      ] as const) {
-        yield* index.postpone([row.id], minutesAfter(afterMinutes))
-        const next = afterMinutes + waitMinutes
-        assert.deepStrictEqual(yield* due(next - 0.5), [late.id, later.id])
-        assert.deepStrictEqual(yield* due(next + 0.5), [late.id, later.id, row.id])
-        assert.deepStrictEqual(yield* index.find(row.id), Option.some(row))
-      }
-      yield* index.remove([late.id, row.id, later.id])
-    }).pipe(Effect.provide(store))
+  it.live(
+    "postpones a removal by the time for which it has been due, and changes nothing that is read",
+    () =>
+      Effect.gen(function* () {
+        const index = yield* ArtifactIndexStore
+        const [late, row, later] = [rowOf(5), rowOf(6), rowOf(60_000)]
+        yield* Effect.forEach([late, row, later], index.add, { discard: true })
+        const minutesAfter = (minutes: number) => DateTime.add(row.expiresAt, { minutes })
+        const due = (minutes: number) => index.expired(minutesAfter(minutes), 100)
+        for (const [afterMinutes, waitMinutes] of [
+          [0, 30],
+          [31, 31],
+          [180, 180],
+          [2400, 720]
+        ] as const) {
+          yield* index.postpone([row.id], minutesAfter(afterMinutes))
+          const next = afterMinutes + waitMinutes
+          assert.deepStrictEqual(yield* due(next - 0.5), [late.id, later.id])
+          assert.deepStrictEqual(yield* due(next + 0.5), [late.id, later.id, row.id])
+          assert.deepStrictEqual(yield* index.find(row.id), Option.some(row))
+        }
+        yield* index.remove([late.id, row.id, later.id])
+      }).pipe(Effect.provide(store))
   )
 })

@@ -103,7 +103,7 @@ const suite = <E>(
   const files = filesOver(FileStore.layer)
 
   it.effect(
-    "have a quota, exact under concurrency, in which deleted ones count until removed",
+    "have a quota that is exact under concurrency and counts deleted files until their removal",
     () =>
       Effect.gen(function* () {
         yield* addUsers
@@ -125,7 +125,7 @@ const suite = <E>(
       }).pipe(Effect.provide(files))
   )
 
-  it.effect("leave the quota when they expire, before the hourly removal", () =>
+  it.effect("no longer count in the quota when they expire, before the hourly removal", () =>
     Effect.gen(function* () {
       yield* addUsers
       const store = yield* Files
@@ -140,7 +140,7 @@ const suite = <E>(
     }).pipe(Effect.provide(files))
   )
 
-  it.effect("leave nothing when the response of the store is lost", () =>
+  it.effect("leave nothing if the response of the store is lost", () =>
     Effect.gen(function* () {
       yield* addUsers
       const lost = yield* Effect.flip(inTime(upload("a")))
@@ -149,7 +149,7 @@ const suite = <E>(
     }).pipe(Effect.provide(filesOver(unanswered)))
   )
 
-  it.effect("leave nothing when an upload breaks off or is refused", () =>
+  it.effect("leave nothing if an upload breaks off or is refused", () =>
     Effect.gen(function* () {
       yield* addUsers
       const store = yield* Files
@@ -192,7 +192,7 @@ const suite = <E>(
       }).pipe(Effect.provide(files))
   )
 
-  it.effect("are replaced by a second output of the same id, and gone with their user", () =>
+  it.effect("are replaced by a second output of the same id, and deleted with their user", () =>
     Effect.gen(function* () {
       yield* addUsers
       const sql = yield* SqlClient.SqlClient
@@ -220,5 +220,5 @@ const suite = <E>(
   )
 }
 
-describeStores("files of users", (database) => suite(database, directory))
-describe("files of users, in a bucket", () => suite(embeddedDatabase, bucket))
+describeStores("the files of users", (database) => suite(database, directory))
+describe("the files of users in a bucket", () => suite(embeddedDatabase, bucket))

@@ -64,30 +64,32 @@ const bucketGateway = Layer.unwrap(
 ).pipe(Layer.provide(NodeServices.layer))
 
 liveLayer(bucketGateway)("GET /artifacts/{id} of a bucket", (it) => {
-  it.effect("a result is stored there and served whole and in parts; a removed one is 404", () =>
-    Effect.gen(function* () {
-      const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
-        prompt: "a"
+  it.effect(
+    "serves a result that is stored there, whole and in parts, and is 404 after its removal",
+    () =>
+      Effect.gen(function* () {
+        const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
+          prompt: "a"
+        })
+        const url = task.images?.[0] ?? ""
+        const whole = yield* get(url)
+        assert.strictEqual(whole.answer.status, 200)
+        assert.strictEqual(whole.answer.headers.get("content-length"), String(whole.body.length))
+        const part = yield* get(url, { range: "bytes=10-99" })
+        assert.strictEqual(part.answer.status, 206)
+        assert.deepStrictEqual(part.body, whole.body.slice(10, 100))
+        const row = yield* kept
+        const artifacts = yield* Artifacts
+        yield* artifacts.remove([row.id])
+        assert.strictEqual((yield* get(artifacts.urlOf(row))).answer.status, 404)
       })
-      const url = task.images?.[0] ?? ""
-      const whole = yield* get(url)
-      assert.strictEqual(whole.answer.status, 200)
-      assert.strictEqual(whole.answer.headers.get("content-length"), String(whole.body.length))
-      const part = yield* get(url, { range: "bytes=10-99" })
-      assert.strictEqual(part.answer.status, 206)
-      assert.deepStrictEqual(part.body, whole.body.slice(10, 100))
-      const row = yield* kept
-      const artifacts = yield* Artifacts
-      yield* artifacts.remove([row.id])
-      assert.strictEqual((yield* get(artifacts.urlOf(row))).answer.status, 404)
-    })
   )
 })
 
 describe("GET /artifacts/{id}", () => {
   liveLayer(runningGateway())((it) => {
     it.effect(
-      "the signed URL of a result returns the image, with type, ETag and sandbox headers, without a key",
+      "returns the image of a signed URL without a key, with type, ETag and sandbox headers",
       () =>
         Effect.gen(function* () {
           const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
@@ -107,7 +109,7 @@ describe("GET /artifacts/{id}", () => {
     )
 
     it.effect(
-      "range requests for video: a part is 206, beyond the end is 416, several are the whole",
+      "answers range requests for video: a part is 206, beyond the end is 416, several ranges are the whole",
       () =>
         Effect.gen(function* () {
           const url = yield* urlOfKept
@@ -138,7 +140,7 @@ describe("GET /artifacts/{id}", () => {
         })
     )
 
-    it.effect("If-Range, If-None-Match and HEAD follow RFC 9110", () =>
+    it.effect("follows RFC 9110 for If-Range, If-None-Match and HEAD", () =>
       Effect.gen(function* () {
         const url = yield* urlOfKept
         const { answer } = yield* get(url)
@@ -160,7 +162,7 @@ describe("GET /artifacts/{id}", () => {
       })
     )
 
-    it.effect("a URL that was altered or has expired is 403, a removed artifact is 404", () =>
+    it.effect("is 403 for an altered or expired URL, and 404 for a removed artifact", () =>
       Effect.gen(function* () {
         const artifacts = yield* Artifacts
         const row = yield* kept
@@ -191,7 +193,7 @@ describe("GET /artifacts/{id}", () => {
       })
     )
 
-    it.effect("expired artifacts lose their bytes and rows, and nothing else goes", () =>
+    it.effect("has no bytes or rows of expired artifacts, and keeps all others", () =>
       Effect.gen(function* () {
         const artifacts = yield* Artifacts
         const sql = yield* PgClient.PgClient
@@ -211,7 +213,7 @@ describe("GET /artifacts/{id}", () => {
   })
 
   describe("selectRange", () => {
-    it("an empty medium has no range", () => {
+    it("finds no range in an empty medium", () => {
       assert.strictEqual(selectRange("bytes=0-", 0)._tag, "Unsatisfiable")
       assert.strictEqual(selectRange("bytes=-1", 0)._tag, "Unsatisfiable")
       assert.strictEqual(selectRange(undefined, 0)._tag, "Whole")

@@ -41,7 +41,7 @@ const files = Effect.flatMap(AppConfig, ({ artifactStore }) =>
 describe("kept inputs", () => {
   const env = { KEPT_INPUT_BYTES_PER_USER: "100000" }
   layer(layerGateway({ database: stores.postgres, env }))((it) => {
-    it.effect("are removed soon after their task was cancelled or has failed, and no others", () =>
+    it.effect("are removed soon after their task was cancelled or failed, and no others", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const before = (yield* files).length
@@ -74,7 +74,7 @@ describe("kept inputs", () => {
     )
 
     it.effect(
-      "are bounded for a user, exactly, by 429 code 1202; nothing of a refused create stays",
+      "have an exact limit for each user, above which creates are 429 code 1202 and leave nothing",
       () =>
         Effect.gen(function* () {
           const [user, other] = [yield* makeUser(), yield* makeUser()]

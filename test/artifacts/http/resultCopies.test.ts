@@ -41,7 +41,7 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
 
 const upstream = await upstreamOfTests(Upstream.start(dashscope))
 
-describe("a vendor's result is copied as a stream", () => {
+describe("the copy of a vendor's result", () => {
   beforeEach(() => {
     upstream.runningPolls = 0
   })
@@ -71,7 +71,7 @@ describe("a vendor's result is copied as a stream", () => {
   )
 
   liveLayer(gateway)((it) => {
-    it.effect("whole and with its own type, with or without Content-Length", () =>
+    it.effect("is whole and has the result's type, with or without Content-Length", () =>
       Effect.gen(function* () {
         const head = Buffer.from(jpeg())
         for (const isChunked of [false, true]) {
@@ -87,7 +87,7 @@ describe("a vendor's result is copied as a stream", () => {
       })
     )
 
-    it.effect("a download that breaks off starts again, and its first part is removed", () =>
+    it.effect("starts again if the download breaks off, and the first part is removed", () =>
       Effect.gen(function* () {
         const since = yield* keptSince
         upstream.media = { head: pixel, size: 1_000_000, breaks: [600_000] }
@@ -98,7 +98,7 @@ describe("a vendor's result is copied as a stream", () => {
       })
     )
 
-    it.effect("an error page instead of a medium is 3004: nothing is stored or charged", () =>
+    it.effect("fails with 3004 for an error page, and nothing is stored or charged", () =>
       Effect.gen(function* () {
         const since = yield* keptSince
         const before = yield* wallet
@@ -113,7 +113,7 @@ describe("a vendor's result is copied as a stream", () => {
       })
     )
 
-    it.effect("a task that is cancelled during the copy stops it at once", () =>
+    it.effect("stops at once when its task is cancelled", () =>
       Effect.gen(function* () {
         const since = yield* keptSince
         upstream.media = { head: pixel, size: 1_000_000, breaks: [600_000], isHanging: true }

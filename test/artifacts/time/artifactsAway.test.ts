@@ -19,7 +19,7 @@ const blocking = {
 }
 
 describe("an artifact store that is unavailable for longer than the task's deadline", () => {
-  it.effect("keeps no money held: the task fails at its deadline, and its hold is released", () =>
+  it.effect("keeps no hold open: the task fails at its deadline, which releases its hold", () =>
     Effect.gen(function* () {
       const { dataDir } = yield* AppConfig
       const folder = join(dataDir, "artifacts")

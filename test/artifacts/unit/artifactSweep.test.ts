@@ -41,7 +41,7 @@ describe("a stored artifact", () => {
     return { steps, isStored: Exit.isSuccess(exit) }
   }, Effect.provide(NodeServices.layer))
 
-  it.effect("has its row in one statement, after its bytes and before its name", () =>
+  it.effect("is recorded in one statement, after its bytes and before its name", () =>
     Effect.gen(function* () {
       const { isStored, steps } = yield* stored("nothing")
       assert.deepStrictEqual(steps, ["bytes", "row of 3", "name"])
@@ -53,7 +53,7 @@ describe("a stored artifact", () => {
     ["row", ["bytes", "row of 3"]],
     ["bytes", ["bytes", "row of 3"]]
   ] as const) {
-    it.effect(`leaves nothing when its ${failing} cannot be stored`, () =>
+    it.effect(`leaves nothing if its ${failing} cannot be stored`, () =>
       Effect.gen(function* () {
         const { isStored, steps } = yield* stored(failing)
         assert.deepStrictEqual(steps, [...reached, "remove bytes", "remove 1 rows"])
@@ -64,7 +64,7 @@ describe("a stored artifact", () => {
 })
 
 describe("an artifact that is neither stored nor removed", () => {
-  it.effect("is not logged at every try, because LoggedBlobs logs the store once", () =>
+  it.effect("is not logged at every attempt, because LoggedBlobs logs the store once", () =>
     Effect.gen(function* () {
       const lines: Array<unknown> = []
       const away = Effect.fail(new StoreUnavailable({ cause: "it is away" }))
@@ -134,7 +134,7 @@ describe("the removal of expired artifacts", () => {
     return { left: [...blobs], tried, postponed, older }
   }, Effect.provide(NodeServices.layer))
 
-  it.effect("continues when the store refuses to delete one (a bucket's object lock)", () =>
+  it.effect("continues if the store refuses to delete one (a bucket's object lock)", () =>
     Effect.gen(function* () {
       const locked = ids[3]!
       const { left, older, postponed } = yield* round((id) => (id === locked ? refused : undefined))
@@ -144,7 +144,7 @@ describe("the removal of expired artifacts", () => {
     })
   )
 
-  it.effect("goes past any number of media that cannot be removed, and tries each once", () =>
+  it.effect("skips any number of media that cannot be removed, and tries each once", () =>
     Effect.gen(function* () {
       const locked = new Set(ids.slice(0, 1050))
       const before = yield* refusals
@@ -158,7 +158,7 @@ describe("the removal of expired artifacts", () => {
     })
   )
 
-  it.effect("ends when the store does not respond, and puts off what it has tried", () =>
+  it.effect("ends when the store does not respond, and postpones the media that it tried", () =>
     Effect.gen(function* () {
       const { postponed, tried } = yield* round(() => silent)
       assert.deepStrictEqual(tried, ids.slice(0, 500))

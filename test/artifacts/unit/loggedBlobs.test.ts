@@ -17,8 +17,8 @@ const storeOf = (isFull: () => boolean) =>
       )
   })
 
-describe("a store of artifacts that takes no writes", () => {
-  it.effect("is logged once with the reason, and when it takes them again", () =>
+describe("an artifact store that accepts no writes", () => {
+  it.effect("is logged once with the reason, and again when it accepts them", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = Logger.make(({ message }) => {

@@ -54,7 +54,7 @@ const isThere = (is: () => boolean): Effect.Effect<void> =>
 
 describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
   it.live(
-    "is unavailable for all queries, also those that wait for a connection, until it responds again",
+    "is unavailable for all queries, including those that wait for a connection, until it responds again",
     () =>
       Effect.gen(function* () {
         const { network, store } = yield* behindNetwork
@@ -72,34 +72,32 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "in a transaction: nothing of it is committed, and its connection is not used again",
-    () =>
-      Effect.gen(function* () {
-        const { near, network, store } = yield* behindNetwork
-        yield* Effect.gen(function* () {
-          const sql = yield* SqlClient
-          yield* near`CREATE TABLE written (n int)`
-          yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))
-          const cut = Effect.gen(function* () {
-            yield* sql`INSERT INTO written VALUES (1)`
-            yield* Effect.sync(() => network.swallow("all"))
-            yield* sql`INSERT INTO written VALUES (2)`
-          })
-          const failure = yield* Effect.flip(storeFailures(sql.withTransaction(cut)))
-          assert.strictEqual(failure._tag, "StoreUnavailable")
-          network.swallow("nothing")
-          const open = sql`
+  it.live("commits nothing of a transaction, whose connection is not used again", () =>
+    Effect.gen(function* () {
+      const { near, network, store } = yield* behindNetwork
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* near`CREATE TABLE written (n int)`
+        yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))
+        const cut = Effect.gen(function* () {
+          yield* sql`INSERT INTO written VALUES (1)`
+          yield* Effect.sync(() => network.swallow("all"))
+          yield* sql`INSERT INTO written VALUES (2)`
+        })
+        const failure = yield* Effect.flip(storeFailures(sql.withTransaction(cut)))
+        assert.strictEqual(failure._tag, "StoreUnavailable")
+        network.swallow("nothing")
+        const open = sql`
           SELECT pg_current_xact_id_if_assigned() IS NOT NULL AS open, pg_sleep(0.1)`
-          for (const rows of yield* onAll(retryStore(storeFailures(open)))) {
-            assert.isFalse(rows[0]?.["open"])
-          }
-          assert.deepStrictEqual(yield* near`SELECT n FROM written`, [])
-        }).pipe(Effect.provide(store))
-      }).pipe(Effect.scoped)
+        for (const rows of yield* onAll(retryStore(storeFailures(open)))) {
+          assert.isFalse(rows[0]?.["open"])
+        }
+        assert.deepStrictEqual(yield* near`SELECT n FROM written`, [])
+      }).pipe(Effect.provide(store))
+    }).pipe(Effect.scoped)
   )
 
-  it.effect("is not taken for silent because a connection that nobody used was closed", () =>
+  it.effect("an unused connection that was closed does not make the store unavailable", () =>
     Effect.gen(function* () {
       // The clock of the pool stands still, so it closes nothing
       const { near, store } = yield* behindNetwork
@@ -128,7 +126,7 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("does not end a migration that takes long", () =>
+  it.live("a long migration is not ended", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
       const folder = temporaryFolder("slow")
@@ -151,7 +149,7 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
   )
 
   it.live(
-    "a wallet change meanwhile happens once, whether the request or the response was lost",
+    "a wallet change in the meantime happens once, whether the request or the response was lost",
     () =>
       Effect.gen(function* () {
         const { network, store } = yield* behindNetwork

@@ -13,7 +13,7 @@ const reasonOf = <A, R>(effect: Effect.Effect<A, SqlError, R>) =>
 
 describeStores("the store", (database, store) => {
   liveLayer(database)((it) => {
-    it.effect("values are read back as they were written", () =>
+    it.effect("returns values as they were written", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         yield* sql`CREATE TABLE round_trip (
@@ -40,7 +40,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("a transaction that fails changes nothing, nor does its savepoint", () =>
+    it.effect("rolls back a failed transaction or savepoint completely", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE things (id int PRIMARY KEY)`
@@ -63,7 +63,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("a statement after an error inside a transaction is refused, COMMIT too", () =>
+    it.effect("refuses every statement after an error in a transaction, including COMMIT", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         const swallowed = sql.withTransaction(
@@ -78,7 +78,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("errors have classes", () =>
+    it.effect("classifies errors", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE classes (id int PRIMARY KEY, n int CHECK (n > 0) NOT NULL,
@@ -100,7 +100,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("errors that pass when the server recovers are separate from permanent ones", () =>
+    it.effect("distinguishes errors that end when the server recovers from permanent ones", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE FUNCTION fail(state text) RETURNS void LANGUAGE plpgsql AS $$
@@ -123,7 +123,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("a megabyte is written and read, as a parameter and among many", () =>
+    it.effect("writes and reads a megabyte, alone and among many parameters", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE blobs (id int PRIMARY KEY, body bytea)`
@@ -135,7 +135,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("results of a hundred thousand rows, whole and streamed", () =>
+    it.effect("returns a hundred thousand rows, whole and streamed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         const query = sql`SELECT n, repeat('x', 50) AS text FROM generate_series(1, 100000) AS n`
@@ -146,7 +146,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("fifty fibers at once lose no update", () =>
+    it.effect("loses no update of fifty concurrent fibers", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE counters (id int PRIMARY KEY, n bigint NOT NULL)`
@@ -166,7 +166,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("an interrupted fiber leaves the store usable and its transaction rolled back", () =>
+    it.effect("stays usable after a fiber is interrupted, and rolls back its transaction", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE interrupted (id int)`
@@ -190,7 +190,7 @@ describeStores("the store", (database, store) => {
     )
 
     if (store === "postgres") {
-      it.effect("a connection that the server ends is replaced", () =>
+      it.effect("replaces a connection that the server ends", () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient
           yield* Effect.exit(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
@@ -198,7 +198,7 @@ describeStores("the store", (database, store) => {
         })
       )
 
-      it.effect("locks of a process that stops responding in a transaction are released", () =>
+      it.effect("releases the locks of a process that stops responding in a transaction", () =>
         Effect.gen(function* () {
           const url = Redacted.make((yield* freshDatabase()).href)
           const client = (options: { readonly idleTransactionMillis?: number } = {}) =>
@@ -234,7 +234,7 @@ describeStores("the store", (database, store) => {
       )
     }
 
-    it.effect("a stream that ends early returns its connection", () =>
+    it.effect("takes back the connection of a stream that ends early", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         const query = sql`SELECT n FROM generate_series(1, 50000) AS n`

@@ -65,88 +65,90 @@ const keepMonth = Effect.gen(function* () {
 describe("day partitions", () => {
   const stores = Layer.mergeAll(walletStores, DeliveryStoreLive.layer, DeliveryLogStore.layer)
   liveLayer(Layer.provideMerge(stores, singleStores.postgres))((it) => {
-    it.effect("a page, and a task's deliveries, read a few days however many are kept", () =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const log = yield* DeliveryLogStore
-        const deliveries = yield* DeliveryStore
-        const calls = yield* CallStore
-        yield* keepMonth
-        const userId = yield* newCaller(100_000)
-        yield* subscribe(userId, ["task.created", "task.succeeded"])
-        const millis = DateTime.toEpochMillis(yield* DateTime.now)
-        const taskIds = Array.from({ length: 30 }, () => makeTaskId(millis))
-        for (const taskId of taskIds) {
-          yield* accept(userId, 1, { taskId })
-          yield* finish(taskId, 1)
-        }
-        const now = yield* DateTime.now
-        const { endpoints } = yield* deliveries.due(Option.none(), now)
-        const wanted = endpoints.map((endpointId) => ({ endpointId, limit: 100 }))
-        const claimed = yield* deliveries.claim({ wanted, owner: "prc_1", now, claimedAt: now })
-        assert.lengthOf(claimed, 60)
-        yield* deliveries.record(
-          claimed.map((one) => ({
-            claimed: one,
-            endedAt: now,
-            outcome: mockOutcome(200),
-            nextDueAt: Option.none()
-          }))
-        )
-        const starts = taskIds.map(() => callStart(userId, 1, makeCallId(millis)))
-        yield* writeCalls({ starts })
-        yield* writeCalls({ ends: starts.map((start) => callEnd(start, 1)) })
-        yield* sql`ANALYZE`.unprepared
+    it.effect(
+      "are read for only a few days by a page or a task's deliveries, however many are kept",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const log = yield* DeliveryLogStore
+          const deliveries = yield* DeliveryStore
+          const calls = yield* CallStore
+          yield* keepMonth
+          const userId = yield* newCaller(100_000)
+          yield* subscribe(userId, ["task.created", "task.succeeded"])
+          const millis = DateTime.toEpochMillis(yield* DateTime.now)
+          const taskIds = Array.from({ length: 30 }, () => makeTaskId(millis))
+          for (const taskId of taskIds) {
+            yield* accept(userId, 1, { taskId })
+            yield* finish(taskId, 1)
+          }
+          const now = yield* DateTime.now
+          const { endpoints } = yield* deliveries.due(Option.none(), now)
+          const wanted = endpoints.map((endpointId) => ({ endpointId, limit: 100 }))
+          const claimed = yield* deliveries.claim({ wanted, owner: "prc_1", now, claimedAt: now })
+          assert.lengthOf(claimed, 60)
+          yield* deliveries.record(
+            claimed.map((one) => ({
+              claimed: one,
+              endedAt: now,
+              outcome: mockOutcome(200),
+              nextDueAt: Option.none()
+            }))
+          )
+          const starts = taskIds.map(() => callStart(userId, 1, makeCallId(millis)))
+          yield* writeCalls({ starts })
+          yield* writeCalls({ ends: starts.map((start) => callEnd(start, 1)) })
+          yield* sql`ANALYZE`.unprepared
 
-        const ofTask = yield* counted(log.ofTask(taskIds[0]!))
-        assert.deepStrictEqual(
-          ofTask.result.map(({ eventType, seq, status }) => [eventType, status, seq]),
-          [
-            ["task.created", "succeeded", 1],
-            ["task.succeeded", "succeeded", 1]
-          ]
-        )
-        // The deliveries, and for each of them its event and its attempts
-        assert.isAtMost(ofTask.scans, 5 * daysRead, "deliveries of a task")
-        const page = { before: Option.none(), limit: 20 }
-        const listed = yield* counted(log.search(userId, { taskId: taskIds[0]! }, page))
-        assert.lengthOf(listed.result.rows, 2)
-        assert.isAtMost(listed.scans, 2 * daysRead, "the list of a task's deliveries")
-        const [endpointId] = endpoints
-        const pages = {
-          deliveries: yield* counted(log.search(userId, {}, page)),
-          "of an endpoint": yield* counted(log.search(userId, { endpointId }, page)),
-          calls: yield* counted(calls.search(userId, { limit: 20 }))
-        }
-        for (const [what, read] of Object.entries(pages)) {
-          assert.lengthOf(read.result.rows, 20)
-          // Including the partitions of the next week
-          assert.isAtMost(read.scans, daysRead + 7, what)
-        }
-        const receipt = yield* counted(calls.find(userId, starts[0]!.id))
-        assert.strictEqual(Option.getOrThrow(receipt.result).id, starts[0]!.id)
-        // Including tomorrow
-        assert.isAtMost(receipt.scans, daysRead + 1, "a receipt")
-        for (const id of [
-          "00000000-0000-4000-8000-000000000000",
-          "ffffffff-ffff-4fff-bfff-ffffffffffff"
-        ]) {
-          assert.isTrue(Option.isNone(yield* calls.find(userId, id)))
-        }
-        const next = yield* log.search(
-          userId,
-          {},
-          { ...page, before: Option.some(pages.deliveries.result.rows.at(-1)!.id as never) }
-        )
-        assert.lengthOf(next.rows, 20)
-        const [first] = claimed
-        const again = yield* counted(log.attempts(first!.id))
-        assert.lengthOf(again.result, 1)
-        assert.isAtMost(again.scans, daysRead + 7, "attempts of a delivery")
-      })
+          const ofTask = yield* counted(log.ofTask(taskIds[0]!))
+          assert.deepStrictEqual(
+            ofTask.result.map(({ eventType, seq, status }) => [eventType, status, seq]),
+            [
+              ["task.created", "succeeded", 1],
+              ["task.succeeded", "succeeded", 1]
+            ]
+          )
+          // The deliveries, and for each of them its event and its attempts
+          assert.isAtMost(ofTask.scans, 5 * daysRead, "deliveries of a task")
+          const page = { before: Option.none(), limit: 20 }
+          const listed = yield* counted(log.search(userId, { taskId: taskIds[0]! }, page))
+          assert.lengthOf(listed.result.rows, 2)
+          assert.isAtMost(listed.scans, 2 * daysRead, "the list of a task's deliveries")
+          const [endpointId] = endpoints
+          const pages = {
+            deliveries: yield* counted(log.search(userId, {}, page)),
+            "of an endpoint": yield* counted(log.search(userId, { endpointId }, page)),
+            calls: yield* counted(calls.search(userId, { limit: 20 }))
+          }
+          for (const [what, read] of Object.entries(pages)) {
+            assert.lengthOf(read.result.rows, 20)
+            // Including the partitions of the next week
+            assert.isAtMost(read.scans, daysRead + 7, what)
+          }
+          const receipt = yield* counted(calls.find(userId, starts[0]!.id))
+          assert.strictEqual(Option.getOrThrow(receipt.result).id, starts[0]!.id)
+          // Including tomorrow
+          assert.isAtMost(receipt.scans, daysRead + 1, "a receipt")
+          for (const id of [
+            "00000000-0000-4000-8000-000000000000",
+            "ffffffff-ffff-4fff-bfff-ffffffffffff"
+          ]) {
+            assert.isTrue(Option.isNone(yield* calls.find(userId, id)))
+          }
+          const next = yield* log.search(
+            userId,
+            {},
+            { ...page, before: Option.some(pages.deliveries.result.rows.at(-1)!.id as never) }
+          )
+          assert.lengthOf(next.rows, 20)
+          const [first] = claimed
+          const again = yield* counted(log.attempts(first!.id))
+          assert.lengthOf(again.result, 1)
+          assert.isAtMost(again.scans, daysRead + 7, "attempts of a delivery")
+        })
     )
 
-    it.effect("pages continue into earlier days, whatever was read of the last one", () =>
+    it.effect("are read further back by the next page, wherever the previous page ended", () =>
       Effect.gen(function* () {
         const log = yield* DeliveryLogStore
         const deliveries = yield* DeliveryStore

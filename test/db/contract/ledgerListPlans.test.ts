@@ -59,7 +59,7 @@ for (const [name, database] of Object.entries(singleStores)) {
     if (!shapesOf[name as keyof typeof shapesOf].includes(shape)) continue
     describe(`lists of the ledger over ${shape} (${name})`, () => {
       layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
-        it.effect("read a page of rows, by a plan that is made once", () =>
+        it.effect("read one page of rows, with a plan that is made once", () =>
           Effect.gen(function* () {
             const store = yield* WalletStore
             const [busy, quiet] = [yield* newWallet(1), yield* newWallet(1)]

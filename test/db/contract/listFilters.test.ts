@@ -126,7 +126,7 @@ describe("filtered lists", () => {
     "120 seconds"
   )((it) => {
     it.effect(
-      "tasks by key, model, failure, trace and time are read by an index",
+      "read tasks by key, model, failure, trace and time with an index",
       () =>
         Effect.gen(function* () {
           const store = yield* TaskHistoryStore
@@ -173,7 +173,7 @@ describe("filtered lists", () => {
     )
 
     it.effect(
-      "a filter without an index reads a bounded number of rows a page, and continues where it ended",
+      "without an index read a bounded number of rows for each page, and continue where it ended",
       () =>
         Effect.gen(function* () {
           const tasks = yield* TaskHistoryStore
@@ -237,7 +237,7 @@ describe("filtered lists", () => {
       120_000
     )
 
-    it.effect("the ledger by kind, time, trace and amount", () =>
+    it.effect("read the ledger by kind, time, trace and amount", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const wallets = yield* WalletStore
@@ -290,7 +290,7 @@ describe("filtered lists", () => {
       })
     )
 
-    it.effect("the audit log by type, actor and resource", () =>
+    it.effect("read the audit log by type, actor and resource", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const audit = yield* AuditStore
@@ -324,7 +324,7 @@ describe("filtered lists", () => {
       })
     )
 
-    it.effect("deliveries by endpoint, task, status, type, trace and time", () =>
+    it.effect("read deliveries by endpoint, task, status, type, trace and time", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const log = yield* DeliveryLogStore

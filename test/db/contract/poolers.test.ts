@@ -32,14 +32,14 @@ const behind = Effect.fnUntraced(function* (options: PoolerOptions) {
 
 /** docs/reference/processes.md#poolers */
 describe("a pooler before Postgres", () => {
-  it.live("in session mode that passes the settings on is no different", () =>
+  it.live("is like Postgres itself in session mode with settings passed on", () =>
     Effect.gen(function* () {
       const { start } = yield* behind({ mode: "session", settings: "passed" })
       assert.strictEqual(yield* start, "started")
     })
   )
 
-  it.live("that loses prepared statements between transactions is named at the start", () =>
+  it.live("is named at the start if it loses prepared statements between transactions", () =>
     Effect.gen(function* () {
       const { start } = yield* behind({ mode: "transaction", settings: "passed" })
       assert.match(
@@ -49,7 +49,7 @@ describe("a pooler before Postgres", () => {
     })
   )
 
-  it.live("that refuses the settings of the session is named, with the settings", () =>
+  it.live("is named with the settings if it refuses the session's settings", () =>
     Effect.gen(function* () {
       const { start } = yield* behind({ mode: "session", settings: "refused" })
       assert.match(
@@ -59,7 +59,7 @@ describe("a pooler before Postgres", () => {
     })
   )
 
-  it.live("that ignores the settings needs them at the role or the database", () =>
+  it.live("needs the settings at the role or the database if it ignores them", () =>
     Effect.gen(function* () {
       const { start, url } = yield* behind({ mode: "session", settings: "ignored" })
       assert.match(
@@ -88,7 +88,7 @@ describe("a pooler in session mode with too few server connections", () => {
     ["query_wait_timeout", /a pooler in session mode has too few server connections/u],
     ["no more connections allowed", /accepts no more connections/u]
   ] as const) {
-    it.live(`is named when a connection ${exhausted}, and no other mode is blamed`, () =>
+    it.live(`is named when a connection ${exhausted}, and its mode is not blamed`, () =>
       Effect.gen(function* () {
         const { far } = yield* behind({
           mode: "session",
@@ -123,7 +123,7 @@ describe("a pooler in session mode with too few server connections", () => {
 })
 
 describe("a Postgres that is starting", () => {
-  it.live("is waited for, and the log says so once", () =>
+  it.live("delays the start, and the log says so once", () =>
     Effect.gen(function* () {
       const { pooler, start } = yield* behind({ mode: "session", settings: "passed" })
       const lines: Array<string> = []
@@ -148,7 +148,7 @@ describe("a prepared statement that the server has lost", () => {
     )
   ).pipe(Layer.orDie)
 
-  it.live("is prepared again, and its transaction repeated", () =>
+  it.live("is prepared again, and its transaction is repeated", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       yield* sql`CREATE TABLE counted (id int PRIMARY KEY, n int NOT NULL)`
@@ -170,7 +170,7 @@ describe("a prepared statement that the server has lost", () => {
     }).pipe(Effect.provide(database))
   )
 
-  it.live("also when only the end of the transaction is lost", () =>
+  it.live("is prepared again if only the end of the transaction is lost", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       yield* sql`CREATE TABLE ended (n int NOT NULL)`
@@ -185,7 +185,7 @@ describe("a prepared statement that the server has lost", () => {
     }).pipe(Effect.provide(database))
   )
 
-  it.live("also when a migration has changed its columns, and with a savepoint", () =>
+  it.live("is prepared again with a savepoint after a migration has changed its columns", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       yield* sql`CREATE TABLE grown (id int PRIMARY KEY)`

@@ -88,71 +88,71 @@ for (const [name, database] of Object.entries(quietStores)) {
   describe(`plans (${name})`, () => {
     const stores = Layer.merge(walletStores, DeliveryStoreLive.layer)
     liveLayer(Layer.provideMerge(stores, database))((it) => {
-      it.effect(
-        "a store that was planned for while empty is not scanned sequentially once it is full",
-        () =>
-          Effect.gen(function* () {
-            const sql = yield* PgClient.PgClient
-            yield* sql`ANALYZE`.unprepared
-            const pairs = (wallets: number, count: number) =>
-              Effect.gen(function* () {
-                const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
-                  newWallet(10_000)
-                )
-                for (let n = 0; n < count; n += 1) {
-                  const { outcome, taskId } = yield* accept(users[n % wallets]!, 1)
-                  assert.strictEqual(outcome._tag, "Accepted")
-                  // A tenth stays open.
-                  if (n % 10 !== 0) yield* finish(taskId, 1)
-                }
-              })
-            // Plans are cached from the sixth execution on.
-            yield* pairs(2, 20)
-            const before = yield* rowsReadThrough
-            yield* pairs(10, 200)
-            assert.deepStrictEqual(yield* rowsReadThrough, before)
-          })
+      it.effect("made for an empty store scan nothing sequentially once it is full", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          yield* sql`ANALYZE`.unprepared
+          const pairs = (wallets: number, count: number) =>
+            Effect.gen(function* () {
+              const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
+                newWallet(10_000)
+              )
+              for (let n = 0; n < count; n += 1) {
+                const { outcome, taskId } = yield* accept(users[n % wallets]!, 1)
+                assert.strictEqual(outcome._tag, "Accepted")
+                // A tenth stays open.
+                if (n % 10 !== 0) yield* finish(taskId, 1)
+              }
+            })
+          // Plans are cached from the sixth execution on.
+          yield* pairs(2, 20)
+          const before = yield* rowsReadThrough
+          yield* pairs(10, 200)
+          assert.deepStrictEqual(yield* rowsReadThrough, before)
+        })
       )
 
       // Both are Postgres 18. With the same planner settings, which this test has shown, they make the same plans
       if (name === "embedded") return
 
-      it.effect("nor for metered calls, held one by one or drawn on a reservation", () =>
-        Effect.gen(function* () {
-          const sql = yield* PgClient.PgClient
-          yield* sql`ANALYZE`.unprepared
-          const rounds = (wallets: number, calls: number, count: number) =>
-            Effect.gen(function* () {
-              const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
-                newCaller(10_000)
-              )
-              for (let n = 0; n < count; n += 1) {
-                const starts = Array.from({ length: calls }, (_, k) =>
-                  callStart(users[k % wallets]!, 1)
+      it.effect(
+        "scan nothing sequentially for metered calls, with their own hold or on a reservation",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* PgClient.PgClient
+            yield* sql`ANALYZE`.unprepared
+            const rounds = (wallets: number, calls: number, count: number) =>
+              Effect.gen(function* () {
+                const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
+                  newCaller(10_000)
                 )
-                yield* writeCalls({ starts })
-                // A tenth stays open.
-                yield* writeCalls({
-                  ends: starts.filter((_, k) => k % 10 !== 0).map((start) => callEnd(start, 1))
-                })
-                yield* writeReservations({
-                  sizes: users.map((userId) => reservation(userId, 0, 100)),
-                  ended: n === 0 ? [] : starts.map(({ user }) => drawnCall(callStart(user, 1), 1))
-                })
-              }
-            })
-          yield* rounds(2, 2, 20)
-          const before = yield* rowsReadThrough
-          yield* rounds(10, 100, 10)
-          assert.deepStrictEqual(yield* rowsReadThrough, before)
-          // The ledger's index, which has thousands of entries by now, is not scanned either
-          const read = yield* ledgerEntriesRead
-          yield* rounds(1, 10, 4)
-          assert.isAtMost((yield* ledgerEntriesRead) - read, 60)
-        })
+                for (let n = 0; n < count; n += 1) {
+                  const starts = Array.from({ length: calls }, (_, k) =>
+                    callStart(users[k % wallets]!, 1)
+                  )
+                  yield* writeCalls({ starts })
+                  // A tenth stays open.
+                  yield* writeCalls({
+                    ends: starts.filter((_, k) => k % 10 !== 0).map((start) => callEnd(start, 1))
+                  })
+                  yield* writeReservations({
+                    sizes: users.map((userId) => reservation(userId, 0, 100)),
+                    ended: n === 0 ? [] : starts.map(({ user }) => drawnCall(callStart(user, 1), 1))
+                  })
+                }
+              })
+            yield* rounds(2, 2, 20)
+            const before = yield* rowsReadThrough
+            yield* rounds(10, 100, 10)
+            assert.deepStrictEqual(yield* rowsReadThrough, before)
+            // The ledger's index, which has thousands of entries by now, is not scanned either
+            const read = yield* ledgerEntriesRead
+            yield* rounds(1, 10, 4)
+            assert.isAtMost((yield* ledgerEntriesRead) - read, 60)
+          })
       )
 
-      it.effect("keys without limits look up no budget; those with one are found by index", () =>
+      it.effect("look up no budget for keys without limits, and others by index", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const users = yield* UserStore
@@ -189,7 +189,7 @@ for (const [name, database] of Object.entries(quietStores)) {
         })
       )
 
-      it.effect("a limit of unfinished tasks counts these, and not those that have ended", () =>
+      it.effect("count unfinished tasks for a limit without reading those that have ended", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           // A row is known to be dead once the commit of its end is in the log
@@ -215,7 +215,7 @@ for (const [name, database] of Object.entries(quietStores)) {
       )
 
       it.effect(
-        "a burst of deliveries after idle hours is claimed row by row, not scanned repeatedly",
+        "claim a burst of deliveries after idle hours row by row, without repeated scans",
         () =>
           Effect.gen(function* () {
             const sql = yield* PgClient.PgClient

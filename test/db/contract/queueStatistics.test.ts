@@ -111,7 +111,7 @@ describe("a queue that was long when its statistics were taken", () => {
     run: () => Effect.Effect<void, unknown, Layer.Success<typeof everything>>
   ) => liveLayer(everything, "120 seconds")((it) => it.effect(sentence, run))
 
-  test("a row older than the log is deleted by its key", () =>
+  test("deletes a row older than the log by its key", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const user = yield* newWallet(0)
@@ -133,7 +133,7 @@ describe("a queue that was long when its statistics were taken", () => {
       )
     }))
 
-  test("lost attempts are found, and their deliveries changed, by key", () =>
+  test("finds lost attempts and changes their deliveries by key", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const user = yield* newWallet(0)
@@ -153,7 +153,7 @@ describe("a queue that was long when its statistics were taken", () => {
       }
     }))
 
-  test("deliveries of an endpoint that is disabled are skipped by key", () =>
+  test("skips the deliveries of a disabled endpoint by key", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const endpoints = yield* EndpointStore
@@ -178,7 +178,7 @@ describe("a queue that was long when its statistics were taken", () => {
       assert.deepStrictEqual(yield* statuses, [{ status: "skipped", n: 3 }])
     }))
 
-  test("so are those of a user who is deleted", () =>
+  test("skips the deliveries of a deleted user by key", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const user = yield* newWallet(0)
@@ -191,7 +191,7 @@ describe("a queue that was long when its statistics were taken", () => {
       assert.deepStrictEqual(yield* statuses, [{ status: "skipped", n: 2 }])
     }))
 
-  test("days are dropped with what is queued of them, and the others kept", () =>
+  test("drops days together with their queued deliveries, and keeps the others", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const partitions = yield* PartitionStore

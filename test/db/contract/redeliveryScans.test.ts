@@ -74,13 +74,13 @@ const windowsOf = Effect.fnUntraced(function* (user: UserId, filter: RedeliveryF
 })
 
 /** On one store: both are Postgres 18 with the same planner settings, as queryPlans.test.ts shows. */
-describe("deliveries that are sent again", () => {
+describe("deliveries to send again", () => {
   const services = Layer.mergeAll(walletStores, DeliveryLogStore.layer)
   liveLayer(
     Layer.provideMerge(services, singleStores.postgres),
     "120 seconds"
   )((it) => {
-    it.effect("are found in windows, however little the filter matches", () =>
+    it.effect("are found in windows, however few match the filter", () =>
       Effect.gen(function* () {
         const user = yield* newWallet(0)
         const other = yield* newWallet(0)

@@ -36,7 +36,7 @@ const database = Effect.gen(function* () {
 const right =
   /^DATABASE_URL: its role lacks a permission \(permission denied for .*\)\. Connect as the role/u
 
-layer(Layer.empty, { timeout: "60 seconds" })("a role of the database without rights", (it) => {
+layer(Layer.empty, { timeout: "60 seconds" })("a database role without rights", (it) => {
   it.effect("is named by a migration, with the remedy", () =>
     Effect.gen(function* () {
       const { session } = yield* database
@@ -48,7 +48,7 @@ layer(Layer.empty, { timeout: "60 seconds" })("a role of the database without ri
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is what the doctor looks for, before a start finds it", () =>
+  it.effect("is found by the doctor before a start fails", () =>
     Effect.gen(function* () {
       const { owner, role, session, url } = yield* database
       yield* owner`CREATE TABLE tasks (id int)`

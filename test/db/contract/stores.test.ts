@@ -190,7 +190,7 @@ describeStores("the stores", (database) => {
   })
 
   layer(suite)("own, attempts and finish", (it) => {
-    it.effect("a task has one owner; the previous owner is fenced", () =>
+    it.effect("a task has one owner, and the previous owner is fenced", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const { taskId } = yield* accept(yield* makeUser())
@@ -245,7 +245,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("of many that end a task one wins; the hold closes once", () =>
+    it.effect("one of many ends of a task wins, and the hold closes once", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { taskId } = yield* accept(user)
@@ -272,7 +272,7 @@ describeStores("the stores", (database) => {
         return { user, id }
       })
 
-    it.effect("each is claimed once by parallel claims", () =>
+    it.effect("are each claimed once by parallel claims", () =>
       Effect.gen(function* () {
         const { id } = yield* queued(5)
         const claims = yield* Effect.forEach(Array.from({ length: 6 }), () => claim(id), {
@@ -284,7 +284,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("a failed one is due again, a succeeded one is done", () =>
+    it.effect("are due again after a failure, and done after a success", () =>
       Effect.gen(function* () {
         const deliveries = yield* DeliveryStore
         const { id } = yield* queued()
@@ -315,27 +315,32 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("what a dead process or an unfinished claim left is due again, uncounted", () =>
-      Effect.gen(function* () {
-        const deliveries = yield* DeliveryStore
-        const processes = yield* ProcessStore
-        const { id } = yield* queued()
-        yield* claim(id, at(1))
-        yield* processes.heartbeat("proc_a", at(100))
-        assert.strictEqual((yield* deliveries.requeueLost(at(90), at(0), at(100), 1000)).rescued, 0)
-        assert.isAtLeast((yield* deliveries.requeueLost(at(90), at(2), at(100), 1000)).rescued, 1)
-        const [again] = yield* claim(id, at(100))
-        assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
-        yield* processes.leave("proc_a", at(100))
-        assert.isAtLeast((yield* deliveries.requeueLost(at(90), at(0), at(101), 1000)).rescued, 1)
-        const [third] = yield* claim(id, at(101))
-        yield* deliveries.record([handedBack(third!, at(102))])
-        assert.deepStrictEqual(yield* statuses(id), ["pending"])
-        assert.strictEqual((yield* claim(id, at(102))).length, 1)
-      })
+    it.effect(
+      "of a dead process or an unfinished claim are due again, and the attempt is not counted",
+      () =>
+        Effect.gen(function* () {
+          const deliveries = yield* DeliveryStore
+          const processes = yield* ProcessStore
+          const { id } = yield* queued()
+          yield* claim(id, at(1))
+          yield* processes.heartbeat("proc_a", at(100))
+          assert.strictEqual(
+            (yield* deliveries.requeueLost(at(90), at(0), at(100), 1000)).rescued,
+            0
+          )
+          assert.isAtLeast((yield* deliveries.requeueLost(at(90), at(2), at(100), 1000)).rescued, 1)
+          const [again] = yield* claim(id, at(100))
+          assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
+          yield* processes.leave("proc_a", at(100))
+          assert.isAtLeast((yield* deliveries.requeueLost(at(90), at(0), at(101), 1000)).rescued, 1)
+          const [third] = yield* claim(id, at(101))
+          yield* deliveries.record([handedBack(third!, at(102))])
+          assert.deepStrictEqual(yield* statuses(id), ["pending"])
+          assert.strictEqual((yield* claim(id, at(102))).length, 1)
+        })
     )
 
-    it.effect("disabling skips pending deliveries, also those freed after it", () =>
+    it.effect("are skipped if their endpoint is disabled, also if they are freed later", () =>
       Effect.gen(function* () {
         const deliveries = yield* DeliveryStore
         const endpoints = yield* EndpointStore
@@ -355,7 +360,7 @@ describeStores("the stores", (database) => {
   })
 
   layer(suite)("users, endpoints and the ledger", (it) => {
-    it.effect("a user has five of ten endpoints created at once", () =>
+    it.effect("a user gets five of ten endpoints that are created at once", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const created = yield* Effect.forEach(
@@ -367,7 +372,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("a revoked key is found as revoked, by its hash alone", () =>
+    it.effect("a revoked key is found as revoked by its hash", () =>
       Effect.gen(function* () {
         const users = yield* UserStore
         const userId = yield* makeUser()

@@ -139,7 +139,7 @@ for (const [name, database] of Object.entries(singleStores)) {
         Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), database),
         "120 seconds"
       )((it) => {
-        it.effect("read by index no more than a page needs, and nothing of other users", () =>
+        it.effect("read only what a page needs, by index, and nothing of other users", () =>
           Effect.gen(function* () {
             const store = yield* TaskHistoryStore
             const user = yield* newWallet(0)
@@ -197,7 +197,7 @@ liveLayer(
   Layer.provideMerge(Layer.merge(walletStores, TaskHistoryStore.layer), singleStores.postgres),
   "120 seconds"
 )("tasks of a trace", (it) => {
-  it.effect("are found, however many later ones of the same trace another user has", () =>
+  it.effect("are found, however many later tasks another user has in the same trace", () =>
     Effect.gen(function* () {
       const [user, other] = [yield* newWallet(0), yield* newWallet(0)]
       yield* makeTasks(user, 0, 3)
@@ -212,7 +212,7 @@ liveLayer(
   )
 
   it.effect(
-    "are found in every period from the oldest task to the newest, of a year and of a wrong clock",
+    "are found in every period from the oldest task to the newest, over a year and with a wrong clock",
     () =>
       Effect.gen(function* () {
         const user = yield* newWallet(0)

@@ -27,7 +27,7 @@ describe("a task", () => {
   liveLayer(
     Layer.provideMerge(Layer.merge(walletStores, TaskRetentionStore.layer), singleStores.embedded)
   )((it) => {
-    it.effect("is begun, ended and scrubbed in its page, without an entry of an index", () =>
+    it.effect("starts, ends and is scrubbed in its page without a new index entry", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const retention = yield* TaskRetentionStore
@@ -56,7 +56,7 @@ describe("a task", () => {
   liveLayer(
     Layer.provideMerge(Layer.merge(walletStores, TaskRetentionStore.layer), singleStores.embedded)
   )((it) => {
-    it.effect("is scrubbed, although a process died between the halves of a removal", () =>
+    it.effect("is scrubbed even if a process died between the two halves of a removal", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const retention = yield* TaskRetentionStore

@@ -30,10 +30,10 @@ const writes = [
   "SELECT nextval('catalogs_id_seq')"
 ]
 
-/** On another server each test gets a new copy, because nobody would drop the kept ones. */
+/** On another server each test gets a new copy, because nothing would drop the kept ones. */
 const databases = process.env.TEST_DATABASE_URL === undefined ? 1 : 3
 
-it("a database that a test has written to is as new for the next one", () =>
+it("a database that a test has written to is like new for the next test", () =>
   Effect.gen(function* () {
     const first = yield* used(state)
     const second = yield* used(...writes, state)
@@ -43,7 +43,7 @@ it("a database that a test has written to is as new for the next one", () =>
     assert.deepStrictEqual(third.last, first.last)
   }).pipe(Effect.runPromise))
 
-it("is used again also when others of another template are kept", () =>
+it("a database is used again even if others of another template are kept", () =>
   Effect.gen(function* () {
     const others = Effect.scoped(Effect.all(Array.from({ length: 6 }, () => processDatabaseUrl)))
     yield* Effect.scoped(Effect.andThen(migratedDatabaseUrl, others))
@@ -60,7 +60,7 @@ const changes = [
   "DELETE FROM schema_migrations"
 ]
 
-it.each(changes)("one that is no more as its template was is not used again: %s", (change) =>
+it.each(changes)("a database that differs from its template is not used again: %s", (change) =>
   Effect.gen(function* () {
     const before = yield* used(change)
     const after = yield* used("SELECT 1")

@@ -87,7 +87,7 @@ const finishedTask = (call: ReturnType<typeof callWith>) =>
   })
 
 it.effect(
-  "a base backup with the WAL behind it is restored to a moment: what existed then continues",
+  "a base backup with its WAL is restored to a moment, and the work of that moment continues",
   () =>
     Effect.gen(function* () {
       chmodSync(archive, 0o777)

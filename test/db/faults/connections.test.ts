@@ -12,7 +12,7 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 /** docs/reference/processes.md#connections */
 describe("connections of a process", () => {
   it.live(
-    "are DB_POOL and one more, whatever it has to do",
+    "are at most DB_POOL and one more, whatever the load",
     () =>
       Effect.gen(function* () {
         const { href } = yield* processDatabaseUrl
@@ -51,7 +51,7 @@ describe("connections of a process", () => {
 
 describe("a start while Postgres restarts", () => {
   it.live(
-    "waits until it is there, and says so",
+    "waits until Postgres is ready, and says so",
     () =>
       Effect.gen(function* () {
         const url = yield* processDatabaseUrl

@@ -45,7 +45,7 @@ const memoryAfterStart = async (dataDir: string) => {
 const residentMax = 310
 
 describe("the memory of the service on the embedded store", () => {
-  it("is small after the start, of a new store and of an existing one, without a peak", async () => {
+  it("is small after the start with a new or an existing store, without a peak", async () => {
     const dataDir = temporaryFolder("embedded-memory")
     try {
       for (const store of ["new", "existing"]) {

@@ -43,7 +43,7 @@ const onFolder = (dataDir: string, durable = true) =>
   )
 
 describe("the embedded store in a folder", () => {
-  it.live("an acknowledged commit is on the disk, and a failed fsync is never acknowledged", () =>
+  it.live("has every acknowledged commit on the disk, and never acknowledges a failed fsync", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const watch = yield* watchedFsync
@@ -70,7 +70,7 @@ describe("the embedded store in a folder", () => {
     })
   )
 
-  it.live("without durability there is no fsync", () =>
+  it.live("does not fsync without durability", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const watch = yield* watchedFsync
@@ -85,7 +85,7 @@ describe("the embedded store in a folder", () => {
 
   for (const durable of ["durable", "volatile"]) {
     it.live(
-      `after kill -9 every acknowledged row exists (${durable})`,
+      `has every acknowledged row after kill -9 (${durable})`,
       () =>
         Effect.gen(function* () {
           const path = yield* folder
@@ -109,7 +109,7 @@ describe("the embedded store in a folder", () => {
     )
   }
 
-  it.live("a first start that was killed starts again", () =>
+  it.live("starts again after its first start was killed", () =>
     Effect.gen(function* () {
       const path = yield* folder
       fs.mkdirSync(join(path, "postgres.new", "base"), { recursive: true })
@@ -122,7 +122,7 @@ describe("the embedded store in a folder", () => {
     })
   )
 
-  it.effect("dead rows are vacuumed and the WAL stays bounded", () =>
+  it.effect("vacuums dead rows and bounds the WAL", () =>
     Effect.gen(function* () {
       const path = yield* folder
       yield* Effect.gen(function* () {

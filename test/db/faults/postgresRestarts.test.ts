@@ -49,7 +49,7 @@ interface Attempt {
 }
 
 describe("a Postgres that is restarted every two seconds under load", () => {
-  it("every event of two processes reaches both endpoints under one id, with one body, never early; the log is complete and the processes stay up", async () => {
+  it("delays but loses no event of two processes: each reaches both endpoints under one id, with one body and never early; the log is complete and the processes stay up", async () => {
     await using postgres = await ownPostgres()
     // One in eight is refused once, so that retries are part of the test
     await using receiver = await startReceiver((one, before) =>

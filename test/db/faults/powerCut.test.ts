@@ -46,7 +46,7 @@ const rowsIn = (dataDir: string) =>
       SELECT id::int AS id, length(body)::int AS size FROM acknowledged ORDER BY id`
   }).pipe(Effect.provide(layerEmbedded({ dataDir, durable: true })), Effect.runPromise)
 
-describe("an embedded store whose power is cut: every write that was not synced is lost", () => {
+describe("an embedded store that loses every unsynced write in a power cut", () => {
   let dataDir: string
   beforeAll(async () => {
     dataDir = temporaryFolder("power-cut")
@@ -54,7 +54,7 @@ describe("an embedded store whose power is cut: every write that was not synced 
   }, 120_000)
   afterAll(() => rm(dataDir, { recursive: true }))
 
-  it("keeps all that it has acknowledged, cut after cut", async () => {
+  it("keeps everything that it has acknowledged, cut after cut", async () => {
     let lost = 0
     for (const count of [3, 120, 40]) {
       const cut = await runAndCut(dataDir, "durable", count)

@@ -251,7 +251,7 @@ const scenario = async (
   if (how === "while the service runs") {
     const said = `${first.output}${second.output}`.split("\n")
     const errors = said.filter((line) => line.includes("The store has gone back in time: what was"))
-    assert.strictEqual(errors.length, 1, "one process marks, and says so")
+    assert.strictEqual(errors.length, 1, "one process marks the store and logs it")
   }
 
   // What the vendor accepted and the store lost is not bought again, unless a client repeats its request
@@ -307,7 +307,7 @@ describe("a store that went back in time", { timeout: 240_000 }, () => {
   })
 
   it.live(
-    "a task that the vendor's list does not show is submitted, once; without a list it fails; all are submitted without a look when the operator says that nothing was lost",
+    "a task that the vendor's list does not show is submitted once, and one without a list fails; all are submitted without a search if the operator says that nothing was lost",
     () =>
       Effect.gen(function* () {
         const { href } = yield* processDatabaseUrl

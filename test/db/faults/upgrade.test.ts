@@ -11,8 +11,8 @@ import {
   whileLocked
 } from "../../support/upgrade.ts"
 
-describe("an upgrade beside processes of the release before", () => {
-  it.live("shows the schema with the functions that go with it, and nothing in between", () =>
+describe("an upgrade beside processes of the previous release", () => {
+  it.live("shows the schema together with its functions, and no state in between", () =>
     Effect.gen(function* () {
       const { folder, migrate, other, waiting } = yield* upgraded
       folder.write({ "0002_colour.sql": colour, "0003_others.sql": "drop table others" })
@@ -40,7 +40,7 @@ describe("an upgrade beside processes of the release before", () => {
     })
   )
 
-  it.live("does not keep others from a table that somebody has locked for long", () =>
+  it.live("does not keep others from a table that is locked for long", () =>
     Effect.gen(function* () {
       const { folder, migrate, other, session, waiting } = yield* upgraded
       folder.write({ "0002_others.sql": "alter table others add column name text" })
@@ -59,7 +59,7 @@ describe("an upgrade beside processes of the release before", () => {
     })
   )
 
-  it.live("waits for the calls that have begun, and changes nothing before", () =>
+  it.live("waits for running calls, and changes nothing before they end", () =>
     Effect.gen(function* () {
       const { folder, migrate, other, session, waiting } = yield* upgraded
       folder.write({ "0002_colour.sql": colour })
@@ -79,7 +79,7 @@ describe("an upgrade beside processes of the release before", () => {
     })
   )
 
-  it.live("a call that has waited for it is repeated, not done with a body of before", () =>
+  it.live("causes calls that waited for it to be repeated, not run with an old function body", () =>
     Effect.gen(function* () {
       const beside = yield* upgraded
       const { folder, migrate, session } = beside
@@ -100,7 +100,7 @@ describe("an upgrade beside processes of the release before", () => {
     })
   )
 
-  it.live("one that comes second changes nothing, and stops nobody", () =>
+  it.live("changes nothing and stops no one if it comes second", () =>
     Effect.gen(function* () {
       const { folder, migrate, other, session, waiting } = yield* upgraded
       folder.write({ "0002_others.sql": "alter table others add column name text" })
@@ -126,30 +126,32 @@ describe("an upgrade beside processes of the release before", () => {
     })
   )
 
-  it.effect("tries less and less often while a table stays locked: each try stops money", () =>
-    Effect.gen(function* () {
-      const { folder, migrate, other, session, untilPaused } = yield* upgraded
-      folder.write({ "0002_others.sql": "alter table others add column name text" })
-      const third = yield* session
-      const isTrying = tryingIn(third)
-      const migrating = yield* whileLocked(
-        other,
-        lockOthers,
-        Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(migrate)
-          for (const [failed, seconds] of [2, 4].entries()) {
-            yield* untilPaused(failed + 1)
-            yield* TestClock.adjust(Duration.seconds(seconds - 1))
-            // Each round trip lets one more statement of an attempt finish
-            for (let round = 0; round < 9; round++) assert.isFalse(yield* isTrying)
-            yield* TestClock.adjust("1 second")
-          }
-          yield* untilPaused(3)
-          return fiber
-        })
-      )
-      yield* TestClock.adjust("8 seconds")
-      assert.deepStrictEqual(yield* Fiber.join(migrating), ["0002_others"])
-    })
+  it.effect(
+    "tries less and less often while a table stays locked, because each attempt stops money",
+    () =>
+      Effect.gen(function* () {
+        const { folder, migrate, other, session, untilPaused } = yield* upgraded
+        folder.write({ "0002_others.sql": "alter table others add column name text" })
+        const third = yield* session
+        const isTrying = tryingIn(third)
+        const migrating = yield* whileLocked(
+          other,
+          lockOthers,
+          Effect.gen(function* () {
+            const fiber = yield* Effect.forkChild(migrate)
+            for (const [failed, seconds] of [2, 4].entries()) {
+              yield* untilPaused(failed + 1)
+              yield* TestClock.adjust(Duration.seconds(seconds - 1))
+              // Each round trip lets one more statement of an attempt finish
+              for (let round = 0; round < 9; round++) assert.isFalse(yield* isTrying)
+              yield* TestClock.adjust("1 second")
+            }
+            yield* untilPaused(3)
+            return fiber
+          })
+        )
+        yield* TestClock.adjust("8 seconds")
+        assert.deepStrictEqual(yield* Fiber.join(migrating), ["0002_others"])
+      })
   )
 })

@@ -14,7 +14,7 @@ import {
 
 /** ADR 0158 */
 describe("an upgrade beside other roles and other starters", () => {
-  it.live("cancels the calls of another role too", () =>
+  it.live("also cancels the calls of another role", () =>
     Effect.gen(function* () {
       const beside = yield* upgraded
       const { folder, migrate, other, sessionAs } = beside
@@ -60,26 +60,30 @@ describe("an upgrade beside other roles and other starters", () => {
     })
   )
 
-  it.effect("one of several processes tries while a table stays locked; the others wait", () =>
-    Effect.gen(function* () {
-      const { folder, migrateAs, other, session, untilPaused } = yield* upgraded
-      folder.write({ "0002_others.sql": "alter table others add column name text" })
-      const third = yield* session
-      const starters = yield* Effect.all([session, session, session])
-      const isTrying = tryingIn(third)
-      const migrating = yield* whileLocked(
-        other,
-        lockOthers,
-        Effect.gen(function* () {
-          const fibers = yield* Effect.forEach(starters, (sql) => Effect.forkChild(migrateAs(sql)))
-          yield* untilPaused(1)
-          for (let round = 0; round < 50; round++) assert.isFalse(yield* isTrying)
-          return fibers
-        })
-      )
-      yield* TestClock.adjust("2 seconds")
-      const applied = yield* Fiber.joinAll(migrating)
-      assert.deepStrictEqual(applied.flat(), ["0002_others"])
-    })
+  it.effect(
+    "is tried by one of several processes while a table stays locked, and the others wait",
+    () =>
+      Effect.gen(function* () {
+        const { folder, migrateAs, other, session, untilPaused } = yield* upgraded
+        folder.write({ "0002_others.sql": "alter table others add column name text" })
+        const third = yield* session
+        const starters = yield* Effect.all([session, session, session])
+        const isTrying = tryingIn(third)
+        const migrating = yield* whileLocked(
+          other,
+          lockOthers,
+          Effect.gen(function* () {
+            const fibers = yield* Effect.forEach(starters, (sql) =>
+              Effect.forkChild(migrateAs(sql))
+            )
+            yield* untilPaused(1)
+            for (let round = 0; round < 50; round++) assert.isFalse(yield* isTrying)
+            return fibers
+          })
+        )
+        yield* TestClock.adjust("2 seconds")
+        const applied = yield* Fiber.joinAll(migrating)
+        assert.deepStrictEqual(applied.flat(), ["0002_others"])
+      })
   )
 })

@@ -94,7 +94,7 @@ describe("a detached batcher", () => {
     })
   )
 
-  it.effect("runs added items at once, those of one event-loop turn in one run", () =>
+  it.effect("runs added items at once, and those of one event-loop turn in one run", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated()
       const { add, settled } = yield* Batcher.makeDetached({ run, itemsMax: 200, runsMax: 1 })
@@ -124,7 +124,7 @@ describe("a detached batcher", () => {
     })
   )
 
-  it.live("is settled when all earlier items have run, whatever was added since", () =>
+  it.live("is settled when all earlier items have run, even if others were added since", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated()
       const { add, settled } = yield* Batcher.makeDetached({
@@ -150,30 +150,32 @@ describe("a detached batcher", () => {
 })
 
 describe("runs of a batcher that start at an interval", () => {
-  it.effect("take items that arrive meanwhile together; the first one does not wait", () =>
-    Effect.gen(function* () {
-      const runs: Array<ReadonlyArray<number>> = []
-      const times: Array<number> = []
-      const { call } = yield* Batcher.makeDetached({
-        itemsMax: 100,
-        runsMax: 1,
-        intervalMillis: 40,
-        run: (items: ReadonlyArray<number>) =>
-          Effect.sync(() => {
-            runs.push(items)
-            times.push(performance.now())
-            return items
-          })
+  it.effect(
+    "take together the items that arrive in between, and the first item does not wait",
+    () =>
+      Effect.gen(function* () {
+        const runs: Array<ReadonlyArray<number>> = []
+        const times: Array<number> = []
+        const { call } = yield* Batcher.makeDetached({
+          itemsMax: 100,
+          runsMax: 1,
+          intervalMillis: 40,
+          run: (items: ReadonlyArray<number>) =>
+            Effect.sync(() => {
+              runs.push(items)
+              times.push(performance.now())
+              return items
+            })
+        })
+        const asked = performance.now()
+        assert.strictEqual(yield* call(1), 1)
+        const second = yield* Effect.forkChild(call(2))
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        const third = yield* Effect.forkChild(call(3))
+        assert.deepStrictEqual([yield* Fiber.join(second), yield* Fiber.join(third)], [2, 3])
+        assert.deepStrictEqual(runs, [[1], [2, 3]])
+        assert.isAtLeast(times[1]! - asked, 40)
       })
-      const asked = performance.now()
-      assert.strictEqual(yield* call(1), 1)
-      const second = yield* Effect.forkChild(call(2))
-      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-      const third = yield* Effect.forkChild(call(3))
-      assert.deepStrictEqual([yield* Fiber.join(second), yield* Fiber.join(third)], [2, 3])
-      assert.deepStrictEqual(runs, [[1], [2, 3]])
-      assert.isAtLeast(times[1]! - asked, 40)
-    })
   )
 })
 
@@ -188,7 +190,7 @@ const kinds = {
 
 for (const [name, make] of Object.entries(kinds)) {
   describe(name, () => {
-    it.effect("that cannot be started fails its own calls, and delays no other", () =>
+    it.effect("fails its own calls if it cannot be started, and delays no others", () =>
       Effect.scoped(
         Effect.gen(function* () {
           const { add, call, settled } = yield* make((items) => {

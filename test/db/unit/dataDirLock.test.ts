@@ -81,7 +81,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("is held by a process that is stopped", () =>
+  it.live("is held by a stopped process", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const first = yield* child(path)
@@ -96,7 +96,7 @@ describe("the lock of the data folder", () => {
   const holder = (path: string) => Number(readFileSync(join(path, "gateway.pid"), "utf8"))
   const store = (path: string, pid: number) => writeFileSync(join(path, "gateway.pid"), `${pid}\n`)
 
-  it.live("a pid that is used by another program does not hold the lock", () =>
+  it.live("is not held by a pid that another program uses", () =>
     Effect.gen(function* () {
       const path = yield* folder
       store(path, process.ppid)
@@ -105,7 +105,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("of eight that find a stale lock at once one takes it", () =>
+  it.live("is taken by one of eight that find it stale at once", () =>
     Effect.gen(function* () {
       const path = yield* folder
       yield* Effect.promise((yield* child(path)).kill)
@@ -118,7 +118,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("of three processes that start at once one takes it", () =>
+  it.live("is taken by one of three processes that start at once", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const starts = yield* Effect.all([child(path), child(path), child(path)], {
@@ -131,7 +131,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("a lock of another container counts while its process lives, and not after", () =>
+  it.live("is held for another container only while its process lives", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const first = yield* child(path)
@@ -145,7 +145,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("a folder that is not writable names the variable and the remedy", () =>
+  it.live("names the variable and the remedy if the folder is not writable", () =>
     Effect.gen(function* () {
       const path = join(yield* folder, "file")
       writeFileSync(path, "")

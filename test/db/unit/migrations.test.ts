@@ -49,7 +49,7 @@ describe("migrations", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("processes that start at once apply them once", () =>
+  it.live("are applied once by processes that start at once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
       const { options } = yield* folder(
@@ -74,7 +74,7 @@ describe("migrations", () => {
     })
   )
 
-  it.live("a file that fails is not applied in part", () =>
+  it.live("are not applied in part if a file fails", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const { options, write } = yield* folder({ "0001_things.sql": files["0001_things.sql"] })
@@ -89,7 +89,7 @@ describe("migrations", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("nor is one before it", () =>
+  it.live("are not applied if a later file fails", () =>
     Effect.gen(function* () {
       const { options, write } = yield* folder({
         ...files,
@@ -105,7 +105,7 @@ describe("migrations", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("a changed file, a gap and a migration of the future are refused", () =>
+  it.live("are refused with a changed file, a gap or a migration of the future", () =>
     Effect.gen(function* () {
       const { options, write } = yield* folder(files)
       yield* Migrations.migrate(options)
@@ -130,7 +130,7 @@ describe("functions", () => {
     return rows[0]!.things
   })
 
-  it.live("are applied with the migrations, and again when their file has changed", () =>
+  it.live("are applied with the migrations, and again if their file has changed", () =>
     Effect.gen(function* () {
       const { options, writeFunctions } = yield* folder(files, functions)
       assert.deepStrictEqual(yield* Migrations.migrate(options), [
@@ -148,7 +148,7 @@ describe("functions", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("go with the migration that they need, all or nothing", () =>
+  it.live("are applied with the migration that they need, all or nothing", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const { options, write, writeFunctions } = yield* folder(files, functions)
@@ -173,7 +173,7 @@ describe("functions", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("an older process continues when this one dies between two migrations", () =>
+  it.live("still work for an older process if this one dies between two migrations", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const first = (row: string) => ({
@@ -192,7 +192,7 @@ describe("functions", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("an older program is refused and changes nothing", () =>
+  it.live("are not changed by an older program, which is refused", () =>
     Effect.gen(function* () {
       const older = yield* folder(files, functions)
       const newer = yield* folder(files, {
@@ -208,7 +208,7 @@ describe("functions", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("another signature needs another name, and the old one is kept", () =>
+  it.live("need another name for another signature, and the old one is kept", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const { options, writeFunctions } = yield* folder(files, functions)

@@ -59,7 +59,7 @@ const open = (stream: Duplex = session.connect()) => {
 }
 
 describe("a connection to PGlite in memory", () => {
-  it("responds to a startup message, also when cut into single bytes", async () => {
+  it("responds to a startup message, even if it arrives in single bytes", async () => {
     const { stream, answers } = open()
     for (const byte of startup) stream.write(Uint8Array.of(byte))
     assert.match(await answers(), /^RK?Z$/)
@@ -96,7 +96,7 @@ describe("a connection to PGlite in memory", () => {
     first.stream.end()
   })
 
-  it("pipelined batches get their responses in order, an error skips to its own Sync", async () => {
+  it("answers pipelined batches in order, and skips to the batch's Sync after an error", async () => {
     const { stream, answers } = open()
     stream.write(startup)
     await answers()
@@ -127,7 +127,7 @@ describe("a connection to PGlite in memory", () => {
     stream.end()
   })
 
-  it("Flush sends the responses so far, and an error stays until Sync", async () => {
+  it("sends the responses so far on Flush, and stays in error until Sync", async () => {
     const { stream, answers } = open()
     stream.write(startup)
     await answers()
@@ -146,7 +146,7 @@ describe("a connection to PGlite in memory", () => {
     stream.end()
   })
 
-  it("a new connection sees nothing of the one before, which is closed", async () => {
+  it("sees nothing of the previous connection, which is closed", async () => {
     const first = open()
     first.stream.write(startup)
     first.stream.write(query("create table kept (id int)"))
@@ -169,7 +169,7 @@ describe("a connection to PGlite in memory", () => {
     assert.isTrue(second.isClosed())
   })
 
-  it("a new connection has nothing else that a session keeps", async () => {
+  it("has no other session state of the previous connection", async () => {
     const first = open()
     first.stream.write(startup)
     first.stream.write(
@@ -195,7 +195,7 @@ describe("a connection to PGlite in memory", () => {
     assert.match(await second.answers(), /EZ$/)
   })
 
-  it.live("the client reconnects after it has closed its connection", () =>
+  it.live("is opened again by a client that has closed its connection", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 3; round++) {
         const scope = yield* Scope.make()
@@ -210,7 +210,7 @@ describe("a connection to PGlite in memory", () => {
     }).pipe(Effect.provide(Reactivity.layer))
   )
 
-  it.live("a closed store fails the query and does not hang", () =>
+  it.live("fails a query after the store is closed, and does not hang", () =>
     Effect.gen(function* () {
       const other = yield* Effect.promise(() => PGlite.create())
       const sql = yield* PgClient.make({

@@ -7,14 +7,14 @@ import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 const away = new StoreUnavailable({ cause: undefined })
 const run = (write: Effect.Effect<unknown, StoreUnavailable>) => ({
   "by itself": retryStore(write),
-  "in a region that is not interruptible": Effect.uninterruptibleMask((restore) =>
+  "in an uninterruptible region": Effect.uninterruptibleMask((restore) =>
     retryStore(write, restore)
   )
 })
 
 describe("a write that is repeated while the store is unavailable", () => {
-  for (const name of ["by itself", "in a region that is not interruptible"] as const) {
-    it.effect(`${name}: after 100 ms, then twice as long each time, 5 s at most`, () =>
+  for (const name of ["by itself", "in an uninterruptible region"] as const) {
+    it.effect(`${name} waits 100 ms, then twice as long each time, at most 5 s`, () =>
       Effect.gen(function* () {
         const times: Array<number> = []
         const write = Effect.suspend(() =>
@@ -32,7 +32,7 @@ describe("a write that is repeated while the store is unavailable", () => {
     )
   }
 
-  it.effect("is interrupted while it waits, and never while it writes", () =>
+  it.effect("can be interrupted while it waits, but never while it writes", () =>
     Effect.gen(function* () {
       const answer = Latch.makeUnsafe()
       const writes: Array<string> = []
@@ -44,7 +44,7 @@ describe("a write that is repeated while the store is unavailable", () => {
           return isAway ? Effect.fail(away) : Effect.void
         })
       })
-      const retried = run(write)["in a region that is not interruptible"]
+      const retried = run(write)["in an uninterruptible region"]
       const waiting = yield* Effect.forkChild(retried)
       yield* Effect.yieldNow
       const leaving = yield* Effect.forkChild(Fiber.interrupt(waiting))

@@ -31,7 +31,7 @@ describe("schema/functions", () => {
     }
   })
 
-  it("has each function once", () => {
+  it("contains each function once", () => {
     const names = functions.map(({ name }) => name)
     assert.deepStrictEqual(names, [...new Set(names)])
   })
@@ -61,7 +61,7 @@ describe("schema/functions", () => {
 })
 
 describe("schema/migrations", () => {
-  it("calls no function of schema/functions: a new database gets them after the migrations", () => {
+  it("calls no function of schema/functions, because a new database gets them after the migrations", () => {
     for (const { name, text } of filesOf("schema/migrations", ".sql")) {
       const sql = withoutComments(text)
       for (const called of functions) {

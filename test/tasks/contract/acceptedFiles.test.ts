@@ -28,35 +28,37 @@ const expiryOf = (id: string) =>
 
 describeStores("the file that an accepted task reads", (database) => {
   liveLayer(Layer.provideMerge(walletStores, database))((it) => {
-    it.effect("is kept longer in the same transaction, unless it is deleted or another's", () =>
-      Effect.gen(function* () {
-        const [userId, other] = [yield* newWallet(10), yield* newWallet(10)]
-        const files = ["kept", "own", "refused", "deleted", "another's"]
-        for (const id of files) {
-          yield* addFile(id === "another's" ? other : userId, id, id === "deleted")
-        }
-        const create = (id: string, price = 1) =>
-          accept(userId, price, { body: { input_file_id: id }, fileUntil: later })
-        const outcomes = [
-          yield* create("kept"),
-          yield* accept(userId, 1, { body: { input_file_id: "own" } }),
-          yield* create("refused", 11),
-          yield* create("deleted"),
-          yield* create("another's")
-        ]
-        assert.deepStrictEqual(
-          outcomes.map(({ outcome }) => outcome._tag),
-          ["Accepted", "Accepted", "BalanceTooLow", "Accepted", "Accepted"]
-        )
-        const early = DateTime.formatIso(soon)
-        assert.deepStrictEqual(yield* Effect.forEach(files, expiryOf), [
-          DateTime.formatIso(later),
-          early,
-          early,
-          early,
-          early
-        ])
-      })
+    it.effect(
+      "is kept longer in the same transaction, unless it is deleted or another user's",
+      () =>
+        Effect.gen(function* () {
+          const [userId, other] = [yield* newWallet(10), yield* newWallet(10)]
+          const files = ["kept", "own", "refused", "deleted", "another's"]
+          for (const id of files) {
+            yield* addFile(id === "another's" ? other : userId, id, id === "deleted")
+          }
+          const create = (id: string, price = 1) =>
+            accept(userId, price, { body: { input_file_id: id }, fileUntil: later })
+          const outcomes = [
+            yield* create("kept"),
+            yield* accept(userId, 1, { body: { input_file_id: "own" } }),
+            yield* create("refused", 11),
+            yield* create("deleted"),
+            yield* create("another's")
+          ]
+          assert.deepStrictEqual(
+            outcomes.map(({ outcome }) => outcome._tag),
+            ["Accepted", "Accepted", "BalanceTooLow", "Accepted", "Accepted"]
+          )
+          const early = DateTime.formatIso(soon)
+          assert.deepStrictEqual(yield* Effect.forEach(files, expiryOf), [
+            DateTime.formatIso(later),
+            early,
+            early,
+            early,
+            early
+          ])
+        })
     )
   })
 })

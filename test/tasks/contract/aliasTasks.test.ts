@@ -49,7 +49,7 @@ const passed = (skippedAt: number) => ({
 describeStores("tasks of aliases", (database) => {
   const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
 
-  it.effect("pass on in one statement: the refusal, its reason, the next model, and no slot", () =>
+  it.effect("record a refusal, take the next model and give up the slot in one statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const tasks = yield* TaskStore

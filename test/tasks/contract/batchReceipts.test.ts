@@ -37,10 +37,10 @@ const add = (left: number, receipts: ReadonlyArray<ReturnType<typeof receipt>>, 
     Effect.map(store.addReceipts(as, Credits.make(BigInt(left)), receipts, now), Option.map(Number))
   )
 
-describeStores("receipts of a batch", (database) => {
+describeStores("VendorBatchStore", (database) => {
   const store = VendorBatchStore.layer.pipe(Layer.provideMerge(database))
 
-  it.effect("are written once, and charge what is left at most, in order", () =>
+  it.effect("writes each receipt once, in order, and charges at most what is left", () =>
     Effect.gen(function* () {
       yield* run(2, "proc_a")
       const batches = yield* VendorBatchStore
@@ -87,7 +87,7 @@ describeStores("receipts of a batch", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("are written by the owner of the task only", () =>
+  it.effect("writes receipts only for the owner of the task", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* run(3, "proc_b")
@@ -101,14 +101,14 @@ describeStores("receipts of a batch", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("of the same request in one file are one", () =>
+  it.effect("writes one receipt for a request with two results in a file", () =>
     Effect.gen(function* () {
       yield* run(2, "proc_a")
       assert.deepStrictEqual(yield* add(100, [receipt(1, 30), receipt(1, 40)]), Option.some(30))
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("note what the vendor says once, by the owner", () =>
+  it.effect("records the vendor's progress once, only for the owner", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const batches = yield* VendorBatchStore
@@ -125,7 +125,7 @@ describeStores("receipts of a batch", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("note its end and its files by the owner only", () =>
+  it.effect("records the end and the files only for the owner", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const batches = yield* VendorBatchStore

@@ -19,7 +19,7 @@ const callback = (n: number, byte: number) => ({
   dueAt: at(5)
 })
 
-describeStores("callbacks that were taken", (database) => {
+describeStores("CallbackStore", (database) => {
   const store = Layer.merge(CallbackStore.layer, PollPacingStore.layer).pipe(
     Layer.provideMerge(database)
   )
@@ -39,7 +39,7 @@ describeStores("callbacks that were taken", (database) => {
     return { callbacks: yield* CallbackStore, due }
   })
 
-  it.effect("one of many at once is accepted, and makes its task due", () =>
+  it.effect("accepts one of many concurrent copies and makes the task due", () =>
     Effect.gen(function* () {
       const { callbacks, due } = yield* withRuns
       const taken = yield* Effect.all(
@@ -55,7 +55,7 @@ describeStores("callbacks that were taken", (database) => {
   )
 
   it.effect(
-    "one about a task in hand is kept for the end of its step; one about no task is not",
+    "keeps a callback about a task in hand until its step ends, and none about an unknown task",
     () =>
       Effect.gen(function* () {
         const { callbacks, due } = yield* withRuns
@@ -66,17 +66,19 @@ describeStores("callbacks that were taken", (database) => {
       }).pipe(Effect.provide(store))
   )
 
-  it.effect("one that only its address proves makes its task due at the end of its interval", () =>
-    Effect.gen(function* () {
-      const { callbacks, due } = yield* withRuns
-      assert.strictEqual(yield* callbacks.accept({ ...callback(1, 1), dueAt: at(6) }), "Due")
-      assert.deepEqual(yield* due, ["none", 6])
-      assert.strictEqual(yield* callbacks.accept({ ...callback(1, 2), dueAt: at(12) }), "Due")
-      assert.deepEqual(yield* due, ["none", 6])
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "makes the task due at the end of an interval if only the address proves the callback",
+    () =>
+      Effect.gen(function* () {
+        const { callbacks, due } = yield* withRuns
+        assert.strictEqual(yield* callbacks.accept({ ...callback(1, 1), dueAt: at(6) }), "Due")
+        assert.deepEqual(yield* due, ["none", 6])
+        assert.strictEqual(yield* callbacks.accept({ ...callback(1, 2), dueAt: at(12) }), "Due")
+        assert.deepEqual(yield* due, ["none", 6])
+      }).pipe(Effect.provide(store))
   )
 
-  it.effect("a replay changes nothing", () =>
+  it.effect("ignores a replay", () =>
     Effect.gen(function* () {
       const { callbacks, due } = yield* withRuns
       const sql = yield* SqlClient.SqlClient
@@ -87,7 +89,7 @@ describeStores("callbacks that were taken", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("show when the vendor last called for the account, to within ten seconds", () =>
+  it.effect("records when the vendor last called back for an account, to within ten seconds", () =>
     Effect.gen(function* () {
       const { callbacks } = yield* withRuns
       const pacing = yield* PollPacingStore
@@ -103,14 +105,14 @@ describeStores("callbacks that were taken", (database) => {
       yield* callbacks.accept(seconds(2, 9))
       assert.strictEqual(yield* called(), 300_000)
       yield* callbacks.accept(seconds(2, 20))
-      assert.strictEqual(yield* called(), 300_000, "a replay is no call")
+      assert.strictEqual(yield* called(), 300_000, "a replay does not count")
       yield* callbacks.accept(seconds(3, 20))
       assert.strictEqual(yield* called(), 320_000)
       assert.isNull(yield* called("another"))
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("are removed once they are too old to be accepted, and not before", () =>
+  it.effect("removes callbacks once they are too old to be accepted, and not before", () =>
     Effect.gen(function* () {
       const { callbacks } = yield* withRuns
       assert.strictEqual(yield* callbacks.accept(callback(0, 1)), "InHand")

@@ -75,17 +75,19 @@ describeStores("slots of a vendor account", (database, kind) => {
     Layer.provideMerge(database)
   )
 
-  it.effect("many at once get as many slots as there are, whoever holds them", () =>
-    Effect.gen(function* () {
-      yield* inHand(1, 6, "a")
-      yield* inHand(7, 12, "b")
-      yield* Effect.forEach(range(1, 12), (n) => take([n], 3), { concurrency: "unbounded" })
-      assert.strictEqual((yield* holders).length, 3)
-      const sql = yield* SqlClient.SqlClient
-      const waiting = yield* sql`SELECT 1 FROM runs WHERE owner IS NULL AND NOT slot_held`
-      assert.strictEqual(waiting.length, 9, "the others wait without an owner")
-      assert.deepEqual(yield* claim("c"), [], "and are not due")
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "are given up to the limit when many tasks of several processes request one at once",
+    () =>
+      Effect.gen(function* () {
+        yield* inHand(1, 6, "a")
+        yield* inHand(7, 12, "b")
+        yield* Effect.forEach(range(1, 12), (n) => take([n], 3), { concurrency: "unbounded" })
+        assert.strictEqual((yield* holders).length, 3)
+        const sql = yield* SqlClient.SqlClient
+        const waiting = yield* sql`SELECT 1 FROM runs WHERE owner IS NULL AND NOT slot_held`
+        assert.strictEqual(waiting.length, 9, "the others wait without an owner")
+        assert.deepEqual(yield* claim("c"), [], "and are not due")
+      }).pipe(Effect.provide(store))
   )
 
   it.effect("a free slot makes the oldest waiting task due, for any process", () =>
@@ -110,7 +112,7 @@ describeStores("slots of a vendor account", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("a task that ends while it waits takes none", () =>
+  it.effect("are not given to a task that has ended while it waited", () =>
     Effect.gen(function* () {
       yield* inHand(1, 3)
       yield* take([1, 2, 3], 1)
@@ -141,21 +143,19 @@ describeStores("slots of a vendor account", (database, kind) => {
       }).pipe(Effect.provide(store))
   )
 
-  it.effect(
-    "an owner that was fenced gets none, and neither does a task that nobody has in hand",
-    () =>
-      Effect.gen(function* () {
-        yield* inHand(1, 2)
-        yield* (yield* TaskStore).releaseRun(idOf(1), 1)
-        assert.deepEqual(yield* take([1], 5), [])
-        yield* claim("b")
-        assert.deepEqual(yield* take([1], 5), [])
-        assert.deepEqual(yield* holders, [])
-      }).pipe(Effect.provide(store))
+  it.effect("are not given to a fenced owner or to a task without an owner", () =>
+    Effect.gen(function* () {
+      yield* inHand(1, 2)
+      yield* (yield* TaskStore).releaseRun(idOf(1), 1)
+      assert.deepEqual(yield* take([1], 5), [])
+      yield* claim("b")
+      assert.deepEqual(yield* take([1], 5), [])
+      assert.deepEqual(yield* holders, [])
+    }).pipe(Effect.provide(store))
   )
 
   if (kind === "postgres") {
-    it.effect("go past a task that another transaction is ending, without waiting for it", () =>
+    it.effect("skip a task that another transaction is ending, without waiting for it", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const first = `SELECT FROM runs WHERE task_id = '${idOf(1)}'`
@@ -173,7 +173,7 @@ describeStores("slots of a vendor account", (database, kind) => {
     )
   }
 
-  it.effect("a raised limit counts as soon as another task waits for it", () =>
+  it.effect("are given up to a raised limit as soon as another task requests one", () =>
     Effect.gen(function* () {
       yield* inHand(1, 5)
       yield* take([1, 2, 3, 4], 1)
@@ -182,7 +182,7 @@ describeStores("slots of a vendor account", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("a thousand waiting tasks are served oldest first, by a statement a round", () =>
+  it.effect("are given to a thousand waiting tasks oldest first, by one statement a round", () =>
     Effect.gen(function* () {
       const tasks = 1200
       yield* inHand(1, tasks)

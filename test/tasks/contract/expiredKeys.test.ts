@@ -53,7 +53,7 @@ layer(
   ),
   { timeout: "60 seconds" }
 )("an expired idempotency key", (it) => {
-  it.effect("that is used again while it is deleted is kept, so a repeat buys nothing", () =>
+  it.effect("is kept if it is used again while it is being deleted, so a repeat buys nothing", () =>
     Effect.gen(function* () {
       const replays = yield* ManageReplayStore
       const userId = yield* newWallet(100)

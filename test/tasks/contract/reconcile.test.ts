@@ -75,7 +75,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
     })
     const ids = (jobs: ReadonlyArray<ListedJob>) => jobs.map(({ jobId }) => jobId)
 
-    it.effect("shows the job of that time on any page, and the handle gives its result", () =>
+    it.effect("shows the job of the given time on any page, and its handle gives the result", () =>
       Effect.gen(function* () {
         const now = Date.now()
         yield* submitAt("mine", now - hour)
@@ -111,7 +111,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
       })
     )
 
-    it.effect("shows none when the submit was never received, and no job of another model", () =>
+    it.effect("shows no job if the submit was never received, and none of another model", () =>
       Effect.gen(function* () {
         const now = Date.now()
         yield* submitAt("mine", now - hour)
@@ -123,7 +123,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
       })
     )
 
-    it.effect("the request of a job is known: from the list, or from the job's own record", () =>
+    it.effect("shows the request of a job, or the job's own record does", () =>
       Effect.gen(function* () {
         upstream.runningPolls = 0
         const now = Date.now()
@@ -145,8 +145,8 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
   })
 }
 
-describe("a list that is longer than is read", () => {
-  it.effect("fails: a job that it does not show may be another's", () =>
+describe("a list with more pages than are read", () => {
+  it.effect("fails, because an unread page may show another job that matches", () =>
     Effect.gen(function* () {
       const upstream = yield* Effect.acquireRelease(
         Effect.promise(() => Upstream.start(replicate)),

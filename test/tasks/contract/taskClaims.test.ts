@@ -55,7 +55,7 @@ const queuesAt = (second: number) =>
 describeStores("claims of due tasks", (database, kind) => {
   const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
 
-  it.effect("take what is due, the longest due first, and each task once", () =>
+  it.effect("take due tasks, the longest due first, and each task once", () =>
     Effect.gen(function* () {
       yield* insert([1, 10], { queue: "q", due: 20 })
       yield* insert([11, 20], { queue: "q", due: 10 })
@@ -79,7 +79,7 @@ describeStores("claims of due tasks", (database, kind) => {
   )
 
   it.effect(
-    "a step that has ended waits in its queue until it is due, at the deadline at most",
+    "take a task after a step only when it is due again, at the latest at its deadline",
     () =>
       Effect.gen(function* () {
         yield* insert([1, 2], { queue: "q", deadline: 100 })
@@ -94,7 +94,7 @@ describeStores("claims of due tasks", (database, kind) => {
       }).pipe(Effect.provide(store))
   )
 
-  it.effect("a task without a job is claimed with all of its row, as it is stored", () =>
+  it.effect("return the whole row of a task without a job, as it is stored", () =>
     Effect.gen(function* () {
       yield* insert([1, 1], { queue: "q" })
       const sql = yield* SqlClient.SqlClient
@@ -118,7 +118,7 @@ describeStores("claims of due tasks", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("the progress of a job never goes down, and stays where none is reported", () =>
+  it.effect("the progress of a job never goes down, and stays if none is reported", () =>
     Effect.gen(function* () {
       yield* insert([1, 2], { queue: "q" })
       const sql = yield* SqlClient.SqlClient
@@ -166,7 +166,7 @@ describeStores("claims of due tasks", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("a callback that comes while its step is in hand makes the task due at its end", () =>
+  it.effect("a callback during a step makes the task due once when the step ends", () =>
     Effect.gen(function* () {
       yield* insert([1, 1], { queue: "q" })
       const [owned] = yield* claim("q", 1)
@@ -175,12 +175,12 @@ describeStores("claims of due tasks", (database, kind) => {
       const next = { dueAt: at(60), queue: { name: "polls" } }
       assert.isTrue(yield* end(owned!, 3, next))
       const [called] = yield* claim("polls", 3)
-      assert.isTrue(yield* end(called!, 4, next), "and once: it is not due again for it")
+      assert.isTrue(yield* end(called!, 4, next), "one callback makes it due once")
       assert.deepStrictEqual(yield* claim("polls", 59), [])
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("that dead processes had in hand are freed without reading the others", () =>
+  it.effect("tasks of dead processes are freed without reading the others", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const tasks = yield* TaskStore
@@ -207,7 +207,7 @@ describeStores("claims of due tasks", (database, kind) => {
       assert.isAtMost(
         yield* blocks,
         few + 10,
-        "it reads no task of a live process, nor one that waits"
+        "waiting tasks and those of live processes are not read"
       )
 
       assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 50)
@@ -223,7 +223,7 @@ describeStores("claims of due tasks", (database, kind) => {
     [500, 0.6]
   ] as const) {
     it.effect(
-      `${count} that a process has left go to two others at most ${mostOf * 100} to ${100 - mostOf * 100}, whichever scans first`,
+      `${count} tasks of a process that left are split between two others, at most ${mostOf * 100} to ${100 - mostOf * 100}, whichever scans first`,
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -241,7 +241,10 @@ describeStores("claims of due tasks", (database, kind) => {
             }
             return taken
           })
-          const looksFirst = Effect.fnUntraced(function* (owner: string, aliveSince: DateTime.Utc) {
+          const takeShareOnly = Effect.fnUntraced(function* (
+            owner: string,
+            aliveSince: DateTime.Utc
+          ) {
             const taken = yield* takeShare(owner, aliveSince)
             for (const queue of queues) {
               assert.deepStrictEqual(yield* claim(queue, 100, 500, owner), [], "nothing is free")
@@ -260,7 +263,7 @@ describeStores("claims of due tasks", (database, kind) => {
           }
           for (const id of ["proc_a", "proc_b"]) yield* beat(id, 100)
           yield* beat("proc_dead", 80)
-          isShared(yield* looksFirst("proc_a", at(90)), yield* looksFirst("proc_b", at(90)))
+          isShared(yield* takeShareOnly("proc_a", at(90)), yield* takeShareOnly("proc_b", at(90)))
 
           // A stopping process hands over task by task, and its heartbeat continues
           yield* beat("proc_c", 100)
@@ -287,13 +290,13 @@ describeStores("claims of due tasks", (database, kind) => {
           for (const id of ["proc_d", "proc_e"]) yield* beat(id, 110)
           for (const id of ["proc_b", "proc_c"]) yield* processes.leave(id, at(105))
           assert.strictEqual(yield* tasks.releaseOrphans(at(108), 5000), 0, "shares come first")
-          isShared(yield* looksFirst("proc_e", at(108)), yield* looksFirst("proc_d", at(108)))
+          isShared(yield* takeShareOnly("proc_e", at(108)), yield* takeShareOnly("proc_d", at(108)))
         }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
     )
   }
 
   it.effect(
-    "have the newest attempt; of a submitted job only what a poll needs, and at its end the number of results",
+    "return the newest attempt, and of a submitted job only what a poll needs; its end also needs the number of results",
     () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
@@ -326,7 +329,7 @@ describeStores("claims of due tasks", (database, kind) => {
       }).pipe(Effect.provide(store))
   )
 
-  it.effect("a task that this program cannot read keeps no other one waiting", () =>
+  it.effect("a task that this release cannot read delays no other", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* insert([1, 3], { queue: "q" })
@@ -339,7 +342,7 @@ describeStores("claims of due tasks", (database, kind) => {
   )
 
   if (kind === "postgres") {
-    it.effect("leave out what another transaction has locked, and do not wait for it", () =>
+    it.effect("skip tasks that another transaction has locked, without waiting for it", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const first = `SELECT FROM runs WHERE task_id = '${idOf(1)}'`
@@ -358,7 +361,7 @@ describeStores("claims of due tasks", (database, kind) => {
     )
   }
 
-  it.effect("a task that nobody has in hand begins no submit", () =>
+  it.effect("a task without an owner begins no submit", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       yield* insert([1, 1], { queue: "q" })
@@ -386,7 +389,7 @@ describeStores("claims under a rate limit", (database) => {
   })
 
   it.effect(
-    "10,000 open tasks: two processes poll 20 a second, each task once before any again",
+    "two processes poll 10,000 open tasks at 20 a second, and each task once before any twice",
     () =>
       Effect.gen(function* () {
         yield* rated(10_000)
@@ -411,20 +414,22 @@ describeStores("claims under a rate limit", (database) => {
       }).pipe(Effect.provide(store))
   )
 
-  it.effect("two submits a minute: permits are half a minute apart, and the queue says when", () =>
-    Effect.gen(function* () {
-      const slow = { name: "account/submits", spacingMillis: 30_000 }
-      yield* rated(3, slow)
-      assert.deepStrictEqual((yield* claim(slow.name, 10)).map(numberOf), [1])
-      assert.strictEqual((yield* queuesAt(10))[slow.name], 39)
-      assert.deepStrictEqual(yield* claim(slow.name, 38), [])
-      const [second] = yield* claim(slow.name, 39)
-      assert.deepStrictEqual([numberOf(second!), secondOf(second!.startsAt)], [2, 40])
-      assert.deepStrictEqual((yield* claim(slow.name, 69)).map(numberOf), [3])
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "permits for two submits a minute are half a minute apart, and the queue shows the next",
+    () =>
+      Effect.gen(function* () {
+        const slow = { name: "account/submits", spacingMillis: 30_000 }
+        yield* rated(3, slow)
+        assert.deepStrictEqual((yield* claim(slow.name, 10)).map(numberOf), [1])
+        assert.strictEqual((yield* queuesAt(10))[slow.name], 39)
+        assert.deepStrictEqual(yield* claim(slow.name, 38), [])
+        const [second] = yield* claim(slow.name, 39)
+        assert.deepStrictEqual([numberOf(second!), secondOf(second!.startsAt)], [2, 40])
+        assert.deepStrictEqual((yield* claim(slow.name, 69)).map(numberOf), [3])
+      }).pipe(Effect.provide(store))
   )
 
-  it.effect("a submit that was begun has used its permit: it is taken over without another", () =>
+  it.effect("a submit that has begun is taken over without a second permit", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore
       const slow = { name: "account/submits", spacingMillis: 3_600_000 }
@@ -446,7 +451,7 @@ describeStores("claims under a rate limit", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("a task without a permit is claimed at its deadline all the same", () =>
+  it.effect("a task without a permit is still claimed at its deadline", () =>
     Effect.gen(function* () {
       const slow = { name: "account/submits", spacingMillis: 3_600_000 }
       yield* rated(3, slow, 60)
@@ -457,7 +462,7 @@ describeStores("claims under a rate limit", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("a clock that was an hour fast for a moment delays none", () =>
+  it.effect("a clock that was briefly an hour fast delays no task", () =>
     Effect.gen(function* () {
       yield* rated(10)
       const starts = (second: number) =>
@@ -465,7 +470,7 @@ describeStores("claims under a rate limit", (database) => {
       assert.deepStrictEqual(yield* starts(100), [100, 100.05])
       assert.deepStrictEqual(yield* starts(3700), [3700, 3700.05])
       assert.deepStrictEqual(yield* starts(100), [100, 100.05])
-      assert.deepStrictEqual(yield* starts(100), [100.1, 100.15], "behind the ones before")
+      assert.deepStrictEqual(yield* starts(100), [100.1, 100.15], "after the earlier permits")
     }).pipe(Effect.provide(store))
   )
 })

@@ -49,82 +49,86 @@ const maintain = (env: Readonly<Record<string, string>>) =>
 describeStores("tasks and their bodies", (database) => {
   // The store's clock is real; only the times in its statements come from the test
   liveLayer(database)((it) => {
-    it.effect("stay for ever by default, and go by age; nothing unfinished goes", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient
-        yield* TestClock.setTime(Date.parse("2026-01-01T00:00:00Z"))
-        const [first, second] = [yield* makeTask(), yield* makeTask()].sort()
-        yield* TestClock.adjust("20 days")
-        const third = yield* makeTask()
-        yield* TestClock.adjust("2000 days")
-        yield* maintain({})
-        const all = [first, second, third].map((id) => [id, "p"])
-        assert.deepStrictEqual(yield* state, all)
+    it.effect(
+      "are kept forever by default, else deleted by age, and never before the task has ended",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient
+          yield* TestClock.setTime(Date.parse("2026-01-01T00:00:00Z"))
+          const [first, second] = [yield* makeTask(), yield* makeTask()].sort()
+          yield* TestClock.adjust("20 days")
+          const third = yield* makeTask()
+          yield* TestClock.adjust("2000 days")
+          yield* maintain({})
+          const all = [first, second, third].map((id) => [id, "p"])
+          assert.deepStrictEqual(yield* state, all)
 
-        yield* TestClock.setTime(Date.parse("2026-01-25T00:00:00Z"))
-        const both = { BODY_RETENTION: "7 days", TASK_RETENTION: "30 days" }
-        yield* maintain(both)
-        assert.deepStrictEqual(yield* state, [
-          [first, null],
-          [second, null],
-          [third, "p"]
-        ])
-        // Tasks after an unfinished one wait for it
-        const running = yield* makeTask(true)
-        yield* TestClock.adjust("1 day")
-        const last = yield* makeTask()
-        yield* TestClock.adjust("10 days")
-        yield* maintain(both)
-        assert.deepStrictEqual(yield* state, [
-          [third, null],
-          [running, "p"],
-          [last, "p"]
-        ])
-        const attempts = yield* sql`SELECT task_id FROM vendor_attempts ORDER BY 1`
-        assert.deepStrictEqual(
-          attempts.map((row) => row["taskId"]),
-          [third, running, last]
-        )
-        yield* sql`DELETE FROM runs`
-        yield* sql`UPDATE tasks SET status = 'failed' WHERE id = ${running}`
-        yield* maintain(both)
-        assert.deepStrictEqual(yield* state, [
-          [third, null],
-          [running, null],
-          [last, null]
-        ])
-        yield* TestClock.adjust("60 days")
-        yield* maintain(both)
-        assert.deepStrictEqual(yield* state, [])
-      }).pipe(Effect.provide(TestClock.layer()))
+          yield* TestClock.setTime(Date.parse("2026-01-25T00:00:00Z"))
+          const both = { BODY_RETENTION: "7 days", TASK_RETENTION: "30 days" }
+          yield* maintain(both)
+          assert.deepStrictEqual(yield* state, [
+            [first, null],
+            [second, null],
+            [third, "p"]
+          ])
+          // Tasks after an unfinished one wait for it
+          const running = yield* makeTask(true)
+          yield* TestClock.adjust("1 day")
+          const last = yield* makeTask()
+          yield* TestClock.adjust("10 days")
+          yield* maintain(both)
+          assert.deepStrictEqual(yield* state, [
+            [third, null],
+            [running, "p"],
+            [last, "p"]
+          ])
+          const attempts = yield* sql`SELECT task_id FROM vendor_attempts ORDER BY 1`
+          assert.deepStrictEqual(
+            attempts.map((row) => row["taskId"]),
+            [third, running, last]
+          )
+          yield* sql`DELETE FROM runs`
+          yield* sql`UPDATE tasks SET status = 'failed' WHERE id = ${running}`
+          yield* maintain(both)
+          assert.deepStrictEqual(yield* state, [
+            [third, null],
+            [running, null],
+            [last, null]
+          ])
+          yield* TestClock.adjust("60 days")
+          yield* maintain(both)
+          assert.deepStrictEqual(yield* state, [])
+        }).pipe(Effect.provide(TestClock.layer()))
     )
 
-    it.effect("take along the requests of batches of messages, but no file of the user's own", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient
-        yield* TestClock.setTime(Date.parse("2027-01-01T00:00:00Z"))
-        const files = sql`SELECT id FROM files WHERE expires_at > created_at ORDER BY id`
-        const addBatches = Effect.forEach(["anthropic", "openai"], (vendor) =>
-          Effect.gen(function* () {
-            yield* sql`
+    it.effect(
+      "are deleted with the requests of batches of messages, but not with users' own files",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient
+          yield* TestClock.setTime(Date.parse("2027-01-01T00:00:00Z"))
+          const files = sql`SELECT id FROM files WHERE expires_at > created_at ORDER BY id`
+          const addBatches = Effect.forEach(["anthropic", "openai"], (vendor) =>
+            Effect.gen(function* () {
+              yield* sql`
               UPDATE tasks SET vendor = ${vendor}, result_kind = 'batches',
                 body = jsonb_build_object('input_file_id', ${vendor}::text)
               WHERE id = ${yield* makeTask()}`
-            yield* sql`
+              yield* sql`
               INSERT INTO files (id, user_id, purpose, filename, bytes, created_at, expires_at)
               VALUES (${vendor}, ${user}, 'batch', '', 1, to_timestamp(0), to_timestamp(1))
               ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
-          })
-        )
-        for (const name of ["BODY_RETENTION", "TASK_RETENTION"]) {
-          yield* addBatches
-          yield* maintain({ [name]: "7 days" })
-          assert.lengthOf(yield* files, 2)
-          yield* TestClock.adjust("8 days")
-          yield* maintain({ [name]: "7 days" })
-          assert.deepStrictEqual<object>(yield* files, [{ id: "openai" }])
-        }
-      }).pipe(Effect.provide(TestClock.layer()))
+            })
+          )
+          for (const name of ["BODY_RETENTION", "TASK_RETENTION"]) {
+            yield* addBatches
+            yield* maintain({ [name]: "7 days" })
+            assert.lengthOf(yield* files, 2)
+            yield* TestClock.adjust("8 days")
+            yield* maintain({ [name]: "7 days" })
+            assert.deepStrictEqual<object>(yield* files, [{ id: "openai" }])
+          }
+        }).pipe(Effect.provide(TestClock.layer()))
     )
   })
 })

@@ -32,7 +32,7 @@ const named = ({ outcome }: { readonly outcome: AcceptOutcome }) => outcome._tag
 
 /** docs/reference/shapes.md#several-images */
 describeLive("tasks that are created together", walletStores, (it) => {
-  it.effect("are accepted all or none, each with its hold and its event", () =>
+  it.effect("are all accepted or none, each with its hold and its event", () =>
     Effect.gen(function* () {
       const user = yield* newCaller(29)
       yield* subscribe(user, ["task.created"])
@@ -69,7 +69,7 @@ describeLive("tasks that are created together", walletStores, (it) => {
     })
   )
 
-  it.effect("each count in the request rates of the key and of its user", () =>
+  it.effect("each count against the request rates of the key and of its user", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const user = yield* newCaller(1000)
@@ -95,7 +95,7 @@ describeLive("tasks that are created together", walletStores, (it) => {
     })
   )
 
-  it.effect("have one idempotency record, with the cost of all", () =>
+  it.effect("have one idempotency record, with their total cost", () =>
     Effect.gen(function* () {
       const user = yield* newCaller(100)
       const idempotency = Option.some({

@@ -79,30 +79,32 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
     Layer.provideMerge(database)
   )
 
-  it.effect("wait together, with when they began and when their response was missed", () =>
-    Effect.gen(function* () {
-      const attempts = yield* VendorAttemptStore
-      const owned = yield* begun(4)
-      yield* Effect.forEach(owned.slice(0, 3), missed)
-      const tasks = yield* TaskStore
-      const [mine] = yield* tasks.claim({ queue: lists.name, limit: 1, owner: "b", now: at(51) })
-      const of = { queue: lists.name, taskId: mine!.task.id }
-      const waiting = yield* attempts.waiting({ ...of, limit: 10 })
-      assert.deepStrictEqual(numbers(waiting), [1, 2, 3])
-      assert.isTrue(
-        waiting.every(({ answeredAt }) => DateTime.toEpochMillis(answeredAt!) === 50_000)
-      )
-      assert.strictEqual((yield* attempts.waiting({ ...of, limit: 1 })).length, 2)
-      const attempt = Option.getOrThrow(withoutJob(mine).attempt)
-      assert.deepStrictEqual([attempt.state, attempt.failure], ["submitting", "AMBIGUOUS: x"])
-      assert.strictEqual((yield* rowsOf)[0]?.["slotHeld"], true, "a job may hold it")
-      const all = yield* attempts.tasks(waiting.map(({ taskId }) => taskId))
-      assert.strictEqual(all.length, 3)
-      for (const { body } of all) assert.deepStrictEqual(body, { prompt: "x" })
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "wait together, with the times when they began and when their response was missed",
+    () =>
+      Effect.gen(function* () {
+        const attempts = yield* VendorAttemptStore
+        const owned = yield* begun(4)
+        yield* Effect.forEach(owned.slice(0, 3), missed)
+        const tasks = yield* TaskStore
+        const [mine] = yield* tasks.claim({ queue: lists.name, limit: 1, owner: "b", now: at(51) })
+        const of = { queue: lists.name, taskId: mine!.task.id }
+        const waiting = yield* attempts.waiting({ ...of, limit: 10 })
+        assert.deepStrictEqual(numbers(waiting), [1, 2, 3])
+        assert.isTrue(
+          waiting.every(({ answeredAt }) => DateTime.toEpochMillis(answeredAt!) === 50_000)
+        )
+        assert.strictEqual((yield* attempts.waiting({ ...of, limit: 1 })).length, 2)
+        const attempt = Option.getOrThrow(withoutJob(mine).attempt)
+        assert.deepStrictEqual([attempt.state, attempt.failure], ["submitting", "AMBIGUOUS: x"])
+        assert.strictEqual((yield* rowsOf)[0]?.["slotHeld"], true, "a job may hold it")
+        const all = yield* attempts.tasks(waiting.map(({ taskId }) => taskId))
+        assert.strictEqual(all.length, 3)
+        for (const { body } of all) assert.deepStrictEqual(body, { prompt: "x" })
+      }).pipe(Effect.provide(store))
   )
 
-  it.effect("of a time: all that are unsettled, and which jobs belong to a task", () =>
+  it.effect("are found by time while they are unsettled, with the jobs that belong to a task", () =>
     Effect.gen(function* () {
       const attempts = yield* VendorAttemptStore
       const owned = yield* begun(6)
@@ -122,7 +124,7 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("of tasks that were ended meanwhile are recorded all the same", () =>
+  it.effect("are recorded even if their tasks have ended meanwhile", () =>
     Effect.gen(function* () {
       const attempts = yield* VendorAttemptStore
       const sql = yield* SqlClient.SqlClient
@@ -161,7 +163,7 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("are settled once, by whoever holds the scan", () =>
+  it.effect("are settled once, by the owner of the scan", () =>
     Effect.gen(function* () {
       const attempts = yield* VendorAttemptStore
       const tasks = yield* TaskStore
@@ -182,7 +184,7 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
       // Task 4 is in hand of its process
       const settled = [own, found(2, "job 2"), given, found(4, "job 4")]
       const former = { ...search, epoch: mine!.epoch - 1, settled: [own] }
-      assert.isFalse(yield* attempts.settle(former), "a former owner settles nothing of its own")
+      assert.isFalse(yield* attempts.settle(former), "a former owner settles nothing")
       assert.isTrue(yield* attempts.settle({ ...search, settled }))
       const again = [own, found(2, "another"), { ...found(3, "late") }]
       assert.isFalse(yield* attempts.settle({ ...search, settled: again }), "it was given up")
@@ -209,7 +211,7 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
   )
 
   if (kind === "postgres") {
-    it.effect("of a task that another transaction has locked are left to it", () =>
+    it.effect("are left to another transaction that has locked their task", () =>
       Effect.gen(function* () {
         const attempts = yield* VendorAttemptStore
         const tasks = yield* TaskStore
@@ -231,7 +233,7 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
     )
   }
 
-  it.effect("of a task in doubt are searched for by its owner only", () =>
+  it.effect("of a task in doubt are searched for only by its owner", () =>
     Effect.gen(function* () {
       const attempts = yield* VendorAttemptStore
       const sql = yield* SqlClient.SqlClient

@@ -119,7 +119,7 @@ describe("kill -9 between a tool call with an access token and its result", () =
   })
 
   it(
-    "the result is there for the token, a newer one and a key of the same user",
+    "the same token, a newer one and a key of the same user get the result",
     async () => {
       for (const id of tasks) {
         const { result, status } = await endOf(await tokenOf("owner"), id)
@@ -138,7 +138,7 @@ describe("kill -9 between a tool call with an access token and its result", () =
   )
 
   it(
-    "nobody else finds it, neither by a token nor by a key, and no expired token reads it",
+    "no token or key of another user finds it, and no expired token reads it",
     async () => {
       const others = [await tokenOf("other"), othersKey]
       for (const id of tasks) {

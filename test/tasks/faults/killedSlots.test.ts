@@ -69,7 +69,7 @@ describe("an account with two slots, when the process is killed at any moment", 
   const wallet = async () => (await gateway.call("GET", "/manage/v1/wallet")).json
 
   it(
-    "a submit that hung at the kill fails with 3004, and its slot goes to a waiting task; a job that ran keeps its slot, and no other job runs beside the two",
+    "a submit that hung at the kill fails with 3004 and its slot goes to a waiting task; a running job keeps its slot, and no third job runs",
     async () => {
       upstream.runningPolls = Number.POSITIVE_INFINITY
       const running = await create("1")
@@ -87,7 +87,7 @@ describe("an account with two slots, when the process is killed at any moment", 
       await until(() => upstream.paidSubmits === 2, { what: "the submit of a waiting task" })
       const before = polls()
       await until(() => polls().every((count, at) => count > before[at]! + 1), {
-        what: "both jobs to be polled again, twice"
+        what: "two more polls of both jobs"
       })
       assert.strictEqual(upstream.paidSubmits, 2)
       const states = await Promise.all([running, ...waiting].map(infoOf))

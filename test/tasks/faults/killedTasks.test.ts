@@ -171,7 +171,7 @@ describe("one service that is stopped, killed and started again", () => {
   })
 
   it(
-    "SIGTERM: responds at once to those who wait for a task, releases everything, ends with 0 at once, and the next start continues",
+    "answers waiting requests, releases its tasks and exits with 0 at once on SIGTERM, and the next start continues the tasks",
     async () => {
       const ids = await Promise.all(
         Array.from({ length: 10 }, (_, n) =>
@@ -304,7 +304,7 @@ describe("one service that is stopped, killed and started again", () => {
     )
 
     it(
-      "when the second model of an alias has bought the job: the task fails with 3004, and the third model is not asked",
+      "after the second model of an alias has bought the job: the task fails with 3004, and the third model gets no submit",
       async () => {
         const ended = await endOf(gateway, alias.id, aliasPath)
         assert.strictEqual(ended.task_info.error?.code, 3004)
@@ -364,7 +364,7 @@ describe("one service that is stopped, killed and started again", () => {
     )
 
     it(
-      "each batch is accepted once, ends with one event, and its sums are the ledger's",
+      "each batch is accepted once, ends with one event, and its sums match the ledger",
       async () => {
         const ended: Array<Batch> = []
         for (const id of batches) ended.push(await endOfBatch(gateway, id))
@@ -401,7 +401,7 @@ describe("one service that is stopped, killed and started again", () => {
     )
 
     it(
-      "the next process has the task of an MCP call and its result, bought once",
+      "the next process finds the task and the result of an MCP call, which was bought once",
       async () => {
         assert.strictEqual(new Set(calls).size, 3 + killRounds)
         for (const id of calls) {

@@ -140,7 +140,7 @@ const soon = async (is: () => boolean | Promise<boolean>) => {
 }
 
 /** docs/reference/vendor-batches.md#results, docs/reference/background.md#price */
-describe("kill -9 between upload, accept, submit, poll, receipts and settle of vendors' jobs", () => {
+describe("kill -9 between the upload, accept, submit, polls, receipts and settlement of vendors' jobs", () => {
   let openai: Vendor
   let anthropic: Vendor
   let gateway: GatewayProcess
@@ -321,7 +321,7 @@ describe("kill -9 between upload, accept, submit, poll, receipts and settle of v
   )
 
   it(
-    "no hold stays open, and what is captured of a batch is the sum of its receipts, to the last digit",
+    "no hold stays open, and the capture of a batch is exactly the sum of its receipts",
     async () => {
       await endsOf(gateway, [...batches, ...messageBatches, ...responses])
       const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json

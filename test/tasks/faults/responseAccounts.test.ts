@@ -157,7 +157,7 @@ describe("background responses with two accounts at the vendor", () => {
   )
 
   it(
-    "are so too while that account drains, and the first of a key goes to the other",
+    "are still used there while that account drains, and the first response of a key goes to the other",
     async () => {
       const [done, slow] = [await doneAt("a"), await slowAt("a")]
       await gateway.manage("POST", "/accounts/openai:a/drain")
@@ -169,7 +169,7 @@ describe("background responses with two accounts at the vendor", () => {
   )
 
   it(
-    "of an account that has left are still read and cancelled there, and cannot be continued",
+    "of an account that has left can still be read and cancelled there, but not continued",
     async () => {
       const [done, slow] = [await doneAt("a"), await slowAt("a")]
       const [otherDone, otherSlow] = [await doneAt("b"), await slowAt("b")]
@@ -195,7 +195,7 @@ describe("background responses with two accounts at the vendor", () => {
   )
 
   it(
-    "are never looked for at the other account when theirs fails",
+    "are not requested from the other account when their own fails",
     async () => {
       const [done, slow] = [await doneAt("a"), await slowAt("a")]
       const [otherDone, otherSlow] = [await doneAt("b"), await slowAt("b")]

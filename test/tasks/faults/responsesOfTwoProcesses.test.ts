@@ -36,9 +36,9 @@ const responsesAt = async (gateway: GatewayProcess) =>
   new OpenAI({ apiKey: await first.key(), baseURL: `${gateway.url}/v1`, maxRetries: 0 }).responses
 
 /** docs/reference/background.md#price */
-describe("a background response of two processes", () => {
+describe("a background response with two processes", () => {
   it(
-    "is read, streamed and ended by the other when its own is killed, and charged once",
+    "is read, streamed and ended by the second process after the first is killed, and charged once",
     async () => {
       const atFirst = await responsesAt(first)
       const atSecond = await responsesAt(second)

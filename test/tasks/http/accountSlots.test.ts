@@ -23,21 +23,23 @@ const env = {
 }
 
 liveLayer(layerGateway({ env, areVendorsLive: true }))("slots of an account", (it) => {
-  it.effect("are shared by models of two protocols, and each task keeps its own", () =>
-    Effect.gen(function* () {
-      const { call } = yield* makeUser()
-      const tasks = Array.from({ length: 3 }, (_, n) => {
-        const family = familyOf(n % 2 === 0 ? "dashscope-sync" : "dashscope-async")
-        const model = `${family.adapter}-copy`
-        return { vendor: "test", model, body: bodyOf(family, `A lighthouse ${n}`) }
+  it.effect(
+    "are shared by models of two protocols, and each task uses the protocol of its model",
+    () =>
+      Effect.gen(function* () {
+        const { call } = yield* makeUser()
+        const tasks = Array.from({ length: 3 }, (_, n) => {
+          const family = familyOf(n % 2 === 0 ? "dashscope-sync" : "dashscope-async")
+          const model = `${family.adapter}-copy`
+          return { vendor: "test", model, body: bodyOf(family, `A lighthouse ${n}`) }
+        })
+        const made = yield* call("POST", "/manage/v1/task-batches", { tasks })
+        assert.strictEqual(made.status, 202, made.text)
+        const { json } = yield* eventually(
+          call("GET", `/manage/v1/task-batches/${made.json.id}`),
+          (it) => it.json.status === "completed"
+        )
+        assert.deepStrictEqual(json.counts, { total: 3, unfinished: 0, completed: 3, failed: 0 })
       })
-      const made = yield* call("POST", "/manage/v1/task-batches", { tasks })
-      assert.strictEqual(made.status, 202, made.text)
-      const { json } = yield* eventually(
-        call("GET", `/manage/v1/task-batches/${made.json.id}`),
-        (it) => it.json.status === "completed"
-      )
-      assert.deepStrictEqual(json.counts, { total: 3, unfinished: 0, completed: 3, failed: 0 })
-    })
   )
 })

@@ -32,7 +32,7 @@ const names = (candidates: ReadonlyArray<{ vendor: string; model: string }>) =>
 
 layer(layerGateway({ env }), { timeout: "60 seconds" })("an alias", (it) => {
   it.effect(
-    "is quoted by its dearest model, leaves out what does not take the body, and names the faults of all",
+    "is quoted at its most expensive model, skips models that do not accept the body, and names the faults of all",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -89,7 +89,7 @@ layer(layerGateway({ env }), { timeout: "60 seconds" })("an alias", (it) => {
       })
   )
 
-  it.effect("is for a restricted key only when it allows every model", () =>
+  it.effect("is open to a restricted key only if the key allows every model", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const made = yield* user.call("POST", "/manage/v1/api-keys", {
@@ -115,37 +115,39 @@ layer(layerGateway({ env }), { timeout: "60 seconds" })("an alias", (it) => {
     })
   )
 
-  it.effect("works in the sandbox, whose directives show a fallback, and in OpenAI's shape", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const created = yield* user.call(
-        "POST",
-        "/v1/images/generations",
-        { model: "fast-image", prompt: "[[sim:503=1]] a lighthouse" },
-        { prefer: "respond-async" }
-      )
-      assert.strictEqual(created.status, 202, created.text)
-      const { id } = created.json.task_info
-      yield* advance("8 seconds")
-      // The picture is rendered in real time
-      const get = yield* eventually(
-        user.call("GET", `${aliasPath}/${id}`),
-        ({ json }) => json.task_info.status === "completed"
-      )
-      assert.strictEqual(get.headers.get("x-service-model"), "fal/flux")
-      assert.strictEqual(
-        get.headers.get("x-service-skipped"),
-        '"alibaba/text-to-image-max";reason=unavailable'
-      )
-      const refused = yield* user.call("POST", aliasPath, { prompt: "[[sim:refuse]] x" })
-      yield* advance("5 seconds")
-      const task = (yield* user.call("GET", `/manage/v1/tasks/${refused.json.task_info.id}`)).json
-      assert.deepStrictEqual([task.error.code, task.attempts.length], [3001, 1])
-    })
+  it.effect(
+    "falls back in the sandbox as a directive says, and makes images in OpenAI's shape",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const created = yield* user.call(
+          "POST",
+          "/v1/images/generations",
+          { model: "fast-image", prompt: "[[sim:503=1]] a lighthouse" },
+          { prefer: "respond-async" }
+        )
+        assert.strictEqual(created.status, 202, created.text)
+        const { id } = created.json.task_info
+        yield* advance("8 seconds")
+        // The picture is rendered in real time
+        const get = yield* eventually(
+          user.call("GET", `${aliasPath}/${id}`),
+          ({ json }) => json.task_info.status === "completed"
+        )
+        assert.strictEqual(get.headers.get("x-service-model"), "fal/flux")
+        assert.strictEqual(
+          get.headers.get("x-service-skipped"),
+          '"alibaba/text-to-image-max";reason=unavailable'
+        )
+        const refused = yield* user.call("POST", aliasPath, { prompt: "[[sim:refuse]] x" })
+        yield* advance("5 seconds")
+        const task = (yield* user.call("GET", `/manage/v1/tasks/${refused.json.task_info.id}`)).json
+        assert.deepStrictEqual([task.error.code, task.attempts.length], [3001, 1])
+      })
   )
 
   it.effect(
-    "makes videos in OpenAI's shape, which name it and are of the model that did them",
+    "makes videos in OpenAI's shape that name it and cost the price of the model that made them",
     () =>
       Effect.gen(function* () {
         const [user, other] = [yield* makeUser(), yield* makeUser()]
@@ -187,7 +189,7 @@ layer(layerGateway({ env }), { timeout: "60 seconds" })("an alias", (it) => {
   )
 
   it.effect(
-    "is listed with its models, in the OpenAPI document and in the catalog's difference",
+    "is listed with its models, is in the OpenAPI document, and is no difference of an unchanged catalog",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -29,7 +29,7 @@ const eventsOf = (stream: AsyncIterable<ResponseStreamEvent>) =>
 const textOf = (response: Response) => response.output_text
 /** docs/reference/background.md */
 liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
-  "responses in the background, in the sandbox",
+  "a background response in the sandbox",
   (it) => {
     it.effect(
       "is answered at once, runs as a task, and is charged once however often it is read",
@@ -96,38 +96,40 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         })
     )
 
-    it.effect("streams as it was created, and from any event on", () =>
-      Effect.gen(function* () {
-        const responses = yield* client
-        const stream = yield* Effect.promise(() =>
-          responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
-        )
-        const events = yield* eventsOf(stream)
-        const numbers = events.map(({ sequence_number: number }) => number)
-        assert.deepStrictEqual(numbers, Array.from(events.keys()))
-        const last = events.at(-1)!
-        assert.strictEqual(last.type, "response.completed")
-        const id = last.type === "response.completed" ? last.response.id : ""
-        assert.match(id, /^resp_[0-9a-f]{32}$/u)
-        const rest = yield* Effect.promise(() =>
-          responses.retrieve(id, { stream: true, starting_after: 3 })
-        )
-        assert.deepStrictEqual(yield* eventsOf(rest), events.slice(4))
-        const done = yield* ended(responses, id)
-        assert.strictEqual(done.status, "completed")
-        const plain = yield* Effect.promise(() =>
-          responses.create({ model: "gpt-4o-mini", input: "Hi", background: true })
-        )
-        assert.deepInclude(yield* refusal(() => responses.retrieve(plain.id, { stream: true })), {
-          status: 400,
-          code: "2001"
+    it.effect(
+      "streams its events from the create or from any event on, if it was created as a stream",
+      () =>
+        Effect.gen(function* () {
+          const responses = yield* client
+          const stream = yield* Effect.promise(() =>
+            responses.create({ model: "gpt-4o-mini", input: "Hi", background: true, stream: true })
+          )
+          const events = yield* eventsOf(stream)
+          const numbers = events.map(({ sequence_number: number }) => number)
+          assert.deepStrictEqual(numbers, Array.from(events.keys()))
+          const last = events.at(-1)!
+          assert.strictEqual(last.type, "response.completed")
+          const id = last.type === "response.completed" ? last.response.id : ""
+          assert.match(id, /^resp_[0-9a-f]{32}$/u)
+          const rest = yield* Effect.promise(() =>
+            responses.retrieve(id, { stream: true, starting_after: 3 })
+          )
+          assert.deepStrictEqual(yield* eventsOf(rest), events.slice(4))
+          const done = yield* ended(responses, id)
+          assert.strictEqual(done.status, "completed")
+          const plain = yield* Effect.promise(() =>
+            responses.create({ model: "gpt-4o-mini", input: "Hi", background: true })
+          )
+          assert.deepInclude(yield* refusal(() => responses.retrieve(plain.id, { stream: true })), {
+            status: 400,
+            code: "2001"
+          })
+          const sql = yield* SqlClient.SqlClient
+          // As `BODY_RETENTION` does
+          yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
+          const deleted = yield* refusal(() => responses.retrieve(id, { stream: true }))
+          assert.match(JSON.stringify(deleted), /has been deleted/u)
         })
-        const sql = yield* SqlClient.SqlClient
-        // As `BODY_RETENTION` does
-        yield* sql`UPDATE tasks SET body = 'null' WHERE id = ${taskIdOf(id)}`
-        const deleted = yield* refusal(() => responses.retrieve(id, { stream: true }))
-        assert.match(JSON.stringify(deleted), /has been deleted/u)
-      })
     )
 
     it.effect("has no event after its last one, and none after a number that no event has", () =>
@@ -180,7 +182,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("is cancelled, twice too, and a failure is shown as OpenAI's", () =>
+    it.effect("can be cancelled twice, and shows a failure as OpenAI does", () =>
       Effect.gen(function* () {
         const responses = yield* client
         const slow = yield* Effect.promise(() =>
@@ -205,42 +207,44 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("is found by its owner alone, and refuses what it cannot keep", () =>
-      Effect.gen(function* () {
-        const responses = yield* client
-        const unknown = `resp_${"0".repeat(12)}7${"0".repeat(3)}8${"0".repeat(15)}`
-        for (const id of [unknown, "resp_x"]) {
-          assert.deepInclude(yield* refusal(() => responses.retrieve(id)), {
-            status: 404,
-            code: "2005"
-          })
-          assert.deepInclude(yield* refusal(() => responses.cancel(id)), {
-            status: 404,
-            code: "2005"
-          })
-          assert.deepInclude(
-            yield* refusal(() =>
-              responses.create({ model: "gpt-4o-mini", input: "a", previous_response_id: id })
-            ),
-            { status: 400, code: "2001" }
-          )
-        }
-        const faults = [
-          { metadata: { a: "b".repeat(513) } },
-          { instructions: "a".repeat(1024 * 1024 + 1) },
-          { instructions: "a".repeat(5 * 1024 * 1024) },
-          { conversation: "conv_1" },
-          { service_tier: "priority" as const }
-        ]
-        for (const fault of faults) {
-          assert.deepInclude(
-            yield* refusal(() =>
-              responses.create({ model: "gpt-4o-mini", input: "a", background: true, ...fault })
-            ),
-            { status: 400, code: "2001" }
-          )
-        }
-      })
+    it.effect(
+      "is not found under an unknown id, and is refused with fields that cannot be kept",
+      () =>
+        Effect.gen(function* () {
+          const responses = yield* client
+          const unknown = `resp_${"0".repeat(12)}7${"0".repeat(3)}8${"0".repeat(15)}`
+          for (const id of [unknown, "resp_x"]) {
+            assert.deepInclude(yield* refusal(() => responses.retrieve(id)), {
+              status: 404,
+              code: "2005"
+            })
+            assert.deepInclude(yield* refusal(() => responses.cancel(id)), {
+              status: 404,
+              code: "2005"
+            })
+            assert.deepInclude(
+              yield* refusal(() =>
+                responses.create({ model: "gpt-4o-mini", input: "a", previous_response_id: id })
+              ),
+              { status: 400, code: "2001" }
+            )
+          }
+          const faults = [
+            { metadata: { a: "b".repeat(513) } },
+            { instructions: "a".repeat(1024 * 1024 + 1) },
+            { instructions: "a".repeat(5 * 1024 * 1024) },
+            { conversation: "conv_1" },
+            { service_tier: "priority" as const }
+          ]
+          for (const fault of faults) {
+            assert.deepInclude(
+              yield* refusal(() =>
+                responses.create({ model: "gpt-4o-mini", input: "a", background: true, ...fault })
+              ),
+              { status: 400, code: "2001" }
+            )
+          }
+        })
     )
   }
 )
@@ -254,8 +258,8 @@ liveLayer(
     },
     answer: () => "A lighthouse"
   })
-)("responses in the background, at OpenAI", (it) => {
-  it.effect("continues a response, in the background and not, by ids of the gateway alone", () =>
+)("a background response at OpenAI", (it) => {
+  it.effect("is continued under the gateway's ids, in the background or not", () =>
     Effect.gen(function* () {
       const { requests } = yield* Vendor
       const responses = yield* client
@@ -301,7 +305,7 @@ liveLayer(
     })
   )
 
-  it.effect("another user finds nothing under its id, and cannot continue it", () =>
+  it.effect("is not found by another user, who cannot continue it either", () =>
     Effect.gen(function* () {
       const owner = yield* client
       const asked = { model: "gpt-4o-mini", input: "Mine", background: true }
@@ -329,7 +333,7 @@ liveLayer(
     })
   )
 
-  it.effect("the same Idempotency-Key creates one response", () =>
+  it.effect("is created once for the same Idempotency-Key", () =>
     Effect.gen(function* () {
       const responses = yield* client
       const vendor = yield* Vendor
@@ -345,7 +349,7 @@ liveLayer(
     })
   )
 
-  it.effect("the vendor's stream is relayed with our ids", () =>
+  it.effect("is streamed from the vendor with the gateway's ids", () =>
     Effect.gen(function* () {
       const responses = yield* client
       const stream = yield* Effect.promise(() =>
@@ -360,7 +364,7 @@ liveLayer(
     })
   )
 
-  it.effect("a cancelled response costs what it has used", () =>
+  it.effect("costs what it has used when it is cancelled", () =>
     Effect.gen(function* () {
       const responses = yield* client
       const vendor = yield* Vendor
@@ -385,7 +389,7 @@ liveLayer(
     })
   )
 
-  it.effect("a failed response costs nothing", () =>
+  it.effect("costs nothing when it fails", () =>
     Effect.gen(function* () {
       const responses = yield* client
       const created = yield* Effect.promise(() =>

@@ -50,7 +50,7 @@ describe("DELETE on a task", () => {
   const vendor = makeVendor(Deferred.await(gate))
   layer(layerGateway({ vendor: vendor.account }), { timeout: "60 seconds" })((it) => {
     it.effect(
-      "200 with the failed result 4004, hold released, and GET and event say the same",
+      "is 200 with the failed result 4004 as in GET and in the event, and releases the hold",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -82,7 +82,7 @@ describe("DELETE on a task", () => {
         })
     )
 
-    it.effect("the running actor stops at once and cancels the job at the vendor", () =>
+    it.effect("stops its polls at once and cancels the job at the vendor", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const id = yield* created(user)
@@ -101,7 +101,7 @@ describe("DELETE on a task", () => {
     )
 
     it.effect(
-      "during the submit: the job is cancelled at the vendor as soon as its handle is known",
+      "cancels the job at the vendor during its submit, as soon as the handle is known",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -120,7 +120,7 @@ describe("DELETE on a task", () => {
           assert.deepStrictEqual(
             [open?.state, open?.answered_at],
             ["ambiguous", null],
-            "as it stays if the process dies now"
+            "the state if the process dies now"
           )
           yield* Deferred.succeed(gate, undefined)
           yield* eventually(Effect.sync(cancelled), (count) => count === 1)
@@ -128,7 +128,7 @@ describe("DELETE on a task", () => {
         })
     )
 
-    it.effect("a task is cancelled by its own owner on its own path only", () =>
+    it.effect("works only for its owner and only on its own path", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const otherUser = yield* makeUser()
@@ -147,7 +147,7 @@ describe("DELETE on a task", () => {
       })
     )
 
-    it.effect("50 cancels at once: one 200, 49 times 409, one release", () =>
+    it.effect("sent 50 times at once is 200 once and 409 for the rest, with one release", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const id = yield* created(user)
@@ -196,7 +196,7 @@ describe("cancel against completion", () => {
       })
   }
   layer(layerGateway({ database: stores.postgres, vendor }))((it) => {
-    it.effect(`exactly one winner in each of ${rounds} rounds, and the wallet agrees with it`, () =>
+    it.effect(`has exactly one winner in each of ${rounds} rounds, and the wallet agrees`, () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         let cancelled = 0

@@ -38,7 +38,7 @@ const keyOfNewUser = Effect.gen(function* () {
 
 /** docs/reference/keys-and-limits.md#shares */
 liveLayer(runningGateway())("a user whose media never arrive", (it) => {
-  it.effect("delays no task of another user, of the same model either", () =>
+  it.effect("delays no task of another user, even of the same model", () =>
     Effect.gen(function* () {
       const url = yield* mediaHost
       const key = yield* keyOfNewUser

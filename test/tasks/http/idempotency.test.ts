@@ -25,27 +25,29 @@ const countOf = Effect.fnUntraced(function* (table: string, userId: string) {
 })
 
 layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
-  it.effect("50 equal creates in parallel: one task, one hold, 50 equal responses", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const answers = yield* Effect.all(
-        Array.from({ length: 50 }, () => user.call("POST", path, body, keyed("k"))),
-        { concurrency: "unbounded" }
-      )
-      const first = answers.find((it) => !it.headers.has("idempotency-replayed"))
-      assert.strictEqual(first?.status, 202, first?.text)
-      for (const answer of answers) assert.deepStrictEqual(shown(answer), shown(first!))
-      const replays = answers.filter((it) => it.headers.get("idempotency-replayed") === "true")
-      assert.strictEqual(replays.length, 49)
-      assert.strictEqual(shown(first!).cost, "7.50")
-      assert.strictEqual(shown(first!).balance, "992.50")
-      for (const table of ["tasks", "holds", "events", "idempotency_keys"]) {
-        assert.strictEqual(yield* countOf(table, user.id), 1, table)
-      }
-    })
+  it.effect(
+    "makes 50 equal creates in parallel one task with one hold and 50 equal responses",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const answers = yield* Effect.all(
+          Array.from({ length: 50 }, () => user.call("POST", path, body, keyed("k"))),
+          { concurrency: "unbounded" }
+        )
+        const first = answers.find((it) => !it.headers.has("idempotency-replayed"))
+        assert.strictEqual(first?.status, 202, first?.text)
+        for (const answer of answers) assert.deepStrictEqual(shown(answer), shown(first!))
+        const replays = answers.filter((it) => it.headers.get("idempotency-replayed") === "true")
+        assert.strictEqual(replays.length, 49)
+        assert.strictEqual(shown(first!).cost, "7.50")
+        assert.strictEqual(shown(first!).balance, "992.50")
+        for (const table of ["tasks", "holds", "events", "idempotency_keys"]) {
+          assert.strictEqual(yield* countOf(table, user.id), 1, table)
+        }
+      })
   )
 
-  it.effect("the same key with another body, or on another path, is 422 code 2008", () =>
+  it.effect("is 422 code 2008 with another body or on another path", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       yield* user.call("POST", path, body, keyed("k"))
@@ -62,7 +64,7 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
   )
 
   it.effect(
-    "spaces, the order of members, a byte order mark and the host make no other request",
+    "is for the same request whatever its spaces, order of members, byte order mark or host",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -97,7 +99,7 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
       })
   )
 
-  it.effect("a key belongs to one user, and expires after 24 hours", () =>
+  it.effect("belongs to one user, and expires after 24 hours", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const otherUser = yield* makeUser()
@@ -118,7 +120,7 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("a repeat whose API key was revoked while its body was on its way is refused", () =>
+  it.effect("does not replay to an API key that was revoked while the body was arriving", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const first = yield* user.call("POST", path, body, keyed("k"))
@@ -143,7 +145,7 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("a refused create leaves its key free", () =>
+  it.effect("stays free after a refused create", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 0 })
       const poor = yield* user.call("POST", path, body, keyed("k"))
@@ -157,7 +159,7 @@ layer(layerGateway({ database: stores.postgres }))("Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("keys of 1 to 255 characters are accepted, others are 400 code 2001", () =>
+  it.effect("has 1 to 255 characters; others are 400 code 2001", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       assert.strictEqual((yield* user.call("POST", path, body, keyed("x"))).status, 202)

@@ -14,7 +14,7 @@ const hello = { model: "gpt-4o", max_tokens: 100, messages: [{ role: "user", con
 layer(layerGateway(), { timeout: "60 seconds" })("X-Service-Max-Cost", (it) => {
   const most = (amount: string) => ({ "x-service-max-cost": amount })
 
-  it.effect("a create that costs more is 402 code 1103, and makes and holds nothing", () =>
+  it.effect("refuses a create that costs more with 402 code 1103, before any task or hold", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const sql = yield* SqlClient.SqlClient
@@ -31,7 +31,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("X-Service-Max-Cost", (it) => {
     })
   )
 
-  it.effect("a repeated create is replayed, whatever its maximum", () =>
+  it.effect("does not apply to a repeated create", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const key = { "idempotency-key": "k" }
@@ -46,7 +46,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("X-Service-Max-Cost", (it) => {
     })
   )
 
-  it.effect("a call that can cost more is refused before its hold", () =>
+  it.effect("refuses a call that can cost more, before its hold", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const sql = yield* SqlClient.SqlClient
@@ -70,7 +70,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("X-Service-Max-Cost", (it) => {
     })
   )
 
-  it.effect("what is no amount is 400 code 2001 with a pointer", () =>
+  it.effect("is 400 code 2001 with a pointer if it is not an amount", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       for (const amount of ["", "-1", "1e3", "many"]) {

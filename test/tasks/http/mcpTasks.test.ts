@@ -43,7 +43,7 @@ const ended = (user: Caller, taskId: string) =>
 /** docs/reference/mcp.md#tasks */
 describe("the tasks extension of MCP", () => {
   layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect("a call of create_task is a task, whose result is the finished image", () =>
+    it.effect("makes a call of create_task a task with the finished image as its result", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { json: discovered } = yield* send(user, "server/discover", {})
@@ -78,7 +78,7 @@ describe("the tasks extension of MCP", () => {
       })
     )
 
-    it.effect("a task that fails is a call that fails; one that is cancelled says so", () =>
+    it.effect("shows a failed task as a failed call, and a cancelled one as cancelled", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const failed = yield* ended(user, yield* created(user, "[[sim:fail]]"))
@@ -100,7 +100,7 @@ describe("the tasks extension of MCP", () => {
       })
     )
 
-    it.effect("only clients that declare it get tasks, and only their own", () =>
+    it.effect("gives tasks only to clients that declare it, and only their own", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const plain = yield* create(user, "plain", { declares: false })
@@ -130,7 +130,7 @@ describe("the tasks extension of MCP", () => {
   })
 
   layer(layerGateway({ env: { RATE_LIMIT_PER_MINUTE: "3" } }), { timeout: "60 seconds" })((it) => {
-    it.effect("each poll counts against the request rate of the key", () =>
+    it.effect("counts each poll against the request rate of the key", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const taskId = yield* created(user, "a")

@@ -119,52 +119,54 @@ describe("the tools of MCP", () => {
       })
     )
 
-    it.effect("buy once, however often and by whatever message the same is asked for", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const input = { prompt: "b [hang]", seed: 7 }
-        const calls = yield* Effect.all(
-          Array.from({ length: 5 }, () => useTool(user, "create_task", { model, input })),
-          { concurrency: "unbounded" }
-        )
-        const again = yield* useTool(user, "create_task", {
-          input: { seed: 7, prompt: "b [hang]" },
-          model: `alibaba/${model}`
+    it.effect(
+      "buy once for equal arguments, however often they are called and on the model's own path too",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const input = { prompt: "b [hang]", seed: 7 }
+          const calls = yield* Effect.all(
+            Array.from({ length: 5 }, () => useTool(user, "create_task", { model, input })),
+            { concurrency: "unbounded" }
+          )
+          const again = yield* useTool(user, "create_task", {
+            input: { seed: 7, prompt: "b [hang]" },
+            model: `alibaba/${model}`
+          })
+          const ids = [...calls, again].map((it) => it.structuredContent.task_id)
+          assert.lengthOf(new Set(ids), 1)
+          assert.strictEqual(calls.filter((it) => !it.structuredContent.replayed).length, 1)
+          assert.isTrue(again.structuredContent.replayed)
+          assert.strictEqual(again.structuredContent.cost, "7.50")
+          assert.lengthOf(yield* tasksOf(user), 1)
+          // Another key, other metadata or other input is another purchase
+          const idempotency_key = "second"
+          const others = [
+            { model, input, idempotency_key },
+            { model, input, metadata: { a: "b" } },
+            { model, input: { ...input, seed: 8 } }
+          ]
+          for (const args of others) {
+            const { structuredContent } = yield* useTool(user, "create_task", args)
+            assert.isFalse(structuredContent.replayed)
+          }
+          assert.lengthOf(yield* tasksOf(user), 4)
+          const reused = yield* failTool(user, "create_task", buy("other", { idempotency_key }))
+          assert.strictEqual(reused.code, 2008)
+          // The same key on the model's own path is the same purchase
+          const http = yield* user.call("POST", path, input, { "idempotency-key": idempotency_key })
+          assert.strictEqual(http.headers.get("idempotency-replayed"), "true")
+          const stranger = yield* makeUser()
+          const own = yield* useTool(stranger, "create_task", { model, input })
+          assert.isFalse(own.structuredContent.replayed)
         })
-        const ids = [...calls, again].map((it) => it.structuredContent.task_id)
-        assert.lengthOf(new Set(ids), 1)
-        assert.strictEqual(calls.filter((it) => !it.structuredContent.replayed).length, 1)
-        assert.isTrue(again.structuredContent.replayed)
-        assert.strictEqual(again.structuredContent.cost, "7.50")
-        assert.lengthOf(yield* tasksOf(user), 1)
-        // Another key, other metadata or other input is another purchase
-        const idempotency_key = "second"
-        const others = [
-          { model, input, idempotency_key },
-          { model, input, metadata: { a: "b" } },
-          { model, input: { ...input, seed: 8 } }
-        ]
-        for (const args of others) {
-          const { structuredContent } = yield* useTool(user, "create_task", args)
-          assert.isFalse(structuredContent.replayed)
-        }
-        assert.lengthOf(yield* tasksOf(user), 4)
-        const reused = yield* failTool(user, "create_task", buy("other", { idempotency_key }))
-        assert.strictEqual(reused.code, 2008)
-        // The same key on the model's own path is the same purchase
-        const http = yield* user.call("POST", path, input, { "idempotency-key": idempotency_key })
-        assert.strictEqual(http.headers.get("idempotency-replayed"), "true")
-        const stranger = yield* makeUser()
-        const own = yield* useTool(stranger, "create_task", { model, input })
-        assert.isFalse(own.structuredContent.replayed)
-      })
     )
 
-    it.effect("are refused as the HTTP API refuses, and buy nothing then", () =>
+    it.effect("are refused like calls of the HTTP API, and then buy nothing", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const dear = yield* failTool(user, "create_task", buy("c", { max_cost: "7.49" }))
-        assert.strictEqual(dear.code, 1103)
+        const tooExpensive = yield* failTool(user, "create_task", buy("c", { max_cost: "7.49" }))
+        assert.strictEqual(tooExpensive.code, 1103)
         const twice = { prompt: "c", metadata: { a: "b" } }
         const given = yield* failTool(user, "create_task", {
           model,
@@ -202,7 +204,7 @@ describe("the tools of MCP", () => {
       })
     )
 
-    it.effect("cancel a task, wait no longer than asked, and show nobody another's", () =>
+    it.effect("cancel a task, wait no longer than requested, and show a user only its own", () =>
       Effect.gen(function* () {
         const [user, stranger] = [yield* makeUser(), yield* makeUser()]
         const { structuredContent: created } = yield* useTool(user, "create_task", buy("d [hang]"))
@@ -247,55 +249,61 @@ describe("the tools of MCP", () => {
       })
     )
 
-    it.effect("explain a delivery: what was sent when, what came back, what happens next", () =>
-      Effect.gen(function* () {
-        const [user, stranger] = [yield* makeUser(), yield* makeUser()]
-        const { id, secret } = yield* endpoint(user, "https://127.0.0.1/hook?token=abc")
-        const { structuredContent: created } = yield* useTool(user, "create_task", buy("e [hang]"))
-        yield* advance("1 second")
-        const ofTask = yield* useTool(user, "explain_delivery", { id: created.task_id })
-        const { deliveries, explanation } = ofTask.structuredContent
-        assert.lengthOf(deliveries, 1)
-        const [delivery] = deliveries
-        assert.deepInclude(delivery, {
-          status: "pending",
-          endpoint_id: id,
-          endpoint_url: "https://127.0.0.1/hook",
-          task_id: created.task_id
-        })
-        assert.deepInclude(delivery.attempts[0], { seq: 1, status: 500, failure: "http_status" })
-        assert.include(explanation, "HTTP 500")
-        assert.include(explanation, "Attempt 2 of 6 is due at")
-        assert.strictEqual(JSON.parse(delivery.body).type, "task.created")
-        for (const secretText of [secret, "token=abc"]) {
-          assert.notInclude(JSON.stringify(ofTask), secretText)
-        }
-        yield* advance("16 seconds")
-        for (const which of [delivery.delivery_id, delivery.event_id]) {
-          const told = (yield* useTool(user, "explain_delivery", { id: which })).structuredContent
-          assert.lengthOf(told.deliveries, 1)
-          assert.deepInclude(told.deliveries[0], {
-            delivery_id: delivery.delivery_id,
-            status: "succeeded"
-          })
-          assert.include(told.explanation, "Nothing more is sent: the receiver has it.")
-          assert.strictEqual(
-            (yield* failTool(stranger, "explain_delivery", { id: which })).code,
-            2005
+    it.effect(
+      "explain what a delivery sent and when, what the receiver returned and what happens next",
+      () =>
+        Effect.gen(function* () {
+          const [user, stranger] = [yield* makeUser(), yield* makeUser()]
+          const { id, secret } = yield* endpoint(user, "https://127.0.0.1/hook?token=abc")
+          const { structuredContent: created } = yield* useTool(
+            user,
+            "create_task",
+            buy("e [hang]")
           )
-        }
-        const wrong = yield* failTool(user, "explain_delivery", { id: "nonsense" })
-        assert.strictEqual(wrong.errors[0].pointer, "#/id")
-        const other = yield* useTool(stranger, "create_task", buy("f [hang]"))
-        const none = yield* useTool(stranger, "explain_delivery", {
-          id: other.structuredContent.task_id
+          yield* advance("1 second")
+          const ofTask = yield* useTool(user, "explain_delivery", { id: created.task_id })
+          const { deliveries, explanation } = ofTask.structuredContent
+          assert.lengthOf(deliveries, 1)
+          const [delivery] = deliveries
+          assert.deepInclude(delivery, {
+            status: "pending",
+            endpoint_id: id,
+            endpoint_url: "https://127.0.0.1/hook",
+            task_id: created.task_id
+          })
+          assert.deepInclude(delivery.attempts[0], { seq: 1, status: 500, failure: "http_status" })
+          assert.include(explanation, "HTTP 500")
+          assert.include(explanation, "Attempt 2 of 6 is due at")
+          assert.strictEqual(JSON.parse(delivery.body).type, "task.created")
+          for (const secretText of [secret, "token=abc"]) {
+            assert.notInclude(JSON.stringify(ofTask), secretText)
+          }
+          yield* advance("16 seconds")
+          for (const which of [delivery.delivery_id, delivery.event_id]) {
+            const told = (yield* useTool(user, "explain_delivery", { id: which })).structuredContent
+            assert.lengthOf(told.deliveries, 1)
+            assert.deepInclude(told.deliveries[0], {
+              delivery_id: delivery.delivery_id,
+              status: "succeeded"
+            })
+            assert.include(told.explanation, "Nothing more is sent: the receiver has it.")
+            assert.strictEqual(
+              (yield* failTool(stranger, "explain_delivery", { id: which })).code,
+              2005
+            )
+          }
+          const wrong = yield* failTool(user, "explain_delivery", { id: "nonsense" })
+          assert.strictEqual(wrong.errors[0].pointer, "#/id")
+          const other = yield* useTool(stranger, "create_task", buy("f [hang]"))
+          const none = yield* useTool(stranger, "explain_delivery", {
+            id: other.structuredContent.task_id
+          })
+          assert.lengthOf(none.structuredContent.deliveries, 0)
+          assert.include(none.structuredContent.explanation, "no enabled endpoint")
         })
-        assert.lengthOf(none.structuredContent.deliveries, 0)
-        assert.include(none.structuredContent.explanation, "no enabled endpoint")
-      })
     )
 
-    it.effect("show small pictures, and large ones as links alone", () =>
+    it.effect("show small pictures, and large ones only as links", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { task_id } = (yield* useTool(user, "create_task", {
@@ -349,43 +357,45 @@ describe("the tools of MCP", () => {
     )
   )
 
-  it.effect("are served by any process: what one begins, another one ends", () =>
-    Effect.gen(function* () {
-      const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
-      // The variable says that the store is shared
-      const env = { DATABASE_URL: "postgres://localhost/shared" }
-      const start = Layer.build(Layer.fresh(layerGateway({ database, env, vendor })))
-      const [one, two] = [yield* start, yield* start]
-      yield* Effect.gen(function* () {
-        const made = yield* makeUser()
-        const gateways = [one, two]
-        let turn = 0
-        const user: Caller = {
-          call: (...request) =>
-            made.call(...request).pipe(Effect.provide(gateways[(turn += 1) % 2]!))
-        }
-        yield* rpc(user, "initialize", {
-          protocolVersion: "2025-11-25",
-          capabilities: {},
-          clientInfo: { name: "test", version: "1" }
-        })
-        const created = yield* Effect.all(
-          Array.from({ length: 4 }, () => useTool(user, "create_task", buy("k"))),
-          { concurrency: "unbounded" }
-        )
-        const ids = new Set(created.map((it) => it.structuredContent.task_id))
-        assert.lengthOf(ids, 1)
-        const [task_id] = ids
-        const waiting = yield* Effect.forkChild(
-          Effect.forEach([1, 2], () => useTool(user, "get_task", { task_id, wait_seconds: 30 }), {
-            concurrency: "unbounded"
+  it.effect(
+    "are served by any process: one creates a task and another one returns its result",
+    () =>
+      Effect.gen(function* () {
+        const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
+        // The variable says that the store is shared
+        const env = { DATABASE_URL: "postgres://localhost/shared" }
+        const start = Layer.build(Layer.fresh(layerGateway({ database, env, vendor })))
+        const [one, two] = [yield* start, yield* start]
+        yield* Effect.gen(function* () {
+          const made = yield* makeUser()
+          const gateways = [one, two]
+          let turn = 0
+          const user: Caller = {
+            call: (...request) =>
+              made.call(...request).pipe(Effect.provide(gateways[(turn += 1) % 2]!))
+          }
+          yield* rpc(user, "initialize", {
+            protocolVersion: "2025-11-25",
+            capabilities: {},
+            clientInfo: { name: "test", version: "1" }
           })
-        )
-        for (const it of yield* ended(waiting)) {
-          assert.strictEqual(it.structuredContent.status, "completed")
-        }
-        assert.lengthOf(yield* tasksOf(user), 1)
-      }).pipe(Effect.provide(one))
-    }).pipe(Effect.scoped)
+          const created = yield* Effect.all(
+            Array.from({ length: 4 }, () => useTool(user, "create_task", buy("k"))),
+            { concurrency: "unbounded" }
+          )
+          const ids = new Set(created.map((it) => it.structuredContent.task_id))
+          assert.lengthOf(ids, 1)
+          const [task_id] = ids
+          const waiting = yield* Effect.forkChild(
+            Effect.forEach([1, 2], () => useTool(user, "get_task", { task_id, wait_seconds: 30 }), {
+              concurrency: "unbounded"
+            })
+          )
+          for (const it of yield* ended(waiting)) {
+            assert.strictEqual(it.structuredContent.status, "completed")
+          }
+          assert.lengthOf(yield* tasksOf(user), 1)
+        }).pipe(Effect.provide(one))
+      }).pipe(Effect.scoped)
   )
 })

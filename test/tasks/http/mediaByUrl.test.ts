@@ -58,7 +58,7 @@ liveLayer(runningGateway())((it) => {
       })
     )
 
-    it.effect("redirects are followed through the guard, three at most", () =>
+    it.effect("at most three redirects are followed, through the guard", () =>
       Effect.gen(function* () {
         const url = yield* localServer((request, response) => {
           const left = Number(request.url?.slice(1))
@@ -72,23 +72,21 @@ liveLayer(runningGateway())((it) => {
       })
     )
 
-    it.effect(
-      "a redirect to another scheme, or to an address that is not public, is not followed",
-      () =>
-        Effect.gen(function* () {
-          for (const location of [
-            "file:///etc/passwd",
-            "http://10.0.0.1/",
-            "http://169.254.169.254/latest/meta-data",
-            "http://user:pw@127.0.0.1/",
-            "http://[::ffff:10.0.0.1]/"
-          ]) {
-            const url = yield* localServer((_request, response) =>
-              response.writeHead(302, { location }).end()
-            )
-            assert.strictEqual((yield* errorOf(url))?.code, 4002, location)
-          }
-        })
+    it.effect("a redirect to another scheme or to a non-public address is not followed", () =>
+      Effect.gen(function* () {
+        for (const location of [
+          "file:///etc/passwd",
+          "http://10.0.0.1/",
+          "http://169.254.169.254/latest/meta-data",
+          "http://user:pw@127.0.0.1/",
+          "http://[::ffff:10.0.0.1]/"
+        ]) {
+          const url = yield* localServer((_request, response) =>
+            response.writeHead(302, { location }).end()
+          )
+          assert.strictEqual((yield* errorOf(url))?.code, 4002, location)
+        }
+      })
     )
 
     it.effect("a failed download fails the task with 4002", () =>
@@ -133,28 +131,30 @@ liveLayer(runningGateway())((it) => {
       })
     )
 
-    it.effect("what follows the end of a medium is not kept, inline, by URL or in a form", () =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const photo = jpeg({ extra: [jpegThumbnail()] })
-        const motion = concat(photo, mp4())
-        const url = yield* serve(motion)
-        const images = [url, base64(motion), dataUri("image/jpeg", motion)]
-        const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
-        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-        const form = new FormData()
-        form.set("model", "image-edit")
-        form.set("prompt", "a")
-        form.set("image", new File([Buffer.from(motion)], "photo.jpg"))
-        const edited = yield* call("/v1/images/edits", { method: "POST", body: form })
-        assert.strictEqual(edited.status, 200, yield* Effect.promise(() => edited.text()))
-        assert.deepStrictEqual(
-          yield* sql`
+    it.effect(
+      "data after the end of a medium is not stored, whether inline, by URL or in a form",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const photo = jpeg({ extra: [jpegThumbnail()] })
+          const motion = concat(photo, mp4())
+          const url = yield* serve(motion)
+          const images = [url, base64(motion), dataUri("image/jpeg", motion)]
+          const task = yield* finishedTask(edit, { prompt: "a", n: 1, images })
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          const form = new FormData()
+          form.set("model", "image-edit")
+          form.set("prompt", "a")
+          form.set("image", new File([Buffer.from(motion)], "photo.jpg"))
+          const edited = yield* call("/v1/images/edits", { method: "POST", body: form })
+          assert.strictEqual(edited.status, 200, yield* Effect.promise(() => edited.text()))
+          assert.deepStrictEqual(
+            yield* sql`
           SELECT bytes::int AS bytes, count(*)::int AS files FROM artifacts
           WHERE role = 'input' AND bytes IN (${photo.length}, ${motion.length}) GROUP BY bytes`,
-          [{ bytes: photo.length, files: 4 }]
-        )
-      })
+            [{ bytes: photo.length, files: 4 }]
+          )
+        })
     )
 
     it.effect("a download is ended at the first byte above the limit", () =>
@@ -217,7 +217,7 @@ liveLayer(runningGateway())((it) => {
     )
 
     it.effect(
-      "images of 10 MB, accepted or refused, leave memory flat in any number",
+      "any number of 10 MB images, accepted or refused, leaves memory flat",
       () =>
         Effect.gen(function* () {
           const limit = 10 * megabyte
@@ -315,7 +315,7 @@ describe("a vendor that reads URLs", () => {
   })
   afterAll(() => upstream.close())
 
-  it.live("gets the bytes of a medium that something follows, in a second submit too", () =>
+  it.live("gets the bytes of a medium with data after its end, also in a second submit", () =>
     Effect.gen(function* () {
       const photo = jpeg()
       const plain = yield* serve(photo)
@@ -357,7 +357,7 @@ const detailOf = (result: Effect.Success<ReturnType<typeof fetched>>): string =>
 }
 
 describe("MediaFetch", () => {
-  it.effect("a host that does not respond is abandoned after 30 seconds", () =>
+  it.effect("gives up a host that does not respond after 30 seconds", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const url = yield* localServer(() => asked.resolve())
@@ -373,7 +373,7 @@ describe("MediaFetch", () => {
     }).pipe(Effect.provide(mediaFetch))
   )
 
-  it.effect("a host that trickles is abandoned after 5 seconds of it", () =>
+  it.effect("gives up a host that has sent too slowly for 5 seconds", () =>
     Effect.gen(function* () {
       const trickling: Array<ServerResponse> = []
       const url = yield* localServer((_request, response) => {
@@ -393,7 +393,7 @@ describe("MediaFetch", () => {
     }).pipe(Effect.provide(mediaFetch))
   )
 
-  it.effect("trickling hosts of one user delay no download of another one", () =>
+  it.effect("delays no download of a user because of another user's slow hosts", () =>
     Effect.gen(function* () {
       let open = 0
       const slow = yield* localServer((_request, response) => {

@@ -132,7 +132,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("show their results also when the body of their task has been removed", () =>
+    it.effect("show their results even after the body of their task has been removed", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
         const { id } = yield* create(anthropic, [message("a"), message("b")])
@@ -180,28 +180,30 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("keep their requests for an hour before they are accepted, then as every file", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        // What a killed create would leave
-        yield* sql`CREATE TABLE added_files (id text, seconds float8)`.unprepared
-        yield* sql`
+    it.effect(
+      "keep their requests for an hour until they are accepted, then as long as any file",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          // What a killed create would leave
+          yield* sql`CREATE TABLE added_files (id text, seconds float8)`.unprepared
+          yield* sql`
           CREATE FUNCTION note_file() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             INSERT INTO added_files VALUES (NEW.id, extract(epoch FROM NEW.expires_at - NEW.created_at));
             RETURN NEW;
           END $$`.unprepared
-        yield* sql`CREATE TRIGGER note_file BEFORE INSERT ON files
+          yield* sql`CREATE TRIGGER note_file BEFORE INSERT ON files
           FOR EACH ROW EXECUTE FUNCTION note_file()`.unprepared
-        const anthropic = yield* client
-        const { id } = yield* create(anthropic, [message("a")])
-        const kept = yield* sql`
+          const anthropic = yield* client
+          const { id } = yield* create(anthropic, [message("a")])
+          const kept = yield* sql`
           SELECT a.seconds, extract(epoch FROM f.expires_at - f.created_at)::float8 AS kept FROM tasks t
           JOIN added_files a ON a.id = t.body ->> 'input_file_id' JOIN files f ON f.id = a.id
           WHERE t.id = ${taskIdOf(id)}`
-        assert.deepStrictEqual<object>(kept, [{ seconds: 3600, kept: 30 * 86_400 }])
-        yield* sql`DROP TRIGGER note_file ON files`.unprepared
-        yield* ended(anthropic, id)
-      })
+          assert.deepStrictEqual<object>(kept, [{ seconds: 3600, kept: 30 * 86_400 }])
+          yield* sql`DROP TRIGGER note_file ON files`.unprepared
+          yield* ended(anthropic, id)
+        })
     )
 
     it.effect("keep their requests while it is unknown whether they were accepted", () =>
@@ -222,7 +224,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("need a key that allows every model that they name", () =>
+    it.effect("need a key that allows every model they name", () =>
       Effect.gen(function* () {
         const { url, userId } = yield* Running
         const key = yield* Effect.promise(async () => {
@@ -250,7 +252,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("are events for endpoints that filter for any of their models", () =>
+    it.effect("send events to endpoints that filter for any of their models", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
         const sql = yield* SqlClient.SqlClient
@@ -306,7 +308,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("whose body is no list of requests leave nothing", () =>
+    it.effect("leave nothing behind if the body is not a list of requests", () =>
       Effect.gen(function* () {
         const files = (yield* read("/v1/files?limit=100")).json.data.length
         const bodies: ReadonlyArray<readonly [string, number]> = [
@@ -328,7 +330,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("take their own webhook, which is part of the idempotency hash", () =>
+    it.effect("accept their own webhook, which is part of the idempotency hash", () =>
       Effect.gen(function* () {
         const files = (yield* read("/v1/files?limit=100&purpose=batch")).json.data.length
         const url = "https://127.0.0.1:1/batches"
@@ -370,7 +372,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("take null as no webhook", () =>
+    it.effect("accept null as no webhook", () =>
       Effect.gen(function* () {
         const body = (more: object) => JSON.stringify({ requests: [message("a")], ...more })
         const headers = { "idempotency-key": "without a webhook" }
@@ -385,7 +387,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("take the key where older clients send it", () =>
+    it.effect("accept the API key where older clients send it", () =>
       Effect.gen(function* () {
         const { key, url } = yield* Running
         const statuses = yield* Effect.promise(() =>
@@ -400,7 +402,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("are shown to their owner only, and not as OpenAI's", () =>
+    it.effect("are shown only to their owner, and not as OpenAI's batches", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
         const stranger = yield* strangersClient
@@ -421,7 +423,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("return the first response to a repeat, below the vendor's path too", () =>
+    it.effect("return the first response to a repeat, also below the vendor's path", () =>
       Effect.gen(function* () {
         const anthropic = yield* clientOf("/vendors/anthropic")
         const asked = { requests: [message("a")] }
@@ -445,7 +447,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("are cancelled: each request is, and nothing is charged", () =>
+    it.effect("can be cancelled, which cancels each request and charges nothing", () =>
       Effect.gen(function* () {
         const anthropic = yield* client
         const batch = yield* Effect.promise(() =>
@@ -513,7 +515,7 @@ liveLayer(
     FILE_BYTES_PER_USER: "500000"
   })
 )("the limits of batches of messages", (it) => {
-  it.effect("are 256 MiB, whatever that of other bodies is", () =>
+  it.effect("are 256 MiB, whatever the limit of other bodies", () =>
     Effect.gen(function* () {
       const { key, url } = yield* Running
       const anthropic = yield* client
@@ -537,7 +539,7 @@ liveLayer(
     })
   )
 
-  it.effect("let a repeat get its first response though the quota of files is used up", () =>
+  it.effect("let a repeat get the first response even when the file quota is used up", () =>
     Effect.gen(function* () {
       const body = (id: string) =>
         JSON.stringify({ requests: [message(id, { system: "x".repeat(200_000) })] })
@@ -570,7 +572,7 @@ liveLayer(
     }
   })
 )("a batch of messages at the vendor", (it) => {
-  it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+  it.effect("is charged the sum of its receipts once, at half the price", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       const vendor = yield* Vendor
@@ -623,7 +625,7 @@ liveLayer(
   )
 
   it.effect(
-    "whose results have errors is charged neither one of another request nor a second one",
+    "is charged neither for a result of an unknown request nor for a second result of a request",
     () =>
       Effect.gen(function* () {
         const anthropic = yield* client
@@ -648,7 +650,7 @@ liveLayer(
       })
   )
 
-  it.effect("of several models is charged each request at the price of its model", () =>
+  it.effect("is charged for each request at the price of its own model", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       const vendor = yield* Vendor
@@ -726,7 +728,7 @@ liveLayer(
     })
   )
 
-  it.effect("is cancelled there, and charged for what it has made", () =>
+  it.effect("is cancelled there, and charged for its results", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       const vendor = yield* Vendor
@@ -760,7 +762,7 @@ liveLayer(
     })
   )
 
-  it.effect("is expired, and charged for the results that it has", () =>
+  it.effect("expires, and is charged for its results", () =>
     Effect.gen(function* () {
       const anthropic = yield* client
       const requests = ["a", "expires-1", "fails-2"].map((id) => message(id))

@@ -11,7 +11,7 @@ const text = JSON.stringify
 
 /** docs/reference/tasks.md#metadata */
 layer(layerGateway({ database: stores.postgres }))("metadata", (it) => {
-  it.effect("is in GET, in lists and in events as it was given, and nowhere when it was not", () =>
+  it.effect("is in GET, lists and events as it was given, and absent if it was not given", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       yield* user.call("POST", "/manage/v1/webhook-endpoints", {
@@ -88,7 +88,7 @@ layer(layerGateway({ database: stores.postgres }))("metadata", (it) => {
 })
 
 layer(layerGateway(), { timeout: "60 seconds" })("metadata that is refused", (it) => {
-  it.effect("every fault has its place, and nothing was made", () =>
+  it.effect("names the pointer of every fault, and creates nothing", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const faultsOf = (metadata: unknown, query = "") =>

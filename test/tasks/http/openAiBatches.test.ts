@@ -57,9 +57,9 @@ const textOf = (openai: OpenAI, id: string | null | undefined) =>
   Effect.promise(async () => (await openai.files.content(id ?? "")).text())
 
 liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
-  "files and batches, in the sandbox",
+  "OpenAI's routes of files and batches in the sandbox",
   (it) => {
-    it.effect("are created, read, listed and deleted by OpenAI's client", () =>
+    it.effect("create, read, list and delete for OpenAI's client", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const file = yield* upload(openai, [chat("a"), chat("b")])
@@ -116,7 +116,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("counts what has a result once the body of its task has been removed", () =>
+    it.effect("count the results of a batch after the body of its task has been removed", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const file = yield* upload(openai, [chat("a"), chat("b")])
@@ -130,7 +130,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("skips a byte order mark before the requests, as before every JSON", () =>
+    it.effect("skip a byte order mark before the requests, as before any JSON", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const text = `${JSON.stringify(chat("a"))}\n`
@@ -162,7 +162,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("names every fault by its line, and accepts nothing then", () =>
+    it.effect("name every fault by its line, and then accepts nothing", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const before = (yield* read("/manage/v1/wallet")).json
@@ -198,7 +198,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("refuses files of other purposes, empty ones and what is no form", () =>
+    it.effect("refuse files of other purposes, empty files and bodies that are not a form", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const refused = yield* refusal(() =>
@@ -230,7 +230,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
       })
     )
 
-    it.effect("shows files and batches to their owner only", () =>
+    it.effect("show files and batches only to their owner", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const stranger = yield* strangersOpenAi
@@ -259,7 +259,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
     )
 
     it.effect(
-      "that cannot be read after its create is 424, so that no client creates another",
+      "return 424 if a batch cannot be read after its create, so that no client creates another",
       () =>
         Effect.gen(function* () {
           const openai = yield* client
@@ -275,7 +275,7 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
         })
     )
 
-    it.effect("returns the first response to a repeat, below the vendor's path too", () =>
+    it.effect("return the first response to a repeat, also below the vendor's path", () =>
       Effect.gen(function* () {
         const openai = yield* openAiAt("/vendors/openai/v1")
         const file = yield* upload(openai, [chat("a")])
@@ -304,8 +304,8 @@ liveLayer(runningGateway({ SIMULATOR_DELAY: "200 millis" }))(
   }
 )
 
-liveLayer(runningGateway({ FILE_BYTES_PER_USER: "200000" }))("the quota of files", (it) => {
-  it.effect("does not count the form around a file: one that fills the quota is stored", () =>
+liveLayer(runningGateway({ FILE_BYTES_PER_USER: "200000" }))("the file quota", (it) => {
+  it.effect("does not count the form around a file, so a file that fills the quota is stored", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const send = (bytes: number) =>
@@ -321,9 +321,9 @@ liveLayer(runningGateway({ FILE_BYTES_PER_USER: "200000" }))("the quota of files
 })
 
 liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 millis")] } }))(
-  "a batch whose vendor is late or errs in its results",
+  "a batch with a late vendor or faulty results",
   (it) => {
-    it.effect("is expired, if it is late, and charged for the results that it has", () =>
+    it.effect("expires if it is late, and is charged for its results", () =>
       Effect.gen(function* () {
         const openai = yield* client
         const lines = ["a", "b", "expires 1", "fails 2", "expires 2"].map((id) => chat(id))
@@ -376,53 +376,53 @@ liveLayer(gatewayAt("openai", { script: { default: [MockVendor.result("300 milli
           .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
       )
 
-    it.effect("charges no result of a request that nobody sent, and no second one", () =>
-      Effect.gen(function* () {
-        const counted = Effect.forEach(["unknown", "repeated"], (fault) =>
-          counterOf("gateway_batch_result_faults_total", `fault="${fault}"`)
-        )
-        const before = yield* counted
-        const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
-        // As the vendor wrote them
-        assert.lengthOf(lines, 5)
-        assert.sameMembers(
-          receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
-          ["a settled", "repeats settled", "invents settled"]
-        )
-        assert.deepStrictEqual(
-          yield* counted,
-          before.map((count) => count + 1)
-        )
-      })
-    )
-
     it.effect(
-      "counts the tokens of a result itself where the vendor's figures are impossible",
+      "is charged neither for a result of an unknown request nor for a second result of a request",
       () =>
         Effect.gen(function* () {
-          const claims = ["-5", "0.5", "1e300", "2000000000"]
-          const faults = counterOf("gateway_upstream_usage_faults_total", "account=")
-          const before = yield* faults
-          const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
-          for (const claim of claims) {
-            const id = `claims ${claim}`
-            const receipt = receipts.find((it) => it.custom_id === id)
-            const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
-            assert.deepStrictEqual(
-              receipt?.usage,
-              {
-                inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
-                outputTokens: Math.ceil(line.length / 4),
-                counted: true
-              },
-              claim
-            )
-            // As for a call, at most the hold of the request: 50 tokens of output
-            const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
-            assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
-          }
-          assert.strictEqual(yield* faults, before + claims.length)
+          const counted = Effect.forEach(["unknown", "repeated"], (fault) =>
+            counterOf("gateway_batch_result_faults_total", `fault="${fault}"`)
+          )
+          const before = yield* counted
+          const { lines, receipts } = yield* runOf(["a", "repeats", "invents"])
+          // As the vendor wrote them
+          assert.lengthOf(lines, 5)
+          assert.sameMembers(
+            receipts.map(({ custom_id: id, outcome }) => `${id} ${outcome}`),
+            ["a settled", "repeats settled", "invents settled"]
+          )
+          assert.deepStrictEqual(
+            yield* counted,
+            before.map((count) => count + 1)
+          )
         })
+    )
+
+    it.effect("counts the tokens of a result itself if the vendor's figures are impossible", () =>
+      Effect.gen(function* () {
+        const claims = ["-5", "0.5", "1e300", "2000000000"]
+        const faults = counterOf("gateway_upstream_usage_faults_total", "account=")
+        const before = yield* faults
+        const { lines, receipts } = yield* runOf(claims.map((it) => `claims ${it}`))
+        for (const claim of claims) {
+          const id = `claims ${claim}`
+          const receipt = receipts.find((it) => it.custom_id === id)
+          const line = lines.find((it) => JSON.parse(it).custom_id === id) ?? ""
+          assert.deepStrictEqual(
+            receipt?.usage,
+            {
+              inputTokens: Math.ceil(JSON.stringify(chat(id).body).length / 4),
+              outputTokens: Math.ceil(line.length / 4),
+              counted: true
+            },
+            claim
+          )
+          // As for a call, at most the hold of the request: 50 tokens of output
+          const tokens = Math.ceil(JSON.stringify(chat(id).body).length / 4) + 100
+          assert.isAtMost(Number(micro(receipt?.cost ?? "")), tokens * 30)
+        }
+        assert.strictEqual(yield* faults, before + claims.length)
+      })
     )
   }
 )
@@ -432,7 +432,7 @@ liveLayer(
     script: { default: [MockVendor.result("1 second"), MockVendor.result("1 minute")] }
   })
 )("a batch at the vendor", (it) => {
-  it.effect("is charged the sum of its receipts, at half of the price, once", () =>
+  it.effect("is charged the sum of its receipts once, at half the price", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const vendor = yield* Vendor
@@ -495,7 +495,7 @@ liveLayer(
     })
   )
 
-  it.effect("is cancelled there, and charged for what it has made", () =>
+  it.effect("is cancelled there, and charged for its results", () =>
     Effect.gen(function* () {
       const openai = yield* client
       const file = yield* upload(

@@ -42,7 +42,7 @@ const tasksOf = (query = "") =>
 liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
   "the openai package makes images",
   (it) => {
-    it.effect("of words: by URL, as Base64, or both, of the size and number asked for", () =>
+    it.effect("from text, by URL, as Base64 or both, in the requested size and number", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const { data: both, output_format } = yield* Effect.promise(() =>
@@ -93,7 +93,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("of pictures, by every model that edits", () =>
+    it.effect("from pictures, with every model that edits", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         for (const [model, count, more] of [
@@ -126,7 +126,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("a create that outlives the wait is bought once, and found", () =>
+    it.effect("once if a create outlasts the wait, and the response names its task", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const before = (yield* tasksOf()).length
@@ -157,7 +157,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("what fails is charged nothing and not sent again", () =>
+    it.effect("without a charge or a retry if the task fails", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const before = (yield* tasksOf()).length
@@ -176,7 +176,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("Idempotency-Key gives the same task again, whatever the boundary of the form", () =>
+    it.effect("once for the same Idempotency-Key, whatever the boundary of the form", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const before = (yield* tasksOf()).length
@@ -196,7 +196,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("the size is the model's nearest, and what has no effect is named", () =>
+    it.effect("in the model's nearest size, and the response names fields without effect", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const chosen = (model: string, more: object) =>
@@ -239,7 +239,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("OpenAI's own names stand for models, for images of words and of pictures", () =>
+    it.effect("under OpenAI's own model names, from text and from pictures", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         for (const model of ["gpt-image-1", "gpt-image-2", "dall-e-3"]) {
@@ -262,7 +262,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("several images are that many tasks, and a repeat finds them again", () =>
+    it.effect("as one task each if several are requested, and a repeat finds them again", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const before = (yield* tasksOf()).length
@@ -278,14 +278,14 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
         assert.strictEqual(again.response.headers.get("idempotency-replayed"), "true")
         assert.deepStrictEqual(again.data.data, first.data.data)
         assert.strictEqual((yield* tasksOf()).length, before + 3)
-        const dear = yield* refusal(
+        const tooExpensive = yield* refusal(
           images.generate(
             { model: "dall-e-3", prompt: "a", n: 4 },
             { headers: { "x-service-max-cost": "11.99" } }
           )
         )
-        assert.strictEqual(dear.code, "1103")
-        assert.include(dear.message, "These 4 tasks cost")
+        assert.strictEqual(tooExpensive.code, "1103")
+        assert.include(tooExpensive.message, "These 4 tasks cost")
         const broke = yield* refusal(
           images.generate({ model: "text-to-image-max", prompt: "[[sim:fail]]", n: 2 })
         )
@@ -298,7 +298,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("several tasks of which not all succeed give the images that exist", () =>
+    it.effect("several tasks of which one fails return the images of the others", () =>
       Effect.gen(function* () {
         const { images } = yield* client
         const order = { "idempotency-key": "order-3" }
@@ -328,7 +328,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("Prefer: respond-async is the 202 at once", () =>
+    it.effect("Prefer: respond-async returns the 202 at once", () =>
       Effect.gen(function* () {
         const body = json({ model: "text-to-image-max", prompt: hang })
         const headers = { ...body.headers, prefer: "respond-async" }
@@ -342,7 +342,7 @@ liveLayer(runningGateway({ IMAGES_WAIT: "10 seconds" }))(
       })
     )
 
-    it.effect("all faults are listed, nothing is dropped, and nothing was made", () =>
+    it.effect("a refused request lists all faults, drops no field and creates no task", () =>
       Effect.gen(function* () {
         const before = (yield* tasksOf()).length
         const faults = (body: object, path = "/v1/images/generations") =>

@@ -37,8 +37,8 @@ const read = (path: string, init?: RequestInit) =>
 const notFound = { status: 404, code: "2005" }
 
 /** docs/reference/shapes.md#videos */
-liveLayer(runningGateway())("the openai package makes videos", (it) => {
-  it.effect("creates, polls, downloads whole and in ranges, lists and deletes", () =>
+liveLayer(runningGateway())("the videos of the openai package", (it) => {
+  it.effect("are created, polled, downloaded whole and in ranges, listed and deleted", () =>
     Effect.gen(function* () {
       const videos = yield* client
       const asked = { model: "text-to-video-spark", prompt: "a", size: "720x1280" } as const
@@ -111,7 +111,7 @@ liveLayer(runningGateway())("the openai package makes videos", (it) => {
     })
   )
 
-  it.effect("a failed one has its error, and one that runs is cancelled by delete", () =>
+  it.effect("show the error of a failure, and are cancelled by a delete while they run", () =>
     Effect.gen(function* () {
       const videos = yield* client
       const model = "text-to-video-spark"
@@ -127,7 +127,7 @@ liveLayer(runningGateway())("the openai package makes videos", (it) => {
     })
   )
 
-  it.effect("Idempotency-Key gives the first answer again", () =>
+  it.effect("return the first response again for the same Idempotency-Key", () =>
     Effect.gen(function* () {
       const videos = yield* client
       const key = { headers: { "idempotency-key": "film-1" } }
@@ -142,7 +142,7 @@ liveLayer(runningGateway())("the openai package makes videos", (it) => {
     })
   )
 
-  it.effect("videos are their owner's, and what cannot be made is refused", () =>
+  it.effect("belong to their owner, and are refused if they cannot be made", () =>
     Effect.gen(function* () {
       const videos = yield* client
       const model = "text-to-video-spark"

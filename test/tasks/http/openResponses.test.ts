@@ -17,46 +17,48 @@ const gateway = layerGateway({ database: startedDatabase }).pipe(
 
 /** docs/reference/keys-and-limits.md#shares */
 layer(gateway, { timeout: "60 seconds" })("streams of tasks, and requests that wait", (it) => {
-  it.effect("have a share of each user, and another user is served when one has taken it", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const other = yield* makeUser()
-      const http = yield* GatewayHttp
-      const created = (yield* user.call("POST", path, hung)).json.task_info
-      const task = `${path}/${created.id}`
-      const waits = yield* Effect.forkChild(
-        user.call("GET", task, undefined, { prefer: "wait=60" })
-      )
-      const stream = yield* http.fetch(task, {
-        headers: { authorization: `Bearer ${user.key}`, accept: "text/event-stream" }
+  it.effect(
+    "are limited to a share for each user, and other users are served when one has used it up",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const other = yield* makeUser()
+        const http = yield* GatewayHttp
+        const created = (yield* user.call("POST", path, hung)).json.task_info
+        const task = `${path}/${created.id}`
+        const waits = yield* Effect.forkChild(
+          user.call("GET", task, undefined, { prefer: "wait=60" })
+        )
+        const stream = yield* http.fetch(task, {
+          headers: { authorization: `Bearer ${user.key}`, accept: "text/event-stream" }
+        })
+        assert.strictEqual(stream.status, 200)
+        yield* Effect.promise(() => until(() => open.count === 2))
+
+        for (const headers of [{ accept: "text/event-stream" }, { prefer: "wait=60" }]) {
+          const refused = yield* user.call("GET", task, undefined, headers)
+          assert.strictEqual(refused.status, 429)
+          assert.strictEqual(refused.json.code, 1201)
+          assert.strictEqual(refused.headers.get("retry-after"), "5")
+        }
+        const args = { task_id: created.id, wait_seconds: 45 }
+        assert.strictEqual((yield* failTool(user, "get_task", args)).code, 1201)
+        assert.strictEqual((yield* user.call("GET", task)).status, 200)
+        // The task exists, so the create did not fail
+        const late = yield* user.call("POST", path, hung, { prefer: "wait=60" })
+        assert.strictEqual(late.status, 202)
+
+        const others = yield* Effect.forkChild(other.call("POST", path, hung, { prefer: "wait=5" }))
+        yield* Effect.promise(() => until(() => open.count === 3))
+        yield* advance("6 seconds")
+        assert.strictEqual((yield* Fiber.join(others)).status, 202)
+
+        const reading = yield* Effect.forkChild(Effect.promise(() => stream.text()))
+        yield* user.call("DELETE", task)
+        yield* advance("2 seconds")
+        yield* Fiber.join(waits)
+        yield* Fiber.join(reading)
+        yield* Effect.promise(() => until(() => open.count === 0))
       })
-      assert.strictEqual(stream.status, 200)
-      yield* Effect.promise(() => until(() => open.count === 2))
-
-      for (const headers of [{ accept: "text/event-stream" }, { prefer: "wait=60" }]) {
-        const refused = yield* user.call("GET", task, undefined, headers)
-        assert.strictEqual(refused.status, 429)
-        assert.strictEqual(refused.json.code, 1201)
-        assert.strictEqual(refused.headers.get("retry-after"), "5")
-      }
-      const args = { task_id: created.id, wait_seconds: 45 }
-      assert.strictEqual((yield* failTool(user, "get_task", args)).code, 1201)
-      assert.strictEqual((yield* user.call("GET", task)).status, 200)
-      // The task exists, so the create did not fail
-      const late = yield* user.call("POST", path, hung, { prefer: "wait=60" })
-      assert.strictEqual(late.status, 202)
-
-      const others = yield* Effect.forkChild(other.call("POST", path, hung, { prefer: "wait=5" }))
-      yield* Effect.promise(() => until(() => open.count === 3))
-      yield* advance("6 seconds")
-      assert.strictEqual((yield* Fiber.join(others)).status, 202)
-
-      const reading = yield* Effect.forkChild(Effect.promise(() => stream.text()))
-      yield* user.call("DELETE", task)
-      yield* advance("2 seconds")
-      yield* Fiber.join(waits)
-      yield* Fiber.join(reading)
-      yield* Effect.promise(() => until(() => open.count === 0))
-    })
   )
 })

@@ -226,7 +226,7 @@ layer(layerGateway({ database: stores.postgres }))("vendors' bills", (it) => {
     })
   )
 
-  it.effect("are the operator's, and refused when they cannot be read", () =>
+  it.effect("are only for the operator, and refused if they cannot be read", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const bill = "id,model,date,amount\nx,m,2026-11-20,1\n"

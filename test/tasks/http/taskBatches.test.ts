@@ -66,49 +66,51 @@ const assertNothing = Effect.fnUntraced(function* (userId: string) {
 
 describe("task batches", () => {
   layer(layerGateway({ database: stores.postgres }))((it) => {
-    it.effect("tasks of several models, each with its hold, in the order of the request", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const tasks = [image("one"), video("two"), { ...image("three"), action: "generation" }]
-        const created = yield* user.call("POST", path, { tasks })
-        assert.strictEqual(created.status, 202, created.text)
-        assert.deepInclude(created.json, {
-          status: "in_progress",
-          counts: { total: 3, unfinished: 3, completed: 0, failed: 0 },
-          receipt: { held: "65.00", captured: "0.00", released: "0.00", currency: "credits" },
-          ended_at: null
-        })
-        assert.strictEqual(created.headers.get("x-service-cost"), "65.00")
-        assert.strictEqual(created.headers.get("x-service-balance"), "935.00")
-        const { id, task_ids: ids } = created.json
-        const got = yield* user.call("GET", `${path}/${id}`)
-        assert.deepStrictEqual(
-          got.json.data.map((task: { id: string; model: string }) => [task.id, task.model]),
-          ids.map((it: string, n: number) => [it, tasks[n]?.model])
-        )
-        assert.strictEqual(yield* countOf("holds", user.id), 3)
-        assert.strictEqual(yield* countOf("events", user.id), 3)
+    it.effect(
+      "create tasks of several models, each with its hold, in the order of the request",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const tasks = [image("one"), video("two"), { ...image("three"), action: "generation" }]
+          const created = yield* user.call("POST", path, { tasks })
+          assert.strictEqual(created.status, 202, created.text)
+          assert.deepInclude(created.json, {
+            status: "in_progress",
+            counts: { total: 3, unfinished: 3, completed: 0, failed: 0 },
+            receipt: { held: "65.00", captured: "0.00", released: "0.00", currency: "credits" },
+            ended_at: null
+          })
+          assert.strictEqual(created.headers.get("x-service-cost"), "65.00")
+          assert.strictEqual(created.headers.get("x-service-balance"), "935.00")
+          const { id, task_ids: ids } = created.json
+          const got = yield* user.call("GET", `${path}/${id}`)
+          assert.deepStrictEqual(
+            got.json.data.map((task: { id: string; model: string }) => [task.id, task.model]),
+            ids.map((it: string, n: number) => [it, tasks[n]?.model])
+          )
+          assert.strictEqual(yield* countOf("holds", user.id), 3)
+          assert.strictEqual(yield* countOf("events", user.id), 3)
 
-        const { json: ended } = yield* untilEnded(user, id, 3)
-        assert.deepInclude(ended, {
-          status: "completed",
-          counts: { total: 3, unfinished: 0, completed: 3, failed: 0 },
-          receipt: { held: "0.00", captured: "65.00", released: "0.00", currency: "credits" }
+          const { json: ended } = yield* untilEnded(user, id, 3)
+          assert.deepInclude(ended, {
+            status: "completed",
+            counts: { total: 3, unfinished: 0, completed: 3, failed: 0 },
+            receipt: { held: "0.00", captured: "65.00", released: "0.00", currency: "credits" }
+          })
+          assert.isString(ended.ended_at)
+          assert.strictEqual(yield* breachesOf(user.id), 0)
+          const timeline = yield* user.call("GET", `/manage/v1/tasks/${ids[0]}`)
+          assert.strictEqual(timeline.json.batch_id, id)
+          // Each task is an ordinary task
+          const own = yield* user.call(
+            "GET",
+            `/vendors/service/v1/text-to-video-spark/generation/${ids[1]}`
+          )
+          assert.strictEqual(own.json.task_info.status, "completed")
         })
-        assert.isString(ended.ended_at)
-        assert.strictEqual(yield* breachesOf(user.id), 0)
-        const timeline = yield* user.call("GET", `/manage/v1/tasks/${ids[0]}`)
-        assert.strictEqual(timeline.json.batch_id, id)
-        // Each task is an ordinary task
-        const own = yield* user.call(
-          "GET",
-          `/vendors/service/v1/text-to-video-spark/generation/${ids[1]}`
-        )
-        assert.strictEqual(own.json.task_info.status, "completed")
-      })
     )
 
-    it.effect("one event when all tasks have ended, which the event stream has too", () =>
+    it.effect("emit one event when all tasks have ended, also in the event stream", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* user.call("POST", "/manage/v1/webhook-endpoints", {
@@ -159,7 +161,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("all or none: a price above the balance changes nothing", () =>
+    it.effect("change nothing if their price is above the balance", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 20 })
         const refused = yield* user.call(
@@ -176,7 +178,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("names each fault of each task by its JSON pointer", () =>
+    it.effect("are refused with each fault of each task by its JSON pointer", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const tasks = [
@@ -196,7 +198,7 @@ describe("task batches", () => {
             "#/tasks/3/body/metadata/key"
           ]
         )
-        assert.isBelow(refused.text.length, 2000, "what was sent is quoted in part only")
+        assert.isBelow(refused.text.length, 2000, "only part of the input is quoted")
         const shapes = [
           [{ tasks: [] }, "#/tasks"],
           [{ tasks: Array.from({ length: 1001 }, () => image()) }, "#/tasks"],
@@ -234,33 +236,35 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("a repeat with the same Idempotency-Key gets the first response, at any time", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser({ credits: 30 })
-        const tasks = [image(hanging), image(hanging), image(hanging)]
-        const answers = yield* Effect.all(
-          Array.from({ length: 3 }, () => user.call("POST", path, { tasks }, keyed("k"))),
-          { concurrency: "unbounded" }
-        )
-        const again = yield* user.call(
-          "POST",
-          path,
-          { tasks },
-          { ...keyed("k"), "x-service-max-cost": "1" }
-        )
-        for (const answer of [...answers, again]) {
-          assert.strictEqual(answer.text, answers[0]?.text)
-          assert.strictEqual(answer.headers.get("x-service-cost"), "22.50")
-          assert.strictEqual(answer.headers.get("x-service-balance"), "7.50")
-        }
-        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
-        assert.strictEqual(yield* countOf("tasks", user.id), 3)
-        const other = yield* user.call("POST", path, { tasks: [image()] }, keyed("k"))
-        assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
-      })
+    it.effect(
+      "return the first response to a repeat with the same Idempotency-Key at any time",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 30 })
+          const tasks = [image(hanging), image(hanging), image(hanging)]
+          const answers = yield* Effect.all(
+            Array.from({ length: 3 }, () => user.call("POST", path, { tasks }, keyed("k"))),
+            { concurrency: "unbounded" }
+          )
+          const again = yield* user.call(
+            "POST",
+            path,
+            { tasks },
+            { ...keyed("k"), "x-service-max-cost": "1" }
+          )
+          for (const answer of [...answers, again]) {
+            assert.strictEqual(answer.text, answers[0]?.text)
+            assert.strictEqual(answer.headers.get("x-service-cost"), "22.50")
+            assert.strictEqual(answer.headers.get("x-service-balance"), "7.50")
+          }
+          assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+          assert.strictEqual(yield* countOf("tasks", user.id), 3)
+          const other = yield* user.call("POST", path, { tasks: [image()] }, keyed("k"))
+          assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+        })
     )
 
-    it.effect("costs more than X-Service-Max-Cost allows: 1103 for the sum", () =>
+    it.effect("are refused with 1103 if their sum exceeds X-Service-Max-Cost", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const most = { "x-service-max-cost": "14.99" }
@@ -271,7 +275,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("cancel fails the tasks that have not ended and releases their holds", () =>
+    it.effect("fail their unfinished tasks and release the holds on a cancel", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const tasks = [image(), image(hanging), image(hanging)]
@@ -290,7 +294,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("pages of batches and of their tasks; a batch of another user is 404", () =>
+    it.effect("are listed in pages, as are their tasks; another user's batch is 404", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const other = yield* makeUser()
@@ -328,7 +332,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("needs the scope inference", () =>
+    it.effect("need the scope inference", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ scopes: ["manage"] })
         for (const [method, at] of [
@@ -354,7 +358,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("inline media of each task are kept, and removed when the batch is refused", () =>
+    it.effect("leave no inline media when they are refused", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 5 })
         const picture = base64(png({ width: 400, height: 400 }))
@@ -370,7 +374,7 @@ describe("task batches", () => {
       })
     )
 
-    it.effect("a thousand tasks are one transaction", () =>
+    it.effect("create a thousand tasks in one transaction", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 7500 })
         const tasks = Array.from({ length: 1000 }, (_, n) => image(`${n} ${hanging}`))
@@ -396,7 +400,7 @@ describe("task batches", () => {
     }),
     { timeout: "60 seconds" }
   )("with limits", (it) => {
-    it.effect("each task counts as unfinished and as a request; what is beyond is a debt", () =>
+    it.effect("count each task as unfinished and as a request", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const seven = yield* user.call("POST", path, {

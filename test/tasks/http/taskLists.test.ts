@@ -62,7 +62,7 @@ layer(layerGateway({ env: { SIMULATOR_DELAY: "1 second" } }), {
     })
   )
 
-  it.effect("shows nothing of a video that its client has deleted", () =>
+  it.effect("shows no video that its client has deleted", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const made = yield* user.call("POST", "/v1/videos", {

@@ -9,7 +9,7 @@ const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 /** docs/reference/tasks.md#search */
 layer(layerGateway(), { timeout: "60 seconds" })("a search among tasks", (it) => {
-  it.effect("finds by words of the prompt, by metadata and by every id, and nobody else's", () =>
+  it.effect("finds a user's own tasks by words of the prompt, by metadata and by every id", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const other = yield* makeUser()

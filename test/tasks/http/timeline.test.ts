@@ -6,7 +6,7 @@ import { dataUri, pngOfBytes } from "../../support/media.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 layer(layerGateway(), { timeout: "60 seconds" })("GET /manage/v1/tasks", (it) => {
-  it.effect("one task's timeline: moves, attempts, ledger, deliveries, trace ids, receipt", () =>
+  it.effect("shows a task's moves, attempts, ledger, deliveries, trace ids and receipt", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       yield* user.call("POST", "/manage/v1/webhook-endpoints", {
@@ -83,7 +83,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("GET /manage/v1/tasks", (it) =>
     })
   )
 
-  it.effect("inline media of the input are shown by signed URLs, to their task alone", () =>
+  it.effect("shows inline media of the input by signed URLs, only for their own task", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const edit = "/vendors/alibaba/v1/image-edit/generation"
@@ -115,7 +115,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("GET /manage/v1/tasks", (it) =>
     })
   )
 
-  it.effect("the list is newest first, filtered and paged", () =>
+  it.effect("lists tasks newest first, filtered and in pages", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const ids: Array<string> = []

@@ -68,7 +68,7 @@ describe("callbacks that only their address proves", () => {
   })
 
   it.effect(
-    "trigger one poll at the end of their interval, whatever they say and however many they are",
+    "trigger one poll at the end of their interval, whatever their content and number",
     () =>
       Effect.gen(function* () {
         const { address, get, polls } = yield* begin
@@ -102,7 +102,7 @@ describe("callbacks that only their address proves", () => {
   )
 
   it.effect(
-    "are refused at any other address, before anything of them is read",
+    "are refused at any other address, before their body is read",
     () =>
       Effect.gen(function* () {
         const { address, get, polls } = yield* begin

@@ -210,7 +210,7 @@ for (const vendor of vendors) {
     })
 
     test(
-      "a genuine one triggers the poll: the task completes without any time passing",
+      "trigger the poll, so the task completes without any time passing",
       Effect.gen(function* () {
         const { address, get, polls } = yield* begin()
         assert.isTrue(address.startsWith(`${publicUrl}/callbacks?token=`), address)
@@ -229,7 +229,7 @@ for (const vendor of vendors) {
     if (!("vendors" in vendor.catalog)) {
       // The built-in protocols are descriptions too, with the same schemes
       test(
-        "one that is forged, changed, early or unsigned gets the same refusal, and triggers no poll",
+        "that are forged, changed, early or unsigned get the same refusal and trigger no poll",
         Effect.gen(function* () {
           const { address, finish, polls } = yield* begin()
           const at = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -253,11 +253,11 @@ for (const vendor of vendors) {
               })
             ],
             ["another body", vendor.headers({ at, body: `${content} ` })],
-            ["a timestamp to come", vendor.headers({ at: at + 301, body: content })],
+            ["a future timestamp", vendor.headers({ at: at + 301, body: content })],
             ["no timestamp", { ...genuine, [Object.keys(genuine).at(-2)!]: "now" }],
             ["another address", genuine, address.replace(token, flip(token))],
             ["a short address", genuine, address.replace(token, token.slice(0, 30))],
-            ["an address of nothing", genuine, `${publicUrl}/callbacks?token=x`],
+            ["an address with an invalid token", genuine, `${publicUrl}/callbacks?token=x`],
             ["no address", genuine, `${publicUrl}/callbacks`],
             ["a plain task id", genuine, `${publicUrl}/callbacks?token=${"0".repeat(36)}`]
           ]
@@ -277,7 +277,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "without PUBLIC_URL no address is sent, and the route does not exist",
+        "are off without PUBLIC_URL: no address is sent, and the route does not exist",
         Effect.gen(function* () {
           const { address, finish } = yield* begin()
           assert.strictEqual(address, "")
@@ -291,7 +291,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "a replay is refused, however many arrive at once; the vendor's next attempt is accepted",
+        "are refused as replays, however many arrive at once, but not the vendor's next attempt",
         Effect.gen(function* () {
           const { address, finish, polls } = yield* begin()
           const answers = yield* Effect.all(
@@ -315,7 +315,7 @@ for (const vendor of vendors) {
     if (vendor.name === "fal") {
       // None of this depends on how a vendor signs
       test(
-        "one is accepted until 300 seconds after it was signed, and no longer",
+        "are accepted until 300 seconds after they were signed, and no longer",
         Effect.gen(function* () {
           const { address, finish } = yield* begin()
           yield* advance("300 seconds", "20 seconds")
@@ -330,7 +330,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "while the vendor calls, a job is polled each minute; when it stops, as without callbacks",
+        "reduce the polls of a job to one a minute, until the vendor stops calling",
         Effect.gen(function* () {
           const pollsWithin = Effect.fnUntraced(function* (user: User, seconds: number) {
             const before = new Set(upstream.jobs.keys())
@@ -360,7 +360,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "its content is not trusted: the job is polled, and runs on",
+        "are not trusted for their content: the job is polled and continues",
         Effect.gen(function* () {
           const { address, finish, polls, status } = yield* begin()
           const lies = JSON.stringify({
@@ -382,7 +382,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "one before the submit's response is remembered",
+        "are remembered if they arrive before the submit's response",
         Effect.gen(function* () {
           const context = yield* Effect.context<GatewayHttp>()
           let answered = 0
@@ -402,7 +402,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "one for a task that has ended gets the same response, and changes nothing",
+        "get the same response for a task that has ended, and change nothing",
         Effect.gen(function* () {
           const first = yield* begin()
           const completed = yield* first.finish
@@ -422,7 +422,7 @@ for (const vendor of vendors) {
       )
 
       it.effect(
-        "one at another process reaches the process that runs the task within a second",
+        "at another process reach the process that runs the task within a second",
         () =>
           Effect.gen(function* () {
             const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
@@ -461,7 +461,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "one whose body does not arrive is ended",
+        "are ended with 408 if their body does not arrive",
         Effect.gen(function* () {
           const { address, finish } = yield* begin()
           const http = yield* GatewayHttp
@@ -485,7 +485,7 @@ for (const vendor of vendors) {
         }).pipe(Effect.scoped)
       )
 
-      it.live("one by another method, or too large with or without a length, is refused", () =>
+      it.live("are refused with another method, or if too large, with or without a length", () =>
         Effect.gen(function* () {
           const { url } = yield* Running
           const other = yield* call("/callbacks?token=x")
@@ -531,7 +531,7 @@ for (const vendor of vendors) {
       )
 
       test(
-        "its keys are fetched through the egress guard; without them the response asks the vendor to call again",
+        "need keys that are fetched through the egress guard; without them the response asks the vendor to call again",
         Effect.gen(function* () {
           const { address, finish } = yield* begin()
           const answer = yield* callBack(address)

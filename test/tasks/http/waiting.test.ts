@@ -22,7 +22,7 @@ const created = Effect.fnUntraced(function* (
 
 describe("GET that waits", () => {
   layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })((it) => {
-    it.effect("Prefer: wait=N returns as soon as the task is terminal", () =>
+    it.effect("with Prefer: wait=N returns as soon as the task is terminal", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, tenSeconds)
@@ -40,7 +40,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("Prefer: wait=N returns after N seconds with the task in its current state", () =>
+    it.effect("with Prefer: wait=N returns the current state after N seconds", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -57,7 +57,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("a move by another process ends the wait within two seconds", () =>
+    it.effect("returns within two seconds of a move by another process", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -75,42 +75,44 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("Accept: text/event-stream sends the state, each move, heartbeats, and ends", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const task = yield* created(user, { prompt: "[[sim:slow=40s]]" })
-        const http = yield* GatewayHttp
-        const response = yield* http.fetch(task, {
-          headers: {
-            authorization: `Bearer ${user.key}`,
-            accept: "text/event-stream",
-            traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-          }
+    it.effect(
+      "with Accept: text/event-stream sends the state, each move and heartbeats, and ends",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const task = yield* created(user, { prompt: "[[sim:slow=40s]]" })
+          const http = yield* GatewayHttp
+          const response = yield* http.fetch(task, {
+            headers: {
+              authorization: `Bearer ${user.key}`,
+              accept: "text/event-stream",
+              traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            }
+          })
+          assert.strictEqual(response.status, 200)
+          assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/u)
+          assert.match(
+            response.headers.get("traceparent") ?? "",
+            /^00-4bf92f3577b34da6a3ce929d0e0e4736-/u
+          )
+          assert.strictEqual(response.headers.get("cache-control"), "no-store")
+          const reading = yield* Effect.forkChild(Effect.promise(() => response.text()))
+          yield* advance("45 seconds")
+          const text = yield* Fiber.join(reading)
+          const events = text
+            .split("\n\n")
+            .filter((it) => it.startsWith("data: "))
+            .map((it) => JSON.parse(it.slice(6)))
+          const statuses = events.map((it) => it.task_info.status)
+          assert.deepStrictEqual(statuses.slice(-2), ["processing", "completed"])
+          assert.deepStrictEqual([...new Set(statuses)], statuses)
+          assert.isAtLeast(text.split(": still here").length - 1, 2)
+          const plain = yield* user.call("GET", task)
+          assert.deepStrictEqual(events.at(-1), plain.json)
         })
-        assert.strictEqual(response.status, 200)
-        assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/u)
-        assert.match(
-          response.headers.get("traceparent") ?? "",
-          /^00-4bf92f3577b34da6a3ce929d0e0e4736-/u
-        )
-        assert.strictEqual(response.headers.get("cache-control"), "no-store")
-        const reading = yield* Effect.forkChild(Effect.promise(() => response.text()))
-        yield* advance("45 seconds")
-        const text = yield* Fiber.join(reading)
-        const events = text
-          .split("\n\n")
-          .filter((it) => it.startsWith("data: "))
-          .map((it) => JSON.parse(it.slice(6)))
-        const statuses = events.map((it) => it.task_info.status)
-        assert.deepStrictEqual(statuses.slice(-2), ["processing", "completed"])
-        assert.deepStrictEqual([...new Set(statuses)], statuses)
-        assert.isAtLeast(text.split(": still here").length - 1, 2)
-        const plain = yield* user.call("GET", task)
-        assert.deepStrictEqual(events.at(-1), plain.json)
-      })
     )
 
-    it.effect("the stream of a task that has ended is one event", () =>
+    it.effect("streams one event of a task that has ended", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -120,34 +122,32 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect(
-      "a stream that begins at pending shows processing even when the task ended at once",
-      () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const sql = yield* SqlClient.SqlClient
-          const task = yield* created(user, hung)
-          const id = task.split("/").at(-1)!
-          yield* eventually(
-            user.call("GET", task),
-            ({ json }) => json.task_info.status === "processing"
-          )
-          yield* sql`UPDATE tasks SET status = 'pending' WHERE id = ${id}`
-          const http = yield* GatewayHttp
-          const response = yield* http.fetch(task, {
-            headers: { authorization: `Bearer ${user.key}`, accept: "text/event-stream" }
-          })
-          yield* sql`UPDATE tasks SET status = 'completed', result = '["https://a"]'::jsonb WHERE id = ${id}`
-          const reading = yield* Effect.forkChild(Effect.promise(() => response.text()))
-          yield* advance("2 seconds")
-          const statuses = [...(yield* Fiber.join(reading)).matchAll(/"status":"(\w+)"/gu)].map(
-            (it) => it[1]
-          )
-          assert.deepStrictEqual(statuses, ["pending", "processing", "completed"])
+    it.effect("streams processing after pending even if the task ended at once", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const sql = yield* SqlClient.SqlClient
+        const task = yield* created(user, hung)
+        const id = task.split("/").at(-1)!
+        yield* eventually(
+          user.call("GET", task),
+          ({ json }) => json.task_info.status === "processing"
+        )
+        yield* sql`UPDATE tasks SET status = 'pending' WHERE id = ${id}`
+        const http = yield* GatewayHttp
+        const response = yield* http.fetch(task, {
+          headers: { authorization: `Bearer ${user.key}`, accept: "text/event-stream" }
         })
+        yield* sql`UPDATE tasks SET status = 'completed', result = '["https://a"]'::jsonb WHERE id = ${id}`
+        const reading = yield* Effect.forkChild(Effect.promise(() => response.text()))
+        yield* advance("2 seconds")
+        const statuses = [...(yield* Fiber.join(reading)).matchAll(/"status":"(\w+)"/gu)].map(
+          (it) => it[1]
+        )
+        assert.deepStrictEqual(statuses, ["pending", "processing", "completed"])
+      })
     )
 
-    it.effect("a user who may not see the task gets a problem, waiting or not", () =>
+    it.effect("returns a problem to another user, as a wait and as a stream", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const otherUser = yield* makeUser()
@@ -160,7 +160,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("Retry-After, no-store and ETag; an unchanged task is 304", () =>
+    it.effect("has Retry-After, no-store and ETag, and is 304 for an unchanged task", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -180,7 +180,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("a dry run returns the quote: no task, no hold, no event", () =>
+    it.effect("a dry run returns the quote and creates no task, hold or event", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const quoted = yield* user.call("POST", `${path}?dry_run=true`, { prompt: "a" })
@@ -200,7 +200,7 @@ describe("GET that waits", () => {
     )
   })
 
-  it("Prefer is parsed by RFC 7240, and at most 60 seconds are granted", () => {
+  it("parses Prefer by RFC 7240 and grants at most 60 seconds", () => {
     const seconds = (header: string | undefined) => {
       const found = preferredWait(header)
       return found._tag === "Some" ? found.value : undefined
@@ -215,7 +215,7 @@ describe("GET that waits", () => {
     }
   })
 
-  it("an event stream requires its media type in Accept", () => {
+  it("streams only if Accept has the media type", () => {
     for (const accept of ["text/event-stream", "application/json;q=0.5, Text/Event-Stream"]) {
       assert.isTrue(wantsEventStream(accept), accept)
     }

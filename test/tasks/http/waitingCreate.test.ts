@@ -37,7 +37,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("is 200 for a task that failed, and its cost is nothing", () =>
+    it.effect("is 200 for a failed task, with no cost", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const body = { prompt: "[[sim:fail]]" }
@@ -50,7 +50,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("is the 202 of every create when the time is over, also for no time at all", () =>
+    it.effect("is the usual 202 when the time is over, also for a time of zero", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const body = { prompt: "[[sim:hang]]" }
@@ -70,7 +70,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("a repeated request waits for the same task", () =>
+    it.effect("waits for the same task on a repeat", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const key = { "idempotency-key": "order-1" }
@@ -94,7 +94,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("is the first 202 when the task is not there any more", () =>
+    it.effect("is the first 202 if the task no longer exists", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const key = { "idempotency-key": "order-2" }
@@ -109,7 +109,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("nothing waits for a price or a refusal", () =>
+    it.effect("does not wait for a quote or a refusal", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const quote = yield* user.call("POST", `${path}?dry_run=true`, slow, wait)

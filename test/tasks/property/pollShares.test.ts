@@ -21,7 +21,7 @@ const polls = (shares: PollShares, jobs: ReadonlyArray<number>, perSecond: numbe
   })
 
 describe("shares of the polls of an account", () => {
-  it("use the rate whole and no more, and none has less than another that wants as much", () => {
+  it("use exactly the whole rate, and none is smaller than another with equal demand", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 10_000 }), {
@@ -44,7 +44,7 @@ describe("shares of the polls of an account", () => {
     )
   })
 
-  it("follow the jobs that come and end", () => {
+  it("follow the jobs that begin and end", () => {
     const shares = sharesOf([])
     const [busy, other] = [idOf(1), idOf(2)]
     for (let n = 0; n < 1000; n += 1) shares.add(busy, 1)

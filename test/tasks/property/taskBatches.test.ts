@@ -249,7 +249,7 @@ const same = Effect.fnUntraced(function* (rounds: ReadonlyArray<Round>) {
 
 describeLive("a batch of creates or ends", walletStores, (it, store) => {
   it.effect(
-    "writes and returns what its calls do one after another",
+    "writes and returns the same as its calls one after another",
     () =>
       Effect.gen(function* () {
         const samples = fc.sample(fc.array(round, { minLength: 1, maxLength: 3 }), {

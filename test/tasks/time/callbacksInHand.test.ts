@@ -62,9 +62,9 @@ const createTask = Effect.gen(function* () {
   return String(created.json.task_info.id)
 })
 
-describe("a vendor that calls", () => {
+describe("a vendor's callback", () => {
   const busy = vendor()
-  it.effect("while its task is polled: the task is polled again soon after that poll", () =>
+  it.effect("during a poll causes another poll soon after it", () =>
     Effect.gen(function* () {
       const id = yield* createTask
       yield* eventually(advance("500 millis", "100 millis"), () => busy.polls.length === 1)
@@ -82,7 +82,7 @@ describe("a vendor that calls", () => {
     publishUnsafe: (topic: string, key: string) => void hinted.push(`${topic} ${key}`),
     subscribe: () => {}
   })
-  it.effect("at a process that drains: the others learn that the task is due", () =>
+  it.effect("at a draining process tells the others that the task is due", () =>
     Effect.gen(function* () {
       const id = yield* createTask
       const sql = yield* SqlClient.SqlClient

@@ -52,7 +52,7 @@ describe("the task of an alias", () => {
   const env = { CATALOG_FILE: catalogFile(aliasCatalog) }
 
   it.effect(
-    "is bought at most once, held at the dearest price and settled at the winner's, in every history",
+    "is bought at most once, held at the highest price and settled at the winner's, in every history",
     () => {
       const { submits, vendor } = scriptedVendor()
       return Effect.gen(function* () {
@@ -141,41 +141,44 @@ describe("the task of an alias", () => {
     ["OPERATOR", "account_refused"],
     ["GONE", "model_gone"]
   ] as const) {
-    it.effect(`passes over a model after ${outcome}, and the next task before any submit`, () => {
-      const { submits, vendor } = scriptedVendor()
-      return Effect.gen(function* () {
-        const user = yield* makeUser()
-        const first = yield* create(user, `max=${outcome}`)
-        yield* advance("5 seconds")
-        const second = yield* create(user, `max=${outcome}`)
-        assert.strictEqual(second.status, 202, second.text)
-        yield* advance("5 seconds")
-        assert.deepStrictEqual(
-          submits.map(({ model }) => model),
-          ["max", "flux", "flux"]
-        )
-        const [one, two] = [
-          yield* timelineOf(user, first.json.task_info.id),
-          yield* timelineOf(user, second.json.task_info.id)
-        ]
-        assert.deepStrictEqual(
-          [one.candidates[0].skipped.reason, one.candidates[0].skipped.attempt],
-          [reason, 1]
-        )
-        assert.deepStrictEqual(
-          [two.candidates[0].skipped.reason, two.candidates[0].skipped.attempt],
-          ["account_refused", null]
-        )
-        assert.deepStrictEqual([one.status, two.status], ["completed", "completed"])
-        assert.deepStrictEqual(
-          two.attempts.map((it: { n: number; vendor: string }) => [it.n, it.vendor]),
-          [[1, "fal"]]
-        )
-      }).pipe(Effect.provide(layerGateway({ vendor, env })))
-    })
+    it.effect(
+      `skips a model after ${outcome}, and the next task skips it before any submit`,
+      () => {
+        const { submits, vendor } = scriptedVendor()
+        return Effect.gen(function* () {
+          const user = yield* makeUser()
+          const first = yield* create(user, `max=${outcome}`)
+          yield* advance("5 seconds")
+          const second = yield* create(user, `max=${outcome}`)
+          assert.strictEqual(second.status, 202, second.text)
+          yield* advance("5 seconds")
+          assert.deepStrictEqual(
+            submits.map(({ model }) => model),
+            ["max", "flux", "flux"]
+          )
+          const [one, two] = [
+            yield* timelineOf(user, first.json.task_info.id),
+            yield* timelineOf(user, second.json.task_info.id)
+          ]
+          assert.deepStrictEqual(
+            [one.candidates[0].skipped.reason, one.candidates[0].skipped.attempt],
+            [reason, 1]
+          )
+          assert.deepStrictEqual(
+            [two.candidates[0].skipped.reason, two.candidates[0].skipped.attempt],
+            ["account_refused", null]
+          )
+          assert.deepStrictEqual([one.status, two.status], ["completed", "completed"])
+          assert.deepStrictEqual(
+            two.attempts.map((it: { n: number; vendor: string }) => [it.n, it.vendor]),
+            [[1, "fal"]]
+          )
+        }).pipe(Effect.provide(layerGateway({ vendor, env })))
+      }
+    )
   }
 
-  it.effect("does not pass on from a job that ended for the account's sake", () => {
+  it.effect("does not try the next model after a job that failed because of the account", () => {
     const { submits, vendor } = scriptedVendor()
     return Effect.gen(function* () {
       const user = yield* makeUser()
@@ -186,7 +189,7 @@ describe("the task of an alias", () => {
     }).pipe(Effect.provide(layerGateway({ vendor, env })))
   })
 
-  it.effect("keeps its models through a reload, and its events name the winner", () => {
+  it.effect("keeps its models through a reload, and its last event names the winner", () => {
     const { polls, submits, vendor } = scriptedVendor()
     const file = catalogFile(aliasCatalog)
     return Effect.gen(function* () {
@@ -238,7 +241,7 @@ describe("the task of an alias", () => {
     }).pipe(Effect.provide(layerGateway({ vendor, env: { CATALOG_FILE: file } })))
   })
 
-  it.effect("is replayed as its first answer was", () => {
+  it.effect("is replayed with its first response", () => {
     const { vendor } = scriptedVendor()
     const file = catalogFile(aliasCatalog)
     return Effect.gen(function* () {
@@ -267,7 +270,7 @@ describe("the task of an alias", () => {
   })
 
   it.effect(
-    "whose process died right after it had passed on is submitted to the next model, as the next attempt",
+    "is submitted to the next model, as the next attempt, if its process died right after the fallback",
     () => {
       const { submits, vendor } = scriptedVendor()
       return Effect.gen(function* () {

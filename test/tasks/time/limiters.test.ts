@@ -97,7 +97,7 @@ for (const { limits, what } of waits) {
     )
 
     const late = vendor(limits)
-    it.effect("fails with 4005 at its deadline, still unsubmitted, and costs nothing", () =>
+    it.effect("fails with 4005 at its deadline without a submit, and costs nothing", () =>
       Effect.gen(function* () {
         const { create, wallet } = yield* makeCreate
         const first = yield* create("first")
@@ -160,7 +160,7 @@ describe("slots of an account", () => {
         ? new VendorError({ class: "RATE_LIMITED", message: "later", retryAfterMillis: 60_000 })
         : undefined
   })
-  it.effect("are free while a refused task waits to be submitted again", () =>
+  it.effect("are free while a refused task waits for its next submit", () =>
     Effect.gen(function* () {
       const { create } = yield* makeCreate
       const first = yield* create("first")
@@ -188,7 +188,7 @@ describe("slots of an account", () => {
     refusal: (prompt) =>
       prompt === "first" ? new VendorError({ class: "AMBIGUOUS", message: "lost" }) : undefined
   })
-  it.effect("are free when a submit has failed for good", () =>
+  it.effect("are free after a submit has failed permanently", () =>
     Effect.gen(function* () {
       const { create } = yield* makeCreate
       const first = yield* create("first")

@@ -66,7 +66,7 @@ const triesOf = (tries: ReadonlyArray<string>, name: string) =>
   tries.filter((it) => it === name).length
 
 describe("a result of several that cannot be copied", () => {
-  it.effect("is left out and not paid: the others are delivered", () => {
+  it.effect("is left out and not charged, and the others are delivered", () => {
     const { layer, task, tries } = threePictures((name) => (name === "two" ? gone : undefined))
     return Effect.gen(function* () {
       const { ended, wallet } = yield* task
@@ -79,7 +79,7 @@ describe("a result of several that cannot be copied", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("fails the task when none is left, and nothing is paid", () => {
+  it.effect("fails the task if no other is left, and nothing is charged", () => {
     const { layer, task } = threePictures(() => gone)
     return Effect.gen(function* () {
       const { ended, wallet } = yield* task
@@ -108,7 +108,7 @@ describe("a result of several that cannot be copied", () => {
     ["1 hour", 60],
     ["100 seconds", 40]
   ] as const) {
-    it.effect(`is given up after ${seconds} seconds at a deadline of ${deadline}`, () => {
+    it.effect(`is given up after ${seconds} seconds with a deadline of ${deadline}`, () => {
       const { layer, task } = threePictures(
         (name) => (name === "one" ? undefined : disturbed),
         deadline

@@ -141,7 +141,7 @@ const outcome = Effect.fnUntraced(function* (
 const prompts = Array.from({ length: 20 }, (_, n) => `prompt ${n}`)
 
 describe("submits whose responses were lost", () => {
-  it.effect("one list finds the jobs of all, and each task gets its own", () => {
+  it.effect("are all found in one list, and each task gets its own job", () => {
     const { layer, lists, polled, submits } = losingVendor({})
     return Effect.gen(function* () {
       const { ends, seconds } = yield* outcome(prompts)
@@ -153,7 +153,7 @@ describe("submits whose responses were lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("those that bought nothing fail with 3004 after 10 s, and hold up no other", () => {
+  it.effect("fail with 3004 after 10 s if they bought nothing, and delay no other", () => {
     const isBought = (prompt: string) => prompt === "prompt 7"
     const { layer, lists, polled, submits } = losingVendor({ isBought })
     return Effect.gen(function* () {
@@ -170,7 +170,7 @@ describe("submits whose responses were lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("a list that shows jobs late, or is away for a moment, is requested again", () => {
+  it.effect("are searched for again if the list shows jobs late or is briefly unavailable", () => {
     const { layer, lists } = losingVendor({
       shown: (list) => (list === 1 ? "none" : list < 6 ? busy : "all")
     })
@@ -182,19 +182,22 @@ describe("submits whose responses were lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("a slow list is requested again, because it may show the jobs of earlier", () => {
-    const { layer, submits } = losingVendor({
-      firstTakes: "15 seconds",
-      shown: (list) => (list === 1 ? "none" : "all")
-    })
-    return Effect.gen(function* () {
-      const { ends } = yield* outcome(["a"], "1 minute")
-      assert.deepStrictEqual(ends, ["completed"])
-      assert.deepStrictEqual(submits, ["a"])
-    }).pipe(Effect.provide(layer))
-  })
+  it.effect(
+    "are searched for again after a slow list, because it may show an earlier state",
+    () => {
+      const { layer, submits } = losingVendor({
+        firstTakes: "15 seconds",
+        shown: (list) => (list === 1 ? "none" : "all")
+      })
+      return Effect.gen(function* () {
+        const { ends } = yield* outcome(["a"], "1 minute")
+        assert.deepStrictEqual(ends, ["completed"])
+        assert.deepStrictEqual(submits, ["a"])
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.effect("a list that is refused finds nothing: 3004", () => {
+  it.effect("fail with 3004 if the list is refused", () => {
     const refusal = new VendorError({ class: "OPERATOR", message: "no", httpStatus: 403 })
     const { layer } = losingVendor({ shown: () => refusal })
     return Effect.gen(function* () {
@@ -204,7 +207,7 @@ describe("submits whose responses were lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("two of the same request: nobody's, 3004, and nothing is submitted again", () => {
+  it.effect("both fail with 3004 if two have the same request and only one job exists", () => {
     const { layer, polled, submits } = losingVendor({ isBought: () => submits.length === 1 })
     return Effect.gen(function* () {
       const { ends, seconds } = yield* outcome(["same", "same"], "2 minutes")
@@ -215,7 +218,7 @@ describe("submits whose responses were lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("jobs that show their requests when they have ended are read then", () => {
+  it.effect("are found once their jobs have ended, if jobs show their requests only then", () => {
     const { layer, polled } = losingVendor({ readableFrom: 5 })
     return Effect.gen(function* () {
       const { ends, seconds } = yield* outcome(["a", "b", "c"], "2 minutes")

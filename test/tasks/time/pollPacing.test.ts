@@ -34,7 +34,7 @@ const runningJobs = (perSecond: number) => {
 describe("many jobs at an account", () => {
   const { layer, polled, submits } = runningJobs(4)
   it.effect(
-    "are polled within its rate, equally often, and do not hold up the few of another user",
+    "are polled within its rate, equally often, and do not delay another user's few jobs",
     () =>
       Effect.gen(function* () {
         const [busy, other] = [yield* makeUser(), yield* makeUser()]
@@ -57,7 +57,7 @@ describe("many jobs at an account", () => {
         }
         const own = polled.filter(([, prompt]) => prompt === "other").map(([at]) => at - since)
         assert.isAtMost(own[0]!, 5000)
-        assert.isAtLeast(own.length, 7, "and later too")
+        assert.isAtLeast(own.length, 7, "also later")
         const counts = Array.from(
           { length: 60 },
           (_, n) => polled.filter(([, prompt]) => prompt === `busy ${n}`).length

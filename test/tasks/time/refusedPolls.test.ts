@@ -39,7 +39,7 @@ const submittedJob = (answer: () => Progress | VendorError, env: Record<string, 
   return { asked, task, layer: layerGateway({ vendor, env }) }
 }
 
-describe("a vendor that refuses the service's own account on polls of a submitted job", () => {
+describe("a submitted job whose polls the vendor refuses because of the service's own account", () => {
   it.effect("is polled until the account is repaired, and the result is fetched", () => {
     let isRepaired = false
     const { asked, layer, task } = submittedJob(() => (isRepaired ? onePicture : refused))
@@ -66,21 +66,24 @@ describe("a vendor that refuses the service's own account on polls of a submitte
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("until the task's deadline: 4005, the hold is released and the job cancelled", () => {
-    const { asked, layer, task } = submittedJob(() => refused, { TASK_DEADLINE: "2 minutes" })
-    return Effect.gen(function* () {
-      const { held, info } = yield* task
-      yield* advance("110 seconds", "2 seconds")
-      assert.strictEqual((yield* info).status, "processing")
-      yield* advance("20 seconds", "2 seconds")
-      const ended = yield* eventually(info, ({ status }) => status === "failed")
-      assert.strictEqual(ended.error.code, 4005)
-      assert.strictEqual(yield* held, "0.00")
-      assert.deepStrictEqual([asked.submits, asked.cancels], [1, 1])
-    }).pipe(Effect.provide(layer))
-  })
+  it.effect(
+    "fails with 4005 at the task's deadline, which releases the hold and cancels the job",
+    () => {
+      const { asked, layer, task } = submittedJob(() => refused, { TASK_DEADLINE: "2 minutes" })
+      return Effect.gen(function* () {
+        const { held, info } = yield* task
+        yield* advance("110 seconds", "2 seconds")
+        assert.strictEqual((yield* info).status, "processing")
+        yield* advance("20 seconds", "2 seconds")
+        const ended = yield* eventually(info, ({ status }) => status === "failed")
+        assert.strictEqual(ended.error.code, 4005)
+        assert.strictEqual(yield* held, "0.00")
+        assert.deepStrictEqual([asked.submits, asked.cancels], [1, 1])
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.effect("a job that has failed because of the account is over: 4008", () => {
+  it.effect("fails with 4008 if the job itself failed because of the account", () => {
     const failed = new VendorError({
       class: "OPERATOR",
       message: "Access denied",

@@ -38,7 +38,7 @@ const vendor = {
 }
 
 /** What the next process does: the number of its submits, and the task's end. */
-const goesOn = Effect.fnUntraced(function* (n: number, failure: string) {
+const resumed = Effect.fnUntraced(function* (n: number, failure: string) {
   const before = submits
   const { get, user } = yield* abandoned(n, failure)
   yield* advance("20 seconds")
@@ -50,7 +50,7 @@ const goesOn = Effect.fnUntraced(function* (n: number, failure: string) {
 
 // One gateway for all tests, because a store with an extra trigger is not reused
 layer(layerGateway({ vendor }), { timeout: "60 seconds" })((it) => {
-  describe("killed after a refusal was recorded, before it ended the task", () => {
+  describe("a task whose process was killed after a refusal was recorded, before the task ended", () => {
     const final = [
       ["CONTENT: no violence: please", 1, 3001, "no violence: please"],
       ["FATAL_CLIENT: bad size", 1, 400, "bad size"],
@@ -58,21 +58,25 @@ layer(layerGateway({ vendor }), { timeout: "60 seconds" })((it) => {
       ["RETRYABLE: busy", 6, 3005, "busy"]
     ] as const
     for (const [failure, n, code, detail] of final) {
-      it.effect(`submit ${n}, ${failure}: ends with it, and is not submitted again`, () =>
-        Effect.gen(function* () {
-          const { error, held, status, submits } = yield* goesOn(n, failure)
-          assert.deepStrictEqual([status, submits, held], ["failed", 0, "0.00"])
-          assert.deepStrictEqual([error.code, error.detail], [code, detail])
-        })
+      it.effect(
+        `ends with the refusal of submit ${n}, ${failure}, and is not submitted again`,
+        () =>
+          Effect.gen(function* () {
+            const { error, held, status, submits } = yield* resumed(n, failure)
+            assert.deepStrictEqual([status, submits, held], ["failed", 0, "0.00"])
+            assert.deepStrictEqual([error.code, error.detail], [code, detail])
+          })
       )
     }
 
     for (const failure of ["RETRYABLE: busy", "RATE_LIMITED: wait", "MEDIA: not found"]) {
-      it.effect(`submit 1, ${failure}: is submitted again, because no job was created`, () =>
-        Effect.gen(function* () {
-          const { error, submits } = yield* goesOn(1, failure)
-          assert.deepStrictEqual([submits, error.detail], [1, "the job failed"])
-        })
+      it.effect(
+        `is submitted again after the refusal of submit 1, ${failure}, because no job was created`,
+        () =>
+          Effect.gen(function* () {
+            const { error, submits } = yield* resumed(1, failure)
+            assert.deepStrictEqual([submits, error.detail], [1, "the job failed"])
+          })
       )
     }
   })

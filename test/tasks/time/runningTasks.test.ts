@@ -88,28 +88,32 @@ describe("a running task over time", () => {
   )
 
   const endless = vendor(() => running)
-  it.effect("fails with 4005 at its deadline: hold released, vendor's job cancelled", () =>
-    Effect.gen(function* () {
-      const { get, wallet } = yield* create
-      yield* eventually(get, () => endless.submits.length === 1)
-      yield* advance("118 seconds", "9 seconds")
-      assert.strictEqual((yield* get).json.task_info.status, "processing")
-      yield* advance("4 seconds")
-      const failed = yield* get
-      assert.strictEqual(failed.json.task_info.error.code, 4005)
-      assert.strictEqual(failed.json.task_info.updated_at, "1970-01-01T00:02:00.000Z")
-      assert.strictEqual((yield* wallet).available_balance, "1000.00")
-      const polls = endless.polls.length
-      yield* advance("10 seconds")
-      assert.strictEqual(endless.polls.length, polls, "it is not polled any more")
-      assert.strictEqual(endless.cancels.length, 1, "the job is cancelled at the vendor")
-    }).pipe(
-      Effect.provide(layerGateway({ vendor: endless.account, env: { TASK_DEADLINE: "2 minutes" } }))
-    )
+  it.effect(
+    "fails with 4005 at its deadline, which releases the hold and cancels the vendor's job",
+    () =>
+      Effect.gen(function* () {
+        const { get, wallet } = yield* create
+        yield* eventually(get, () => endless.submits.length === 1)
+        yield* advance("118 seconds", "9 seconds")
+        assert.strictEqual((yield* get).json.task_info.status, "processing")
+        yield* advance("4 seconds")
+        const failed = yield* get
+        assert.strictEqual(failed.json.task_info.error.code, 4005)
+        assert.strictEqual(failed.json.task_info.updated_at, "1970-01-01T00:02:00.000Z")
+        assert.strictEqual((yield* wallet).available_balance, "1000.00")
+        const polls = endless.polls.length
+        yield* advance("10 seconds")
+        assert.strictEqual(endless.polls.length, polls, "it is not polled any more")
+        assert.strictEqual(endless.cancels.length, 1, "the job is cancelled at the vendor")
+      }).pipe(
+        Effect.provide(
+          layerGateway({ vendor: endless.account, env: { TASK_DEADLINE: "2 minutes" } })
+        )
+      )
   )
 
   const elsewhere = vendor(() => running)
-  it.effect("is left alone when another process ends it, which tells the vendor itself", () =>
+  it.effect("is left alone after another process ends it, which itself tells the vendor", () =>
     Effect.gen(function* () {
       const { get, id } = yield* create
       const store = yield* TaskStore
@@ -158,7 +162,7 @@ describe("a running task over time", () => {
   )
 
   const adopted = vendor(() => images)
-  it.effect("that only the store assigns to this process is run after all", () =>
+  it.effect("runs even if only the store assigns it to this process", () =>
     Effect.gen(function* () {
       const { get, id } = yield* create
       const sql = yield* SqlClient.SqlClient
@@ -186,7 +190,7 @@ describe("a running task over time", () => {
   )
 
   const late = vendor(() => images)
-  it.effect("that nobody ran until its deadline had passed is not submitted any more", () =>
+  it.effect("is not submitted if no process ran it before its deadline", () =>
     Effect.gen(function* () {
       const { id } = yield* create
       const sql = yield* SqlClient.SqlClient
@@ -204,7 +208,7 @@ describe("a running task over time", () => {
         ([found]) => found?.["status"] === "failed"
       )
       assert.deepStrictEqual(row, { status: "failed", code: "4005" })
-      assert.strictEqual(late.submits.length, 1, "the first task's alone")
+      assert.strictEqual(late.submits.length, 1, "only the first task")
     }).pipe(Effect.provide(layerGateway({ vendor: late.account })))
   )
 
@@ -213,7 +217,7 @@ describe("a running task over time", () => {
     ...outlived.account,
     poll: () => Effect.delay(outlived.account.poll(), "1 minute")
   }
-  it.effect("is not taken from a process that itself could not reach the store", () =>
+  it.effect("is not taken from its process by a rescue after the store was unreachable", () =>
     Effect.gen(function* () {
       const { get, id } = yield* create
       const sql = yield* SqlClient.SqlClient
@@ -239,13 +243,15 @@ describe("a running task over time", () => {
     () => images,
     () => new VendorError({ class: "CONTENT", message: "not \u0000 this" })
   )
-  it.effect("keeps its vendor's message without control characters, which the store refuses", () =>
-    Effect.gen(function* () {
-      const { get } = yield* create
-      const failed = yield* eventually(get, (it) => it.json.task_info.status === "failed")
-      const { code, detail } = failed.json.task_info.error
-      assert.deepStrictEqual([code, detail], [3001, "not this"])
-    }).pipe(Effect.provide(layerGateway({ vendor: wordy.account })))
+  it.effect(
+    "keeps its vendor's message without the control characters that the store refuses",
+    () =>
+      Effect.gen(function* () {
+        const { get } = yield* create
+        const failed = yield* eventually(get, (it) => it.json.task_info.status === "failed")
+        const { code, detail } = failed.json.task_info.error
+        assert.deepStrictEqual([code, detail], [3001, "not this"])
+      }).pipe(Effect.provide(layerGateway({ vendor: wordy.account })))
   )
 
   const throttled = new VendorError({ class: "RATE_LIMITED", message: "slow down" })
@@ -268,7 +274,7 @@ describe("a running task over time", () => {
     () =>
       new VendorError({ class: "RATE_LIMITED", message: "daily quota", retryAfterMillis: 7.2e6 })
   )
-  it.effect("fails with 3002 at once when the vendor's wait would outlast its deadline", () =>
+  it.effect("fails with 3002 at once if the vendor's wait would outlast its deadline", () =>
     Effect.gen(function* () {
       const { get } = yield* create
       const task = yield* eventually(get, (it) => it.json.task_info.status === "failed")

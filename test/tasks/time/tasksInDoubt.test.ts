@@ -120,7 +120,7 @@ const taskWithoutJob = Effect.fnUntraced(function* (jobs: Array<unknown>) {
 })
 
 describe("a task whose submit the store lost", () => {
-  it.effect("gets its job, which was created by a submit that was still running", () => {
+  it.effect("gets the job that a still running submit created", () => {
     const { layer, submits } = makeVendor({ submit: "40 seconds" })
     return Effect.gen(function* () {
       const { outcome } = yield* createTask
@@ -132,7 +132,7 @@ describe("a task whose submit the store lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is not submitted again because the vendor's clock is half a minute slow: 3004", () => {
+  it.effect("fails with 3004 and is not submitted again if the vendor's clock is slow", () => {
     const { jobs, layer, submits } = makeVendor({ skew: "-330 seconds" })
     return Effect.gen(function* () {
       const { outcome } = yield* createTask
@@ -143,7 +143,7 @@ describe("a task whose submit the store lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is submitted if there is no job, once no submit can be running anymore", () => {
+  it.effect("is submitted again if there is no job, once no submit can still be running", () => {
     const { jobs, layer, submits } = makeVendor({})
     return Effect.gen(function* () {
       const { outcome } = yield* taskWithoutJob(jobs)
@@ -154,7 +154,7 @@ describe("a task whose submit the store lost", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is submitted without the end of the search once the operator allows submits", () => {
+  it.effect("is submitted before the end of the search once the operator allows submits", () => {
     const { jobs, layer, submits } = makeVendor({})
     return Effect.gen(function* () {
       const { outcome } = yield* taskWithoutJob(jobs)
@@ -170,7 +170,7 @@ describe("a task whose submit the store lost", () => {
   })
 
   it.effect(
-    "gets the job of its next submit, if the store goes back to when it was in doubt",
+    "gets the job of its next submit if the store goes back to the time of the doubt",
     () => {
       const { jobs, layer, submits } = makeVendor({ submit: "20 seconds" })
       return Effect.gen(function* () {

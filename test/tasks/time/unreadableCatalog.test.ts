@@ -54,37 +54,40 @@ const create = Effect.gen(function* () {
   return { user, info, wallet }
 })
 
-describe("a task whose catalog cannot be read any more", () => {
-  it.effect("waits while its job is at the vendor, and ends when the catalog is read again", () => {
-    const { asked, layer, replace } = gateway()
-    return Effect.gen(function* () {
-      const { info, user, wallet } = yield* create
-      yield* advance("1 second", "100 millis")
-      yield* eventually(info, () => asked.submits === 1)
-      assert.strictEqual((yield* replace).status, 200)
-      yield* spoil
-      yield* advance("3 minutes", "20 seconds")
-      assert.strictEqual((yield* info).status, "processing")
-      assert.strictEqual((yield* wallet).held_balance, "7.50")
-      assert.deepStrictEqual(asked, { submits: 1, polls: 0, cancels: 0 })
-      const metrics = yield* (yield* GatewayHttp).fetch("/metrics", {
-        headers: { authorization: `Bearer ${adminToken}` }
-      })
-      assert.match(
-        yield* Effect.promise(() => metrics.text()),
-        /^gateway_vendor_operator_faults_total\{(?=.*account="scripted").*cause="catalog".*\} [1-9]/mu
-      )
-      const other = yield* user.call("POST", `${path}?dry_run=true`, { prompt: "y" })
-      assert.deepStrictEqual([other.status, other.json.quote.amount], [200, "9.00"])
-      yield* repair
-      yield* advance("80 seconds", "20 seconds")
-      yield* eventually(info, ({ status }) => status === "completed")
-      assert.strictEqual((yield* wallet).settled_balance, "992.50")
-      assert.strictEqual(asked.submits, 1)
-    }).pipe(Effect.provide(layer))
-  })
+describe("a task whose catalog can no longer be read", () => {
+  it.effect(
+    "waits while its job is at the vendor, and ends once the catalog can be read again",
+    () => {
+      const { asked, layer, replace } = gateway()
+      return Effect.gen(function* () {
+        const { info, user, wallet } = yield* create
+        yield* advance("1 second", "100 millis")
+        yield* eventually(info, () => asked.submits === 1)
+        assert.strictEqual((yield* replace).status, 200)
+        yield* spoil
+        yield* advance("3 minutes", "20 seconds")
+        assert.strictEqual((yield* info).status, "processing")
+        assert.strictEqual((yield* wallet).held_balance, "7.50")
+        assert.deepStrictEqual(asked, { submits: 1, polls: 0, cancels: 0 })
+        const metrics = yield* (yield* GatewayHttp).fetch("/metrics", {
+          headers: { authorization: `Bearer ${adminToken}` }
+        })
+        assert.match(
+          yield* Effect.promise(() => metrics.text()),
+          /^gateway_vendor_operator_faults_total\{(?=.*account="scripted").*cause="catalog".*\} [1-9]/mu
+        )
+        const other = yield* user.call("POST", `${path}?dry_run=true`, { prompt: "y" })
+        assert.deepStrictEqual([other.status, other.json.quote.amount], [200, "9.00"])
+        yield* repair
+        yield* advance("80 seconds", "20 seconds")
+        yield* eventually(info, ({ status }) => status === "completed")
+        assert.strictEqual((yield* wallet).settled_balance, "992.50")
+        assert.strictEqual(asked.submits, 1)
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.effect("until its deadline: 4005, the hold is released and the job cancelled", () => {
+  it.effect("fails with 4005 at its deadline, which releases the hold and cancels the job", () => {
     const { asked, layer, replace } = gateway({ TASK_DEADLINE: "5 minutes" })
     return Effect.gen(function* () {
       const { info, wallet } = yield* create

@@ -23,12 +23,12 @@ const lineOf = (name: string) => JSON.stringify({ custom_id: name, result: { typ
 
 /** docs/reference/vendors.md#anthropic-batches */
 describe("the marks of a batch", () => {
-  it("are characters that a name may have, and differ by task", () => {
+  it("consist of characters that names allow, and differ by task", () => {
     assert.match(mark, /^[\w-]{10}$/u)
     assert.notStrictEqual(mark, markOf("00000000-0000-7000-8000-000000000002"))
   })
 
-  it("stand before a name, however it is written, and add nothing else", () => {
+  it("are added before a name, however it is written, and change nothing else", () => {
     const lines = ['{"custom_id":"a"}', '{ "params":{"custom_id":"x"}, "custom_id" : "\\u0061" }']
     for (const line of lines) {
       const text = Buffer.from(marked(Buffer.from(line), mark)).toString()
@@ -46,7 +46,7 @@ describe("the marks of a batch", () => {
     }
   })
 
-  it("that are missing show that the batch is another one", async () => {
+  it("show that a batch is another one if they are missing", async () => {
     for (const text of [`${lineOf("a")}\n`, `${lineOf("a")}\n${lineOf(`${mark}b`)}\n`]) {
       for (let length = 1; length <= text.length; length += 1) {
         const found = await read(text, length)

@@ -23,7 +23,7 @@ const job = (n: number, id: string, captured: number | null, model = "flux") => 
 const day = "2026-11-20"
 
 describe("a vendor's bill", () => {
-  it("is read as CSV in US dollars, with the columns that it has", () => {
+  it("is read as CSV in US dollars, from the columns that it has", () => {
     assert.deepStrictEqual(
       read(
         '\uFEFFdate,model,amount,id\r\n2026-11-20T23:59:59Z,"a ""b"", c",$0.0750000001,x1\r\n\r\n'
@@ -95,7 +95,7 @@ describe("a vendor's bill", () => {
     })
   }
 
-  it("of OpenAI may have Unix times alone; names that are given go before all others", () => {
+  it("of OpenAI may have only Unix times, and given column names take precedence", () => {
     const text = "start_time,amount_value,line_item,cost\n1795132800,1,gpt-4o,2\n"
     assert.deepStrictEqual(
       parseBill(text, billFormat("openai", { amount: "cost" })),
@@ -107,7 +107,7 @@ describe("a vendor's bill", () => {
     )
   })
 
-  it("has days in UTC, wherever the service runs", () => {
+  it("has days in UTC, whatever the time zone of the service", () => {
     const zone = process.env["TZ"]
     process.env["TZ"] = "America/New_York"
     try {
@@ -128,7 +128,7 @@ describe("a vendor's bill", () => {
     }
   })
 
-  it("shows what was bought and not charged, charged and not bought, and prices that differ", () => {
+  it("shows jobs bought and not charged, jobs charged and not bought, and different prices", () => {
     const lines = read(
       [
         "id,model,date,amount",

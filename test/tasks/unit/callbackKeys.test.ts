@@ -77,7 +77,7 @@ describe("keys of callbacks", () => {
   )
 
   const setBack = world()
-  it.effect("are fetched again although the clock was set back", () =>
+  it.effect("are fetched again even if the clock was set back", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(30 * 86_400_000)
       const keys = yield* CallbackKeys
@@ -93,7 +93,7 @@ describe("keys of callbacks", () => {
   for (const of of ["everyone", "an account"] as const) {
     const rotated = world()
     it.effect(
-      `of ${of} are fetched once a minute at most, by any number of callbacks with an unknown key`,
+      `of ${of} are fetched at most once a minute for any number of callbacks with an unknown key`,
       () =>
         Effect.gen(function* () {
           const keys = yield* CallbackKeys
@@ -115,7 +115,7 @@ describe("keys of callbacks", () => {
   }
 
   const down = world()
-  it.effect("are kept when a fetch fails, and without any no callback is trusted", () =>
+  it.effect("are kept when a fetch fails, and without keys no callback is trusted", () =>
     Effect.gen(function* () {
       const keys = yield* CallbackKeys
       down.state.isDown = true

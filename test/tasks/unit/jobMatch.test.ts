@@ -44,22 +44,22 @@ describe("the job of a submit whose response was lost", () => {
     readonly [string, ReadonlyArray<Claimant>, ReadonlyArray<FreeJob>, ReadonlyArray<string>]
   > = [
     ["is the only one that shows its request", [claimant(1, "a")], [job("j", "a")], ["1:j"]],
-    ["is the only one, where jobs show nothing", [claimant(1, "a")], [job("j")], ["1:j"]],
+    ["is the only one if jobs show nothing", [claimant(1, "a")], [job("j")], ["1:j"]],
     ["does not match another request", [claimant(1, "a")], [job("j", "b")], []],
     [
-      "is each task's own, however many are unsettled",
+      "goes to the task with its request, however many are unsettled",
       [claimant(1, "a"), claimant(2, "b"), claimant(3, "c")],
       [job("i", "c"), job("j", "a")],
       ["1:j", "3:i"]
     ],
     [
-      "is nobody's where two tasks have the same request",
+      "belongs to no task if two tasks have the same request",
       [claimant(1, "a"), claimant(2, "a")],
       [job("j", "a")],
       []
     ],
     [
-      "is not chosen from two that show the same",
+      "is not chosen from two that show the same request",
       [claimant(1, "a")],
       [job("i", "a"), job("j", "a")],
       []
@@ -77,49 +77,59 @@ describe("the job of a submit whose response was lost", () => {
       ["1:j"]
     ],
     [
-      "is not taken beside a task whose request is not known any more",
+      "is not taken while another task's request is no longer known",
       [claimant(1, "a"), claimant(2, "erased", 100, false)],
       [job("j", "a")],
       []
     ],
     [
-      "that shows nothing is taken when the other submit's own job is known",
+      "is taken without a shown request if the other submit's job is known",
       [claimant(1, "a"), claimant(2, "b")],
       [job("i", "b"), job("j")],
       ["2:i", "1:j"]
     ],
     [
-      "that shows nothing is not taken beside one that shows the request",
+      "is not taken without a shown request if another job shows the request",
       [claimant(1, "a"), claimant(2, "a")],
       [job("i", "a"), job("j")],
       []
     ],
-    ["was created while the submit lasted", [claimant(1, "a")], [job("j", "a", 112)], []],
     [
-      "was created so, by a clock that differs by 10 s",
+      "is not taken if it was created after the submit",
+      [claimant(1, "a")],
+      [job("j", "a", 112)],
+      []
+    ],
+    [
+      "is taken if it was created during the submit by a clock that differs by 10 s",
       [claimant(1, "a")],
       [job("j", "a", 111)],
       ["1:j"]
     ],
     [
-      "is another's although the clocks differ by a minute",
+      "is not taken if it may belong to another submit by a clock that differs by a minute",
       [claimant(1, "a"), claimant(2, "b", 160)],
       [job("j")],
       []
     ],
     [
-      "is that whose callback names the task",
+      "is the one whose callback names the task",
       [claimant(1, "a"), claimant(2, "a")],
       [job("j", "a", 100, 2)],
       ["2:j"]
     ],
-    ["is no task's whose callback names another", [claimant(1, "a")], [job("j", "a", 100, 9)], []]
+    [
+      "belongs to no task if its callback names another",
+      [claimant(1, "a")],
+      [job("j", "a", 100, 9)],
+      []
+    ]
   ]
   for (const [what, claimants, free, expected] of cases) {
     it(what, () => assert.deepStrictEqual(found(claimants, free), expected))
   }
 
-  it("may be each that was created in its time and shows nothing else", () => {
+  it("may be any that was created in its time and shows no other request", () => {
     const free = [job("i"), job("j", "a"), job("k", "b"), job("l", "a", 200)]
     assert.deepStrictEqual(
       candidatesOf(claimant(1, "a"), free).map((it) => it.job.jobId),

@@ -72,9 +72,9 @@ const bench = Effect.gen(function* () {
   return { fiber, begins, ended, submits: Effect.sync(() => submits) }
 })
 
-describe("a run that is interrupted (shutdown, shard move) while its submit begins", () => {
+describe("a run whose submit begins", () => {
   it.effect(
-    "continues to the record of the submit: an attempt that was begun gets its outcome",
+    "records the outcome of an attempt that has begun, even if it is interrupted (shutdown, shard move)",
     () =>
       Effect.gen(function* () {
         const { begins, ended, fiber, submits } = yield* bench
@@ -88,7 +88,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
       })
   )
 
-  it.effect("and does not wait for an unavailable store", () =>
+  it.effect("does not wait for an unavailable store when it is interrupted", () =>
     Effect.gen(function* () {
       const { begins, ended, fiber, submits } = yield* bench
       yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
@@ -102,7 +102,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
     })
   )
 
-  it.effect("otherwise it begins again when the store is back", () =>
+  it.effect("begins again when the store is back, if it is not interrupted", () =>
     Effect.gen(function* () {
       const { begins, ended, fiber } = yield* bench
       yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
@@ -126,7 +126,7 @@ const ownedBy = (name: keyof typeof users) => ({
 
 describe("the media of submits under way", () => {
   it.effect(
-    "have 256 MiB together, and a user half of it; what does not fit waits, and one task with more runs alone",
+    "share 256 MiB, half of it for each user; others wait, and one task with more runs alone",
     () =>
       Effect.gen(function* () {
         const begun: Array<number> = []

@@ -31,7 +31,7 @@ const job = {
 const hour = 3_600_000
 
 describe("a job whose vendor calls back", () => {
-  it.effect("is polled as often as any other after the clock was set back", () => {
+  it.effect("is polled as often as any other job after the clock was set back", () => {
     const state = { asked: 0, calledAt: 10 * hour }
     const stubs = Layer.mergeAll(
       Layer.mock(Callbacks, { isOn: true, callbackUrl: () => undefined }),

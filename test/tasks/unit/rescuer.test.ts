@@ -8,7 +8,7 @@ import { mockProcess } from "../../support/mockProcess.ts"
 
 /** ARCHITECTURE.md#rules-of-safety */
 describe("the rescuer", () => {
-  it.effect("frees the tasks of dead processes though their deliveries cannot be read", () =>
+  it.effect("frees the tasks of dead processes even if their deliveries cannot be read", () =>
     Effect.gen(function* () {
       let isFreed = false
       const layer = Rescuer.layer.pipe(
@@ -37,7 +37,7 @@ describe("the rescuer", () => {
       const rescuer = Context.get(yield* Layer.build(layer), Rescuer)
       const exit = yield* Effect.exit(rescuer.rescue)
       assert.isTrue(isFreed)
-      assert.isTrue(Exit.isFailure(exit), "and the defect is reported")
+      assert.isTrue(Exit.isFailure(exit), "the defect is reported")
     }).pipe(Effect.scoped)
   )
 })

@@ -27,20 +27,19 @@ describe("a download becomes a result", () => {
     ["under the type of its first bytes", "image/png", jpeg(), "image/jpeg"],
     ["as a video", "application/octet-stream", Buffer.concat([mp4, pixel]), "video/mp4"],
     ["as an SVG that is declared as one", "image/svg+xml", Buffer.from("<svg/>"), "image/svg+xml"],
-    ["of a kind without known first bytes", "video/webm", Buffer.from("\x1aE\xdf"), "video/webm"],
-    ["as a 3D file", "application/octet-stream", glb, "model/gltf-binary", "meshes"],
     [
-      "as an archive of 3D",
-      "application/zip",
-      Buffer.from("PK\x03\x04"),
-      "application/zip",
-      "meshes"
+      "under a type without known first bytes",
+      "video/webm",
+      Buffer.from("\x1aE\xdf"),
+      "video/webm"
     ],
+    ["as a 3D file", "application/octet-stream", glb, "model/gltf-binary", "meshes"],
+    ["as a 3D archive", "application/zip", Buffer.from("PK\x03\x04"), "application/zip", "meshes"],
     ["as a 3D scene in text", "model/gltf+json", Buffer.from("{}"), "model/gltf+json", "meshes"],
     ["as JSON", "application/octet-stream", Buffer.from("[1]"), "application/json", "documents"]
   ]
   for (const [what, declared, bytes, mime, kind = "images"] of taken) {
-    it.effect(`${what}, complete, in any pieces`, () =>
+    it.effect(`${what}, complete, however it is split`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           for (const pieces of [[bytes], bytewise(bytes)]) {
@@ -56,18 +55,18 @@ describe("a download becomes a result", () => {
 
   const refused: ReadonlyArray<readonly [string, string, string, MediaKind?]> = [
     ["a page", "image/png", "<!doctype html>"],
-    ["a page, whatever it is declared as", "application/octet-stream", "<html>"],
+    ["a page without a declared type", "application/octet-stream", "<html>"],
     ["JSON", "video/mp4", '{"error":{}}'],
     ["a PDF", "application/octet-stream", "%PDF-1.7"],
-    ["a picture without a picture's first bytes", "image/webp", "not found"],
-    ["nothing", "video/mp4", ""],
+    ["a picture without the first bytes of one", "image/webp", "not found"],
+    ["empty", "video/mp4", ""],
     ["an error as a 3D file", "model/gltf-binary", '{"error":{}}', "meshes"],
     ["a page as a 3D file", "model/gltf-binary", "<html>", "meshes"],
     ["text as JSON", "application/json", "not found", "documents"],
     ["a page as JSON", "application/json", "<html>", "documents"]
   ]
   for (const [what, declared, text, kind = "images"] of refused) {
-    it.effect(`never ${what}: LOST`, () =>
+    it.effect(`but fails as LOST if it is ${what}`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           const { from } = download(declared, [Buffer.from(text)])
@@ -78,7 +77,7 @@ describe("a download becomes a result", () => {
     )
   }
 
-  it.effect("never one that is announced as too large: none of it is read", () =>
+  it.effect("but nothing of it is read if it is announced as too large", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { counted, from } = download("image/png", [pixel], resultBytesMax + 1)
@@ -91,7 +90,7 @@ describe("a download becomes a result", () => {
     )
   )
 
-  it.effect("never one that becomes too large: it ends at the first byte above", () =>
+  it.effect("but ends at the first byte above the limit if it is too large", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const piece = Buffer.alloc(1024 * 1024)

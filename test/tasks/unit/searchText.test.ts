@@ -20,8 +20,8 @@ const store = (answer?: unknown): TaskHistoryStore["Service"] => ({
 })
 
 /** docs/reference/tasks.md#search */
-describe("a text that is searched", () => {
-  it.effect("is words of the last 30 days, unless something has it as its id", () =>
+describe("the text of a search", () => {
+  it.effect("means words of the last 30 days, unless it is the id of something", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(Date.parse("2026-11-26T00:00:00Z"))
       const first = DateTime.makeUnsafe("2026-10-27T00:00:00Z")
@@ -37,19 +37,21 @@ describe("a text that is searched", () => {
     })
   )
 
-  it.effect("is an idempotency key of a create, of one task or several, or of a batch", () =>
-    Effect.gen(function* () {
-      const created = (id: string) => ({ task_info: { id, action: "generation" } })
-      for (const [answer, expected] of [
-        [created(task), { ids: [task] }],
-        [{ tasks: [created(task), created(task)] }, { ids: [task, task] }],
-        [{ id: batchId, tasks: 2 }, { batchId }]
-      ] as const) {
-        const filter = filterOfText(store(JSON.stringify(answer)))
-        assert.deepStrictEqual(yield* filter(user, "order", undefined), expected)
-      }
-      const words = yield* filterOfText(store("?"))(user, "order", undefined)
-      assert.deepStrictEqual(words.words, ["order"])
-    })
+  it.effect(
+    "means an idempotency key of a create of one or several tasks or of a batch, if there is one",
+    () =>
+      Effect.gen(function* () {
+        const created = (id: string) => ({ task_info: { id, action: "generation" } })
+        for (const [answer, expected] of [
+          [created(task), { ids: [task] }],
+          [{ tasks: [created(task), created(task)] }, { ids: [task, task] }],
+          [{ id: batchId, tasks: 2 }, { batchId }]
+        ] as const) {
+          const filter = filterOfText(store(JSON.stringify(answer)))
+          assert.deepStrictEqual(yield* filter(user, "order", undefined), expected)
+        }
+        const words = yield* filterOfText(store("?"))(user, "order", undefined)
+        assert.deepStrictEqual(words.words, ["order"])
+      })
   )
 })

@@ -142,7 +142,7 @@ describe("the scheduler of due tasks", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("takes what it has claimed from one queue when the claim from another fails", () =>
+  it.effect("takes the tasks claimed from one queue when the claim from another fails", () =>
     Effect.gen(function* () {
       const committed = yield* Deferred.make<void>()
       const { begun, claims } = yield* start({
@@ -163,7 +163,7 @@ describe("the scheduler of due tasks", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("takes no new task while older ones of its queue wait for room", () =>
+  it.effect("takes no new task while older tasks of its queue wait for a place", () =>
     Effect.gen(function* () {
       const queue = submitQueue(entry).name
       const ends: Array<Deferred.Deferred<void>> = []
@@ -222,7 +222,7 @@ describe("the scheduler of due tasks", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("takes new tasks at once again when none waits any more", () =>
+  it.effect("takes new tasks at once again when no older task waits", () =>
     Effect.gen(function* () {
       const queue = submitQueue(entry).name
       let waiting = 0

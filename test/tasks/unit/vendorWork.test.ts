@@ -97,7 +97,7 @@ describe("a task that has waited for a slot of an account", () => {
     })
   )
 
-  it.effect("goes to another one when that account drains, and needs a slot there", () =>
+  it.effect("goes to another account when that one drains, and needs a slot there", () =>
     Effect.gen(function* () {
       const did = yield* stepOf(accountOf("a", true), accountOf("b", false), "Held")
       assert.deepStrictEqual(did, ["slot of b", "submit to b"])
@@ -106,7 +106,7 @@ describe("a task that has waited for a slot of an account", () => {
     })
   )
 
-  it.effect("is submitted there all the same when no other has the model", () =>
+  it.effect("is still submitted there if no other account has the model", () =>
     Effect.gen(function* () {
       const only = accountOf("a", true)
       assert.deepStrictEqual(yield* stepOf(only, only, "Held"), ["submit to a"])
@@ -194,7 +194,7 @@ describe("a poll of a running job", () => {
 
 /** docs/catalog.md#a-catalog-that-cannot-be-read */
 describe("a task whose catalog cannot be read", () => {
-  it.effect("and whose job is not bought fails by the operator's fault, and keeps no slot", () =>
+  it.effect("fails as an operator fault if its job is not bought", () =>
     Effect.gen(function* () {
       const { work } = yield* workAt({}, {}, () => Effect.succeedNone)
       const error = yield* Effect.flip(work.next(woken))
@@ -202,7 +202,7 @@ describe("a task whose catalog cannot be read", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("and whose job is at the vendor is due again a minute later, in its queue", () =>
+  it.effect("is due again a minute later in its queue if its job is at the vendor", () =>
     Effect.gen(function* () {
       const ends: Array<unknown> = []
       const { work } = yield* workAt(
@@ -219,7 +219,7 @@ describe("a task whose catalog cannot be read", () => {
 })
 
 /** docs/reference/tasks.md#cancel */
-describe("a task that was ended from outside, while the store goes away", () => {
+describe("a task that was ended elsewhere while the store is unavailable", () => {
   it.effect("is cancelled at the vendor when the store is back", () =>
     Effect.gen(function* () {
       let failures = 3
@@ -235,7 +235,7 @@ describe("a task that was ended from outside, while the store goes away", () => 
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is stopped here, and its vendor asked, when the store is back", () =>
+  it.effect("is stopped here and cancelled at the vendor when the store is back", () =>
     Effect.gen(function* () {
       let failures = 3
       const did: Array<string> = []

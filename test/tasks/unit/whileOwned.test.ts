@@ -46,7 +46,7 @@ const stepOf = <A, E>(
   )
 
 describe("a step of a task", () => {
-  it.effect("is interrupted and released when the drain begins, and none starts after that", () =>
+  it.effect("is interrupted and released when the drain begins, and none starts afterwards", () =>
     stepOf("Owned", ({ drain, ends, take }) =>
       Effect.gen(function* () {
         const fiber = yield* Effect.forkChild(take(Effect.never))
@@ -61,7 +61,7 @@ describe("a step of a task", () => {
     )
   )
 
-  it.effect("ends its uninterruptible part first", () =>
+  it.effect("completes its uninterruptible part before it is interrupted", () =>
     stepOf("Owned", ({ drain, ends, take }) =>
       Effect.gen(function* () {
         const response = yield* Deferred.make<void>()
@@ -88,7 +88,7 @@ describe("a step of a task", () => {
     )
   )
 
-  it.effect("releases nothing when it ends by itself, or fails", () =>
+  it.effect("releases nothing when it ends by itself or fails", () =>
     stepOf("Owned", ({ ends, running, take }) =>
       Effect.gen(function* () {
         yield* take(Effect.sync(() => void ends.push("ended")))

@@ -25,8 +25,8 @@ const start = Effect.fnUntraced(function* (open: Effect.Effect<void>) {
 })
 
 /** docs/reference/processes.md#hints */
-describe("a hint of another process", () => {
-  it.effect("that a task is due wakes the scheduler at once, without a timer", () =>
+describe("hints of another process", () => {
+  it.effect("about a due task wake the scheduler at once, without a timer", () =>
     Effect.gen(function* () {
       const { hint, inbox } = yield* start(Effect.void)
       let scans = 0
@@ -46,7 +46,7 @@ describe("a hint of another process", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("of many endpoints opens some actors at a time, each once", () =>
+  it.effect("about many endpoints open a few actors at a time, each once", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const done = yield* Deferred.make<void>()
@@ -69,7 +69,7 @@ describe("a hint of another process", () => {
       for (const id of ids) hint("endpoint", id)
       for (const id of ids) hint("endpoint", id)
       yield* Effect.repeat(Effect.yieldNow, { times: 1000 })
-      assert.strictEqual(opening, 8, "a statement each, on the pool of all requests")
+      assert.strictEqual(opening, 8, "each needs a statement of the shared pool")
       yield* Deferred.succeed(gate, undefined)
       yield* Deferred.await(done)
       assert.deepStrictEqual([most, opened], [8, 100])

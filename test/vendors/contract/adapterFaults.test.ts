@@ -92,7 +92,7 @@ const dashScopeSubmits: ReadonlyArray<Row> = [
     "OPERATOR"
   ),
   ...all(["ModelNotFound", "model_not_found"], 404, "GONE"),
-  ["400 of a model", dash(400, "InvalidParameter", "Model not exist."), "GONE"],
+  ["400 of an unknown model", dash(400, "InvalidParameter", "Model not exist."), "GONE"],
   [
     "400 that quotes a client's words about a model",
     dash(400, "InvalidParameter", "prompt is invalid: model not exist"),
@@ -147,7 +147,7 @@ const dashScopeJobs: ReadonlyArray<JobRow> = [
     1
   ],
   [
-    "SUCCEEDED with a part of them",
+    "SUCCEEDED with some of the pictures",
     dashTask({
       task_status: "SUCCEEDED",
       results: [
@@ -164,14 +164,14 @@ const dashScopeJobs: ReadonlyArray<JobRow> = [
     1
   ],
   [
-    "SUCCEEDED with refusals alone: the first one's code",
+    "SUCCEEDED with only refusals: the first one's code",
     dashTask({ task_status: "SUCCEEDED", results: [{ code: "DataInspectionFailed" }] }),
     "CONTENT"
   ],
   ["SUCCEEDED with nothing", dashTask({ task_status: "SUCCEEDED", results: [] }), "FAILED"],
   ["CANCELED", dashTask({ task_status: "CANCELED" }), "FAILED"],
   [
-    "UNKNOWN, of a task that was there a moment ago",
+    "UNKNOWN, for a task that existed a moment ago",
     dashTask({ task_status: "UNKNOWN" }),
     "Running"
   ],
@@ -233,7 +233,7 @@ const geminiSubmits: ReadonlyArray<Row> = [
   ["400 INVALID_ARGUMENT", google(400, "INVALID_ARGUMENT"), "FATAL_CLIENT"],
   ["400 FAILED_PRECONDITION", google(400, "FAILED_PRECONDITION"), "FATAL_CLIENT"],
   [
-    "400 FAILED_PRECONDITION about the bill",
+    "400 FAILED_PRECONDITION about billing",
     google(400, "FAILED_PRECONDITION", "Please enable billing on your project"),
     "OPERATOR"
   ],
@@ -250,7 +250,7 @@ const geminiSubmits: ReadonlyArray<Row> = [
   ["403", google(403, "PERMISSION_DENIED"), "OPERATOR"],
   ["404", google(404, "NOT_FOUND"), "GONE"],
   [
-    "400 of a model",
+    "400 of a removed model",
     google(400, "INVALID_ARGUMENT", "This model models/gemini-x is no longer available."),
     "GONE"
   ],
@@ -281,7 +281,7 @@ const openAiSubmits: ReadonlyArray<Row> = [
   ["404 of a model", open(404, "invalid_request_error", "model_not_found"), "GONE"],
   ["404 of a route", open(404, "invalid_request_error", null, {}, "Invalid URL"), "GONE"],
   [
-    "400 of a model, in text alone",
+    "400 of a model, only in its text",
     open(
       400,
       "invalid_request_error",
@@ -303,7 +303,7 @@ const openAiSubmits: ReadonlyArray<Row> = [
     "CONTENT"
   ],
   [
-    "400 of the safety system, in text alone",
+    "400 of the safety system, only in its text",
     open(400, "invalid_request_error", null, {}, "Your request was rejected by our safety system."),
     "CONTENT"
   ],
@@ -501,7 +501,7 @@ const tables: ReadonlyArray<Table> = [
 ]
 
 for (const { adapter, base, jobs, protocol, request, submits, unknown } of tables) {
-  describe(`what the responses of ${adapter} mean`, () => {
+  describe(`the responses of ${adapter}`, () => {
     let upstream: Upstream
     beforeAll(async () => {
       upstream = await Upstream.start(protocol)
@@ -512,7 +512,7 @@ for (const { adapter, base, jobs, protocol, request, submits, unknown } of table
     const connect = Effect.suspend(() => accountAt(adapter, `${upstream.url}${base}`, upstream.key))
 
     for (const [what, reply, kind, wait] of submits) {
-      it.effect(`a submit: ${what} is ${kind}`, () =>
+      it.effect(`to a submit: ${what} is ${kind}`, () =>
         Effect.gen(function* () {
           upstream.submitFaults = [reply]
           const error = yield* Effect.flip((yield* connect).submit(request))
@@ -523,7 +523,7 @@ for (const { adapter, base, jobs, protocol, request, submits, unknown } of table
     }
 
     for (const [what, json, expected] of jobs) {
-      it.effect(`a job: ${what} is ${expected}`, () =>
+      it.effect(`about a job: ${what} is ${expected}`, () =>
         Effect.gen(function* () {
           const account = yield* connect
           const submitted = yield* account.submit(request)
@@ -543,7 +543,7 @@ for (const { adapter, base, jobs, protocol, request, submits, unknown } of table
     }
 
     if (unknown !== undefined) {
-      it.effect("a job that the vendor no longer knows is LOST", () =>
+      it.effect("about a job that the vendor no longer knows are LOST", () =>
         Effect.gen(function* () {
           const account = yield* connect
           const submitted = yield* account.submit(request)

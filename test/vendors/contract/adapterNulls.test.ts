@@ -68,7 +68,7 @@ const acts: {
 type Row = readonly [AdapterName, Act, number, object, string]
 
 const url = "https://a.test/1.png"
-const nobodysCode = { code: null, message: null }
+const unknownCode = { code: null, message: null }
 const rows: ReadonlyArray<Row> = [
   ...(["dashscope-async", "dashscope-sync"] as const).map((adapter): Row => [
     adapter,
@@ -93,8 +93,8 @@ const rows: ReadonlyArray<Row> = [
       output: {
         task_status: "SUCCEEDED",
         video_url: null,
-        results: [{ url, ...nobodysCode }],
-        ...nobodysCode
+        results: [{ url, ...unknownCode }],
+        ...unknownCode
       }
     },
     url
@@ -109,7 +109,7 @@ const rows: ReadonlyArray<Row> = [
         task_status: "SUCCEEDED",
         video_url: "https://a.test/v.mp4",
         results: null,
-        ...nobodysCode
+        ...unknownCode
       }
     },
     "v.mp4"
@@ -131,7 +131,7 @@ const rows: ReadonlyArray<Row> = [
     "dashscope-async",
     "poll",
     200,
-    { request_id: null, output: { task_status: "FAILED", ...nobodysCode } },
+    { request_id: null, output: { task_status: "FAILED", ...unknownCode } },
     "FAILED"
   ],
   [

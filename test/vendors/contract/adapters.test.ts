@@ -221,7 +221,7 @@ const contract = (make: () => Bench) => {
     ["nothing", ["FAILED", "CONTENT"], "a success without any result fails"],
     ["failed", ["FAILED"], "a job that failed upstream is FAILED"],
     ["content", ["CONTENT"], "a job that failed for its content is CONTENT"],
-    ["lost", ["LOST"], "a job that the vendor does not know any more is LOST"]
+    ["lost", ["LOST"], "a job that the vendor no longer knows is LOST"]
   ]
   for (const [ending, kinds, what] of endings) {
     if (!known.endings.includes(ending)) continue
@@ -235,7 +235,7 @@ const contract = (make: () => Bench) => {
   }
 
   if (known.endings.includes("partial")) {
-    it.effect("a partial failure returns the results that exist", () =>
+    it.effect("returns the existing results of a partial failure", () =>
       Effect.gen(function* () {
         const bench = make()
         const items = yield* run(bench, bench.order({ ending: "partial" }))
@@ -253,17 +253,15 @@ const contract = (make: () => Bench) => {
     })
   )
 
-  it.effect(
-    known.canCancel ? "a job that waits can be cancelled" : "a job cannot be cancelled",
-    () =>
-      Effect.gen(function* () {
-        const bench = make()
-        const account = yield* bench.connect
-        const submitted = yield* account.submit(bench.order())
-        assert(submitted._tag === "Accepted")
-        const outcome = yield* account.cancel(throughJson(submitted.handle))
-        assert.strictEqual(outcome, bench.canCancel ? "Canceled" : "Unsupported")
-      })
+  it.effect(known.canCancel ? "a waiting job can be cancelled" : "a job cannot be cancelled", () =>
+    Effect.gen(function* () {
+      const bench = make()
+      const account = yield* bench.connect
+      const submitted = yield* account.submit(bench.order())
+      assert(submitted._tag === "Accepted")
+      const outcome = yield* account.cancel(throughJson(submitted.handle))
+      assert.strictEqual(outcome, bench.canCancel ? "Canceled" : "Unsupported")
+    })
   )
 }
 
@@ -322,7 +320,7 @@ for (const subject of subjects) {
       })
     )
 
-    it.effect("a refused connection is RETRYABLE: no byte was sent", () =>
+    it.effect("a refused connection is RETRYABLE, because no byte was sent", () =>
       Effect.gen(function* () {
         const account = yield* accountOf("http://127.0.0.1:9", upstream.key)
         const error = yield* Effect.flip(account.submit(subject.request))
@@ -357,7 +355,7 @@ for (const subject of subjects) {
 
     for (const fault of ["hang", "stall"] as const) {
       const seconds = subject.isBlocking ? blockingSeconds : createSeconds
-      it.effect(`a submit that meets a ${fault} is AMBIGUOUS after ${seconds} seconds`, () =>
+      it.effect(`a submit with a ${fault} is AMBIGUOUS after ${seconds} seconds`, () =>
         Effect.gen(function* () {
           const account = yield* connect
           const order = bench.order({ fault })
@@ -381,7 +379,7 @@ for (const subject of subjects) {
       ["429-wait", "RATE_LIMITED"]
     ]
     for (const [fault, kind] of pollFaults) {
-      it.effect(`a poll that meets ${fault} is ${kind}, and the next one continues`, () =>
+      it.effect(`a poll with the fault ${fault} is ${kind}, and the next poll continues`, () =>
         Effect.gen(function* () {
           const account = yield* connect
           const submitted = yield* account.submit(bench.order())
@@ -395,7 +393,7 @@ for (const subject of subjects) {
     }
 
     it.effect(
-      "a poll that is refused because of the account says so by its status: the job is not over",
+      "a poll that is refused because of the account has the refusal's status, and the job continues",
       () =>
         Effect.gen(function* () {
           const account = yield* connect
@@ -410,7 +408,7 @@ for (const subject of subjects) {
     )
 
     for (const fault of ["hang", "stall"] as const) {
-      it.effect(`a poll that meets a ${fault} is RETRYABLE after ${askSeconds} seconds`, () =>
+      it.effect(`a poll with a ${fault} is RETRYABLE after ${askSeconds} seconds`, () =>
         Effect.gen(function* () {
           const account = yield* connect
           const submitted = yield* account.submit(bench.order())
@@ -422,7 +420,7 @@ for (const subject of subjects) {
         })
       )
 
-      it.effect(`a download that meets a ${fault} is RETRYABLE after ${askSeconds} seconds`, () =>
+      it.effect(`a download with a ${fault} is RETRYABLE after ${askSeconds} seconds`, () =>
         Effect.gen(function* () {
           const account = yield* connect
           const [item] = yield* run(bench, bench.order())
@@ -443,7 +441,7 @@ for (const subject of subjects) {
 
     if (subject.canCancel !== true) return
 
-    it.effect("a cancel is sent to the vendor once; one that fails changes nothing", () =>
+    it.effect("a cancel is sent to the vendor once, and changes nothing if it fails", () =>
       Effect.gen(function* () {
         const account = yield* connect
         const submitted = yield* account.submit(bench.order())

@@ -42,7 +42,7 @@ describe("media of fal and Replicate", () => {
     return replicateHost.lastSubmit.json.input.input_image as unknown
   })
 
-  it.effect("go as the client's URL when it is https, else as a data URI", () =>
+  it.effect("are sent as the client's URL if it is https, else as a data URI", () =>
     Effect.gen(function* () {
       const url = "https://example.com/a.png"
       for (const via of [viaFal, viaReplicate]) {
@@ -53,7 +53,7 @@ describe("media of fal and Replicate", () => {
     })
   )
 
-  it.effect("are uploaded to Replicate first when they are larger than 1 MiB", () =>
+  it.effect("are first uploaded to Replicate if they are larger than 1 MiB", () =>
     Effect.gen(function* () {
       const bytes = new Uint8Array(1024 * 1024 + 1)
       const large = { ...picture("#/image"), size: bytes.length, bytes: Effect.succeed(bytes) }
@@ -66,7 +66,7 @@ describe("media of fal and Replicate", () => {
     })
   )
 
-  it.effect("an upload that fails has bought nothing: it is tried again", () =>
+  it.effect("can be uploaded again after a failure, because nothing has been bought", () =>
     Effect.gen(function* () {
       const large = { ...picture("#/image"), size: 2_000_000 }
       for (const fault of ["drop-after", "edge-502", "unavailable"] as const) {
@@ -79,7 +79,7 @@ describe("media of fal and Replicate", () => {
   )
 })
 
-describe("what Replicate runs", () => {
+describe("a submit to Replicate", () => {
   let upstream: Upstream
   beforeAll(async () => {
     upstream = await Upstream.start(replicate)
@@ -93,7 +93,7 @@ describe("what Replicate runs", () => {
     ["a bare version", version, "/v1/predictions", version],
     ["a deployment", "deployments/acme/pictures", "/v1/deployments/acme/pictures/predictions"]
   ] as const) {
-    it.effect(`${what}: ${upstreamModel.slice(0, 30)}`, () =>
+    it.effect(`runs ${what}: ${upstreamModel.slice(0, 30)}`, () =>
       Effect.gen(function* () {
         const account = yield* accountAt("replicate", `${upstream.url}/v1`, upstream.key)
         yield* account.submit(request("text-to-image-preview", upstreamModel, { prompt: "p" }))
@@ -103,21 +103,23 @@ describe("what Replicate runs", () => {
     )
   }
 
-  it.effect("a job of a deployment does not match the model behind it, and vice versa", () =>
-    Effect.gen(function* () {
-      upstream.reset()
-      const account = yield* accountAt("replicate", `${upstream.url}/v1`, upstream.key)
-      const job = (upstreamModel: string) =>
-        request("text-to-image-preview", upstreamModel, { prompt: "p" })
-      const [deployed, plain] = [job("deployments/acme/pictures"), job("acme/hidden")]
-      const found = (request: typeof plain) =>
-        Effect.map(jobsLike(account, request, Date.now()), (all) => all.length)
-      yield* account.submit(deployed)
-      assert.strictEqual(yield* found(plain), 0)
-      assert.strictEqual(yield* found(deployed), 1)
-      yield* account.submit(plain)
-      assert.strictEqual(yield* found(plain), 1)
-      assert.strictEqual(yield* found(deployed), 1)
-    })
+  it.effect(
+    "of a deployment does not match a job of the model behind it, nor the other way round",
+    () =>
+      Effect.gen(function* () {
+        upstream.reset()
+        const account = yield* accountAt("replicate", `${upstream.url}/v1`, upstream.key)
+        const job = (upstreamModel: string) =>
+          request("text-to-image-preview", upstreamModel, { prompt: "p" })
+        const [deployed, plain] = [job("deployments/acme/pictures"), job("acme/hidden")]
+        const found = (request: typeof plain) =>
+          Effect.map(jobsLike(account, request, Date.now()), (all) => all.length)
+        yield* account.submit(deployed)
+        assert.strictEqual(yield* found(plain), 0)
+        assert.strictEqual(yield* found(deployed), 1)
+        yield* account.submit(plain)
+        assert.strictEqual(yield* found(plain), 1)
+        assert.strictEqual(yield* found(deployed), 1)
+      })
   )
 })

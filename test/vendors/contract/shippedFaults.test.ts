@@ -89,7 +89,7 @@ const submits: ReadonlyArray<readonly [Name, string, Reply, VendorErrorClass]> =
   )
 ]
 
-describe("a submit", () => {
+describe("a failed submit", () => {
   for (const [name, what, reply, kind] of submits) {
     it.effect(`${name}: ${what} is ${kind}`, () =>
       Effect.gen(function* () {
@@ -100,7 +100,7 @@ describe("a submit", () => {
     )
   }
 
-  it.effect("waits as an intermediary's 429 says", () =>
+  it.effect("waits as long as an intermediary's 429 says", () =>
     Effect.gen(function* () {
       for (const name of ["fal-queue", "replicate", "openai-video"] as const) {
         const { account } = yield* replying(name, [page(429, { "retry-after": "7" })])
@@ -110,15 +110,17 @@ describe("a submit", () => {
     })
   )
 
-  it.effect("is tried again if the address of an uploaded file is empty: nothing was bought", () =>
-    Effect.gen(function* () {
-      const uploaded = { status: 201, body: { urls: { get: "" } } }
-      const { account, urls } = yield* replying("replicate", [uploaded])
-      const large = { ...picture("#/images/0"), size: 2 ** 21, bytes: Effect.succeed(pixel) }
-      const given = request("image-edit", "acme/paint", { images: ["a"] }, { media: [large] })
-      assert.strictEqual((yield* Effect.flip(account.submit(given))).class, "RETRYABLE")
-      assert.deepStrictEqual(urls, ["https://vendor.example/v1/files"])
-    })
+  it.effect(
+    "can be tried again if the address of an uploaded file is empty, because nothing was bought",
+    () =>
+      Effect.gen(function* () {
+        const uploaded = { status: 201, body: { urls: { get: "" } } }
+        const { account, urls } = yield* replying("replicate", [uploaded])
+        const large = { ...picture("#/images/0"), size: 2 ** 21, bytes: Effect.succeed(pixel) }
+        const given = request("image-edit", "acme/paint", { images: ["a"] }, { media: [large] })
+        assert.strictEqual((yield* Effect.flip(account.submit(given))).class, "RETRYABLE")
+        assert.deepStrictEqual(urls, ["https://vendor.example/v1/files"])
+      })
   )
 })
 
@@ -158,7 +160,7 @@ describe("fal's response to the request for a result", () => {
     )
   }
 
-  it.effect("flags the files, not the members of a document", () =>
+  it.effect("flags files, but not the members of a document", () =>
     Effect.gen(function* () {
       const json = { has_nsfw_concepts: true, label: "cat" }
       const { account } = yield* replying("fal-queue", [completed, { body: json }])
@@ -168,7 +170,7 @@ describe("fal's response to the request for a result", () => {
     })
   )
 
-  it.effect("is not asked for while the job runs, even if an earlier run had an error", () =>
+  it.effect("is not requested while the job runs, even if an earlier run had an error", () =>
     Effect.gen(function* () {
       const body = { status: "IN_PROGRESS", error: "The runner was restarted" }
       const { account } = yield* replying("fal-queue", [{ body }])
@@ -178,7 +180,7 @@ describe("fal's response to the request for a result", () => {
 })
 
 describe("a poll", () => {
-  it.effect("that times out is repeated: it does not end a job that was paid for", () =>
+  it.effect("is repeated after a time-out and does not end a paid job", () =>
     Effect.gen(function* () {
       const replicateJob = {
         id: "p",
@@ -200,7 +202,7 @@ describe("a poll", () => {
     })
   )
 
-  it.effect("a document of Replicate that is an address is no file", () =>
+  it.effect("does not read a document of Replicate as a file if it is an address", () =>
     Effect.gen(function* () {
       const output = ["https://a.example/page"]
       const { account } = yield* replying("replicate", [{ body: { status: "succeeded", output } }])
@@ -269,7 +271,7 @@ describe("a list", () => {
     body: { data: ids.map((id) => ({ id, created_at: at + 1 })), has_more: more }
   })
 
-  it.effect("of videos continues after the last one as long as there are more", () =>
+  it.effect("of videos continues after the last video while there are more", () =>
     Effect.gen(function* () {
       const pages = [videos(["b", "a"], true), videos(["0"], false), videos(["9"], false)]
       const { account, urls } = yield* replying("openai-video", pages)
@@ -283,7 +285,7 @@ describe("a list", () => {
     })
   )
 
-  it.effect("that cannot be read says nothing of what was bought", () =>
+  it.effect("is requested again if it cannot be read", () =>
     Effect.gen(function* () {
       for (const name of ["replicate", "openai-video"] as const) {
         const { account } = yield* replying(name, [{ body: { message: "maintenance" } }])
@@ -292,7 +294,7 @@ describe("a list", () => {
     })
   )
 
-  it.effect("reads a request once, however many jobs it is compared with", () =>
+  it.effect("reads a request once to compare it with any number of jobs", () =>
     Effect.gen(function* () {
       const { account } = yield* replying("openai-video", [videos(["b", "a"], false)])
       const found = yield* account.list!(query)

@@ -41,7 +41,7 @@ const submit = (http: VendorHttp.VendorHttp, url: string) =>
 
 describe("a paid submit's own connection", () => {
   for (const version of ["TLSv1.3", "TLSv1.2"] as const) {
-    it.live(`resumes the session of the one before, with ${version}`, () =>
+    it.live(`resumes the previous connection's session with ${version}`, () =>
       Effect.gen(function* () {
         const { ca, issue } = yield* authority
         const issued = yield* Effect.promise(() => issue())
@@ -58,7 +58,7 @@ describe("a paid submit's own connection", () => {
     )
   }
 
-  it.live("is made in full when the vendor no longer knows the session", () =>
+  it.live("makes a full handshake if the vendor no longer knows the session", () =>
     Effect.gen(function* () {
       const { ca, issue } = yield* authority
       const issued = yield* Effect.promise(() => issue())
@@ -73,7 +73,7 @@ describe("a paid submit's own connection", () => {
     })
   )
 
-  it.live("is not made to a host that is not trusted, whatever session another has", () =>
+  it.live("is not made to an untrusted host, even with the session of another host", () =>
     Effect.gen(function* () {
       const { ca, issue } = yield* authority
       const [good, expired] = yield* Effect.promise(() =>
@@ -91,34 +91,32 @@ describe("a paid submit's own connection", () => {
     })
   )
 
-  it.live(
-    "is never one that a request has used, so a vendor that closes idle ones breaks none",
-    () =>
-      Effect.gen(function* () {
-        const used = new Map<Socket, number>()
-        const server = createPlain((request, response) => {
-          used.set(request.socket, (used.get(request.socket) ?? 0) + 1)
-          request.resume()
-          // Announces keep-alive, but closes the connection at once
-          request.on("end", () => {
-            response.end("{}")
-            response.on("finish", () => request.socket.destroySoon())
-          })
+  it.live("is never reused, so a vendor that closes idle connections breaks no submit", () =>
+    Effect.gen(function* () {
+      const used = new Map<Socket, number>()
+      const server = createPlain((request, response) => {
+        used.set(request.socket, (used.get(request.socket) ?? 0) + 1)
+        request.resume()
+        // Announces keep-alive, but closes the connection at once
+        request.on("end", () => {
+          response.end("{}")
+          response.on("finish", () => request.socket.destroySoon())
         })
-        const port = yield* listening(server)
-        const http = yield* VendorHttp.make()
-        const send = submit(http, `http://127.0.0.1:${port}/job`)
-        const rounds = Array.from({ length: 50 }, () =>
-          Effect.all([send, send, send, send], { concurrency: "unbounded" })
-        )
-        const all = yield* Effect.all(rounds)
-        assert.isTrue(all.flat().every(({ status }) => status === 200))
-        assert.strictEqual(used.size, 200)
-        assert.isTrue([...used.values()].every((requests) => requests === 1))
       })
+      const port = yield* listening(server)
+      const http = yield* VendorHttp.make()
+      const send = submit(http, `http://127.0.0.1:${port}/job`)
+      const rounds = Array.from({ length: 50 }, () =>
+        Effect.all([send, send, send, send], { concurrency: "unbounded" })
+      )
+      const all = yield* Effect.all(rounds)
+      assert.isTrue(all.flat().every(({ status }) => status === 200))
+      assert.strictEqual(used.size, 200)
+      assert.isTrue([...used.values()].every((requests) => requests === 1))
+    })
   )
 
-  it.live("ends without an error that has a stack", () =>
+  it.live("ends without an error with a stack", () =>
     Effect.gen(function* () {
       const port = yield* listening(createPlain(respond))
       const http = yield* VendorHttp.make()
@@ -141,7 +139,7 @@ describe("a paid submit's own connection", () => {
     })
   )
 
-  it.live("resolves a name again when none of its addresses can be connected to", () =>
+  it.live("resolves a name again if none of its addresses accepts a connection", () =>
     Effect.gen(function* () {
       const port = yield* listening(createPlain(respond))
       const asked: Array<string> = []

@@ -7,9 +7,9 @@ import { until } from "../../support/until.ts"
 
 /** docs/reference/vendors.md#draining-an-account */
 
-describe("an account that drains", () => {
+describe("a drained account", () => {
   it.live(
-    "drains in every process, also in one that starts again, until it is resumed",
+    "drains in every process, also after a restart, until it is resumed",
     () =>
       Effect.flatMap(processDatabaseUrl, ({ href: databaseUrl }) =>
         Effect.promise(async () => {

@@ -54,7 +54,7 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
     { name: "before-submit", what: "before the submit", isPaid: false, isCompleted: never },
     {
       name: "sent",
-      what: "after the submit is sent, before the vendor takes it",
+      what: "after the submit is sent, before the vendor accepts it",
       isPaid: false,
       isCompleted: never
     },
@@ -82,7 +82,7 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
     {
       name: "taken",
-      what: "after the vendor took the submit, before its response",
+      what: "after the vendor accepted the submit, before its response",
       isPaid: true,
       isCompleted: isFound
     },
@@ -112,7 +112,7 @@ interface Order {
   readonly id: string
 }
 
-describe("a job is paid for once, by the service and by the client, when the process is killed at any moment", () => {
+describe("a job is paid once by the service and by the client if the process is killed at any moment", () => {
   let folder: string
   let upstreams: Upstreams
   let all: ReadonlyArray<Upstream>
@@ -241,7 +241,7 @@ describe("a job is paid for once, by the service and by the client, when the pro
   }
 
   it(
-    "two jobs of which one was lost are ambiguous: neither is submitted again",
+    "two jobs whose submits hung at the kill are not submitted again",
     async () => {
       const [family] = families as [Family]
       const upstream = upstreams[family.upstream]

@@ -41,7 +41,7 @@ const image = "/vendors/alibaba/v1/text-to-image-preview/generation"
 const prompt = { prompt: "A lighthouse", n: 1 }
 
 liveLayer(layerGateway({ env, areVendorsLive: true }))("vendor accounts", (it) => {
-  it.effect("GET /accounts lists them, to the operator alone, without their keys", () =>
+  it.effect("are listed by GET /accounts without their keys, only for the operator", () =>
     Effect.gen(function* () {
       const listed = yield* operator("GET", "/manage/v1/accounts")
       assert.strictEqual(listed.status, 200, listed.text)
@@ -83,7 +83,7 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("vendor accounts", (it) =
     })
   )
 
-  it.effect("a draining account gets no new calls; with all of them draining a call is 5003", () =>
+  it.effect("get no new calls while they drain, and a call is 5003 if all drain", () =>
     Effect.gen(function* () {
       const { call } = yield* makeUser()
       const ask = Effect.gen(function* () {
@@ -111,7 +111,7 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("vendor accounts", (it) =
     })
   )
 
-  it.effect("tasks that a draining account has end there, creates that need it are refused", () =>
+  it.effect("complete their tasks while they drain, and creates that need them are refused", () =>
     Effect.gen(function* () {
       const { call } = yield* makeUser()
       const made = yield* call("POST", image, prompt)
@@ -129,30 +129,32 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("vendor accounts", (it) =
     })
   )
 
-  it.effect("a check is a free call, and says what the operator has to repair", () =>
-    Effect.gen(function* () {
-      const good = yield* operator("POST", "/manage/v1/accounts/openai:a/check")
-      assert.deepInclude(good.json, { ok: true, http_status: 200, detail: null })
-      assert.deepStrictEqual(
-        first.seen.map(({ headers, method, url }) => [method, url, headers.authorization]),
-        [["GET", "/v1/models", "Bearer sk-secret-aaaa"]]
-      )
-      first.script = (_, response) =>
-        json(response, 401, { error: { message: "Incorrect API key provided: sk-secret-aaaa" } })
-      const bad = yield* operator("POST", "/manage/v1/accounts/openai:a/check")
-      assert.deepInclude(bad.json, { ok: false, http_status: 401 })
-      assert.match(bad.json.detail, /API key/u)
-      const { data } = (yield* operator("GET", "/manage/v1/accounts")).json
-      assert.strictEqual(data[0].id, "openai:a")
-      assert.isAbove(data[0].paused_seconds, 0)
-      assert.deepInclude(data[0].last_fault, { http_status: 401, model: "GET /v1/models" })
-      assert.match(data[0].last_fault.remedy, /API key/u)
-      assert.notInclude(JSON.stringify([bad.json, data]), "sk-secret")
-      assert.strictEqual(data[0].health, "unavailable")
-    })
+  it.effect(
+    "are checked with a free call, and the check says what the operator has to repair",
+    () =>
+      Effect.gen(function* () {
+        const good = yield* operator("POST", "/manage/v1/accounts/openai:a/check")
+        assert.deepInclude(good.json, { ok: true, http_status: 200, detail: null })
+        assert.deepStrictEqual(
+          first.seen.map(({ headers, method, url }) => [method, url, headers.authorization]),
+          [["GET", "/v1/models", "Bearer sk-secret-aaaa"]]
+        )
+        first.script = (_, response) =>
+          json(response, 401, { error: { message: "Incorrect API key provided: sk-secret-aaaa" } })
+        const bad = yield* operator("POST", "/manage/v1/accounts/openai:a/check")
+        assert.deepInclude(bad.json, { ok: false, http_status: 401 })
+        assert.match(bad.json.detail, /API key/u)
+        const { data } = (yield* operator("GET", "/manage/v1/accounts")).json
+        assert.strictEqual(data[0].id, "openai:a")
+        assert.isAbove(data[0].paused_seconds, 0)
+        assert.deepInclude(data[0].last_fault, { http_status: 401, model: "GET /v1/models" })
+        assert.match(data[0].last_fault.remedy, /API key/u)
+        assert.notInclude(JSON.stringify([bad.json, data]), "sk-secret")
+        assert.strictEqual(data[0].health, "unavailable")
+      })
   )
 
-  it.effect("an account whose check failed is unavailable until a check or a call succeeds", () =>
+  it.effect("are unavailable after a failed check until a check or a call succeeds", () =>
     Effect.gen(function* () {
       const { call } = yield* makeUser()
       const shown = Effect.map(operator("GET", "/manage/v1/accounts"), ({ json }) => json.data[1])

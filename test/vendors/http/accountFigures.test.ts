@@ -43,7 +43,7 @@ const prompt = { prompt: "A lighthouse", n: 2 }
 const micro = (amount: string) => Math.round(Number(amount) * 1e6)
 
 liveLayer(layerGateway({ env, areVendorsLive: true }))("figures of vendor accounts", (it) => {
-  it.effect("the rate of calls is what the vendor told last", () =>
+  it.effect("show the rate that the vendor last reported", () =>
     Effect.gen(function* () {
       const { call } = yield* makeUser()
       openAi.script = (_, response) =>
@@ -60,11 +60,11 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("figures of vendor accoun
       const { rate } = yield* accountOf("openai:a")
       assert.deepInclude(rate[0], { name: "requests", model: "gpt-4o", limit: 500, used: 4 })
       assert.match(rate[0].resets_at, /^\d{4}-/u)
-      assert.deepInclude(rate[1], { name: "tokens", limit: 30_000, used: 0 }, "it was reset")
+      assert.deepInclude(rate[1], { name: "tokens", limit: 30_000, used: 0 }, "reset since")
     })
   )
 
-  it.effect("circuit and pause are of the model, and make the account degraded", () =>
+  it.effect("show circuit and pause by model, and an account with either as degraded", () =>
     Effect.gen(function* () {
       const { call } = yield* makeUser()
       const ask = (model: string, n: number) =>
@@ -87,7 +87,7 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("figures of vendor accoun
     })
   )
 
-  it.effect("what was charged today for calls and tasks is exact, and only what was charged", () =>
+  it.effect("show exactly what was charged today for calls and tasks, and nothing else", () =>
     Effect.gen(function* () {
       yield* operator("POST", "/manage/v1/accounts/dashscope:wrong/drain")
       const { call } = yield* makeUser()
@@ -132,7 +132,7 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("figures of vendor accoun
     })
   )
 
-  it.effect("the last fault is that of all processes, also after it was repaired", () =>
+  it.effect("show the last fault of all processes, even after it was repaired", () =>
     Effect.gen(function* () {
       const { call } = yield* makeUser()
       alibaba.submitFaults.push("operator")
@@ -164,7 +164,7 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("figures of vendor accoun
     ["replicate:good", true, 200, "/v1/account", undefined],
     ["replicate:wrong", false, 401, "/v1/account", /API key/u]
   ] as const) {
-    it.effect(`a check of ${id} is one call that buys nothing`, () =>
+    it.effect(`show the result of a check of ${id}, which is one call that buys nothing`, () =>
       Effect.gen(function* () {
         const vendor = { dashscope: alibaba, fal: falAi, replicate: replicateCom }[
           id.split(":")[0] as "dashscope" | "fal" | "replicate"

@@ -37,7 +37,7 @@ describe("accounts of DashScope in several regions", () => {
       )
     )
 
-  it.live("no job of a model goes to an account whose region does not have it", () =>
+  it.live("get no job of a model that their region does not have", () =>
     Effect.gen(function* () {
       // Unreachable: a job that goes there fails
       const tasks = yield* Effect.forEach([1, 2, 3], () => finishedTask(spark, body), {
@@ -51,14 +51,16 @@ describe("accounts of DashScope in several regions", () => {
     }).pipe(Effect.provide(running("us-east-1", "ap-southeast-1")))
   )
 
-  it.live("a create of a model that no account has is 503, code 5003, and holds nothing", () =>
-    Effect.gen(function* () {
-      const response = yield* call(spark, json(body))
-      assert.strictEqual(response.status, 503)
-      const problem = (yield* Effect.promise(() => response.json())) as { code: number }
-      assert.strictEqual(problem.code, 5003)
-      assert.strictEqual(upstream.seen.length, 0)
-    }).pipe(Effect.provide(running("us-east-1")))
+  it.live(
+    "cause a 503 with code 5003 for a model that none of them has, before any request to the vendor",
+    () =>
+      Effect.gen(function* () {
+        const response = yield* call(spark, json(body))
+        assert.strictEqual(response.status, 503)
+        const problem = (yield* Effect.promise(() => response.json())) as { code: number }
+        assert.strictEqual(problem.code, 5003)
+        assert.strictEqual(upstream.seen.length, 0)
+      }).pipe(Effect.provide(running("us-east-1")))
   )
 })
 
@@ -78,7 +80,7 @@ describe("the start", () => {
       return lines
     })
 
-  it.effect("logs the models that an account's region lacks, and those that no account has", () =>
+  it.effect("logs the models that an account's region lacks and those that no account has", () =>
     Effect.gen(function* () {
       const lines = yield* linesOf({
         DASHSCOPE_API_KEY: "a;name=us;base=https://dashscope-us.aliyuncs.com/api/v1"
@@ -93,7 +95,7 @@ describe("the start", () => {
     })
   )
 
-  it.effect("logs that OpenAI's own host makes no videos any more", () =>
+  it.effect("logs that OpenAI's own host no longer makes videos", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const path = yield* files.makeTempFileScoped()
@@ -114,7 +116,7 @@ describe("the start", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
   )
 
-  it.effect("logs no error where another account has them, and nothing where all have", () =>
+  it.effect("logs no error if another account has the models, and nothing if all have them", () =>
     Effect.gen(function* () {
       const lines = yield* linesOf({ DASHSCOPE_API_KEY: "a;region=us-east-1;name=us,b" })
       assert.strictEqual(lines.length, 1)

@@ -82,7 +82,7 @@ describe("an account that left the configuration", () => {
       )
     )
 
-  it.effect("has its jobs finished with its key, gets nothing new, and is forgotten", () =>
+  it.effect("finishes its jobs with its key, gets no new ones, and is then forgotten", () =>
     onOneStore(
       Effect.fnUntraced(function* (run) {
         const { key, own } = yield* run(
@@ -143,7 +143,7 @@ describe("an account that left the configuration", () => {
     )
   )
 
-  it.effect("is served by processes with and without it beside each other", () =>
+  it.effect("is served by processes with and without it at the same time", () =>
     onOneStore(
       Effect.fnUntraced(function* (run) {
         const work = Effect.gen(function* () {
@@ -162,7 +162,7 @@ describe("an account that left the configuration", () => {
     )
   )
 
-  it.effect("is kept while a task needs it; with another MASTER_KEY its job waits", () =>
+  it.effect("is kept while a task needs it, and its job waits if the MASTER_KEY differs", () =>
     onOneStore(
       Effect.fnUntraced(function* (run) {
         first.runningPolls = 1_000_000
@@ -174,7 +174,7 @@ describe("an account that left the configuration", () => {
             return task
           })
         )
-        // Longer than an account that nobody needs is kept
+        // Longer than an unneeded account is kept
         yield* TestClock.adjust("14 minutes")
         const MASTER_KEY = Buffer.alloc(32, 9).toString("base64")
         yield* run(
@@ -206,66 +206,70 @@ describe("an account that left the configuration", () => {
     )
   )
 
-  it.effect("and that a process had just now is waited for by one without any", () =>
-    onOneStore(
-      Effect.fnUntraced(function* (run) {
-        first.submitFaults = ["429-wait"]
-        const { key, own } = yield* run(
-          { DASHSCOPE_API_KEY: one },
-          Effect.gen(function* () {
-            const task = yield* startTask
-            yield* eventually(advance("100 millis"), () => first.requests > 0)
-            return task
-          })
-        )
-        yield* run(
-          {},
-          Effect.gen(function* () {
-            yield* advance("20 seconds")
-            const task = yield* callWith(key)("GET", own)
-            assert.strictEqual(task.json.task_info.status, "processing", task.text)
-          })
-        )
-        yield* run({ DASHSCOPE_API_KEY: one }, reaches(callWith(key), own, "completed"))
-        assert.strictEqual(submitsOf(first), 1)
-      })
-    )
+  it.effect(
+    "is waited for by a process without accounts, if another process had it a moment ago",
+    () =>
+      onOneStore(
+        Effect.fnUntraced(function* (run) {
+          first.submitFaults = ["429-wait"]
+          const { key, own } = yield* run(
+            { DASHSCOPE_API_KEY: one },
+            Effect.gen(function* () {
+              const task = yield* startTask
+              yield* eventually(advance("100 millis"), () => first.requests > 0)
+              return task
+            })
+          )
+          yield* run(
+            {},
+            Effect.gen(function* () {
+              yield* advance("20 seconds")
+              const task = yield* callWith(key)("GET", own)
+              assert.strictEqual(task.json.task_info.status, "processing", task.text)
+            })
+          )
+          yield* run({ DASHSCOPE_API_KEY: one }, reaches(callWith(key), own, "completed"))
+          assert.strictEqual(submitsOf(first), 1)
+        })
+      )
   )
 
-  it.effect("without another one, what it has not submitted fails, and is not simulated", () =>
-    onOneStore(
-      Effect.fnUntraced(function* (run) {
-        first.runningPolls = 1_000_000
-        const [submitted, waiting] = yield* run(
-          { DASHSCOPE_API_KEY: one },
-          Effect.gen(function* () {
-            const task = yield* startTask
-            yield* reaches(task.call, task.own, "processing")
-            const other = yield* startTask
-            yield* advance("5 seconds")
-            return [task, other] as const
-          })
-        )
-        assert.strictEqual(submitsOf(first), 1)
-        yield* run(
-          {},
-          Effect.gen(function* () {
-            const failed = yield* reaches(callWith(waiting.key), waiting.own, "failed")
-            assert.strictEqual(failed.json.task_info.error.code, 4008)
-            const wallet = yield* callWith(waiting.key)("GET", "/manage/v1/wallet")
-            assert.strictEqual(wallet.json.available_balance, "1000.00")
-            first.runningPolls = 1
-            yield* reaches(callWith(submitted.key), submitted.own, "completed")
-          })
-        )
-        assert.strictEqual(submitsOf(first), 1)
-      })
-    )
+  it.effect(
+    "fails its unsubmitted tasks if there is no other account, instead of simulating them",
+    () =>
+      onOneStore(
+        Effect.fnUntraced(function* (run) {
+          first.runningPolls = 1_000_000
+          const [submitted, waiting] = yield* run(
+            { DASHSCOPE_API_KEY: one },
+            Effect.gen(function* () {
+              const task = yield* startTask
+              yield* reaches(task.call, task.own, "processing")
+              const other = yield* startTask
+              yield* advance("5 seconds")
+              return [task, other] as const
+            })
+          )
+          assert.strictEqual(submitsOf(first), 1)
+          yield* run(
+            {},
+            Effect.gen(function* () {
+              const failed = yield* reaches(callWith(waiting.key), waiting.own, "failed")
+              assert.strictEqual(failed.json.task_info.error.code, 4008)
+              const wallet = yield* callWith(waiting.key)("GET", "/manage/v1/wallet")
+              assert.strictEqual(wallet.json.available_balance, "1000.00")
+              first.runningPolls = 1
+              yield* reaches(callWith(submitted.key), submitted.own, "completed")
+            })
+          )
+          assert.strictEqual(submitsOf(first), 1)
+        })
+      )
   )
 })
 
 describe("a task that waits for a slot", () => {
-  it.effect("of an account that is drained goes to another one", () =>
+  it.effect("of an account goes to another account if that one is drained", () =>
     Effect.gen(function* () {
       first.runningPolls = 1_000_000
       const task = yield* startTask

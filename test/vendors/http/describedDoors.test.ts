@@ -55,7 +55,7 @@ const openai = Effect.map(
 )
 
 liveLayer(runningGateway({ CATALOG_FILE: catalog }))("a described model", (it) => {
-  it.effect("is a tool's model in MCP: its schema, its price, its task and its results", () =>
+  it.effect("is available in MCP with its schema, price, tasks and results", () =>
     Effect.gen(function* () {
       const { models } = yield* useTool("list_models", { model: "doors/" })
       const byName = new Map<string, Json>(models.map((it: Json) => [it.model, it]))
@@ -89,66 +89,70 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("a described model", (it) =
     })
   )
 
-  it.effect("makes images in OpenAI's shape: one for each, in its own names", () =>
-    Effect.gen(function* () {
-      const client = yield* openai
-      const made = yield* Effect.promise(() =>
-        client.images.generate({
-          model: "doors/sketch",
-          prompt: "a",
-          n: 2,
-          size: "1280x720" as never
-        })
-      )
-      assert.lengthOf(made.data ?? [], 2)
-      const plain = yield* Effect.promise(() =>
-        client.images
-          .generate({ model: "doors/sketch", prompt: "a", size: "512x512" })
-          .withResponse()
-      )
-      assert.strictEqual(plain.response.headers.get("x-service-ignored"), "size")
-      assert.strictEqual(plain.response.headers.get("x-service-cost"), "2.00")
-      const image = yield* Effect.promise(() => toFile(picture, "a.png"))
-      for (const model of ["doors/sketch", "doors/retouch"]) {
-        const edited = yield* Effect.promise(() =>
-          client.images.edit({ model, prompt: "a", image })
+  it.effect(
+    "makes each requested image in OpenAI's shape, whatever its own fields are called",
+    () =>
+      Effect.gen(function* () {
+        const client = yield* openai
+        const made = yield* Effect.promise(() =>
+          client.images.generate({
+            model: "doors/sketch",
+            prompt: "a",
+            n: 2,
+            size: "1280x720" as never
+          })
         )
-        assert.lengthOf(edited.data ?? [], 1, model)
-      }
-      const wrong = yield* call(
-        "/v1/images/generations",
-        json({ model: "doors/retouch", prompt: "a" })
-      )
-      assert.include(yield* Effect.promise(() => wrong.text()), "/v1/images/edits")
-    })
+        assert.lengthOf(made.data ?? [], 2)
+        const plain = yield* Effect.promise(() =>
+          client.images
+            .generate({ model: "doors/sketch", prompt: "a", size: "512x512" })
+            .withResponse()
+        )
+        assert.strictEqual(plain.response.headers.get("x-service-ignored"), "size")
+        assert.strictEqual(plain.response.headers.get("x-service-cost"), "2.00")
+        const image = yield* Effect.promise(() => toFile(picture, "a.png"))
+        for (const model of ["doors/sketch", "doors/retouch"]) {
+          const edited = yield* Effect.promise(() =>
+            client.images.edit({ model, prompt: "a", image })
+          )
+          assert.lengthOf(edited.data ?? [], 1, model)
+        }
+        const wrong = yield* call(
+          "/v1/images/generations",
+          json({ model: "doors/retouch", prompt: "a" })
+        )
+        assert.include(yield* Effect.promise(() => wrong.text()), "/v1/images/edits")
+      })
   )
 
-  it.effect("makes videos in OpenAI's shape, whatever it calls seconds, size and frame", () =>
-    Effect.gen(function* () {
-      const { videos } = yield* openai
-      const first = yield* Effect.promise(() => toFile(picture, "a.png"))
-      const created = yield* Effect.promise(() =>
-        videos.create({
-          model: "doors/film" as never,
-          prompt: "a",
-          seconds: "10" as never,
-          size: "720x1280",
-          input_reference: first
+  it.effect(
+    "makes videos in OpenAI's shape, whatever its own fields for seconds, size and frame are called",
+    () =>
+      Effect.gen(function* () {
+        const { videos } = yield* openai
+        const first = yield* Effect.promise(() => toFile(picture, "a.png"))
+        const created = yield* Effect.promise(() =>
+          videos.create({
+            model: "doors/film" as never,
+            prompt: "a",
+            seconds: "10" as never,
+            size: "720x1280",
+            input_reference: first
+          })
+        )
+        assert.deepInclude<object>(created, { prompt: "a", seconds: "10" })
+        const task = yield* call(`/vendors/doors/v1/film/generation/${created.id}`, {
+          headers: { prefer: "wait=45" }
         })
-      )
-      assert.deepInclude<object>(created, { prompt: "a", seconds: "10" })
-      const task = yield* call(`/vendors/doors/v1/film/generation/${created.id}`, {
-        headers: { prefer: "wait=45" }
+        assert.strictEqual(task.headers.get("x-service-cost"), "10.00")
+        const content = yield* Effect.promise(() => videos.downloadContent(created.id))
+        assert.strictEqual(content.headers.get("content-type"), "video/mp4")
+        const refused = yield* call(
+          "/v1/videos",
+          json({ model: "doors/film", prompt: "a", size: "64x64" })
+        )
+        assert.include(yield* Effect.promise(() => refused.text()), "#/size")
       })
-      assert.strictEqual(task.headers.get("x-service-cost"), "10.00")
-      const content = yield* Effect.promise(() => videos.downloadContent(created.id))
-      assert.strictEqual(content.headers.get("content-type"), "video/mp4")
-      const refused = yield* call(
-        "/v1/videos",
-        json({ model: "doors/film", prompt: "a", size: "64x64" })
-      )
-      assert.include(yield* Effect.promise(() => refused.text()), "#/size")
-    })
   )
 
   it.effect("is in the OpenAPI document with its body, and quoted without a task", () =>
@@ -168,24 +172,26 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("a described model", (it) =
     })
   )
 
-  it.effect("is run by `gateway run`, which puts pictures into its fields and saves results", () =>
-    Effect.gen(function* () {
-      const { key, url } = yield* Running
-      const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
-      const file = join(folder, "picture.png")
-      writeFileSync(file, picture)
-      const endings = { sketch: ".png", film: ".mp4", song: ".wav", caption: ".json" } as const
-      for (const [model, ending] of Object.entries(endings)) {
-        const out = join(folder, model)
-        const words = model === "caption" ? ["--image", file] : ["a lighthouse"]
-        const ran = yield* runCommand(["run", `doors/${model}`, ...words, "--out", out], env)
-        assert.strictEqual(ran.code, 0, ran.error)
-        const saved = readdirSync(out)
-        assert.isTrue(saved[0]?.endsWith(ending), saved.join())
-        assert.isAbove(readFileSync(join(out, saved[0] ?? "")).length, 0)
-      }
-      const shown = yield* runCommand(["models", "show", "doors/film"], env)
-      assert.include(shown.out, "first_frame")
-    })
+  it.effect(
+    "runs with `gateway run`, which puts pictures into its fields and saves the results",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* Running
+        const env = { GATEWAY_URL: url, GATEWAY_API_KEY: key }
+        const file = join(folder, "picture.png")
+        writeFileSync(file, picture)
+        const endings = { sketch: ".png", film: ".mp4", song: ".wav", caption: ".json" } as const
+        for (const [model, ending] of Object.entries(endings)) {
+          const out = join(folder, model)
+          const words = model === "caption" ? ["--image", file] : ["a lighthouse"]
+          const ran = yield* runCommand(["run", `doors/${model}`, ...words, "--out", out], env)
+          assert.strictEqual(ran.code, 0, ran.error)
+          const saved = readdirSync(out)
+          assert.isTrue(saved[0]?.endsWith(ending), saved.join())
+          assert.isAbove(readFileSync(join(out, saved[0] ?? "")).length, 0)
+        }
+        const shown = yield* runCommand(["models", "show", "doors/film"], env)
+        assert.include(shown.out, "first_frame")
+      })
   )
 })

@@ -182,7 +182,7 @@ describe("a vendor with a key", () => {
       )
 
       it.effect(
-        "of a call without a job are bought once; a refusal says whether it was charged",
+        "of a call without a job are bought once, and only a refusal that bought nothing is repeated",
         () =>
           Effect.gen(function* () {
             const sold = server.sold
@@ -198,7 +198,7 @@ describe("a vendor with a key", () => {
     })
 
     describe("an imported model", () => {
-      it.effect("of fal gets its fields as the vendor names them, and its media inline", () =>
+      it.effect("of fal gets its fields under the vendor's names, and its media inline", () =>
         Effect.gen(function* () {
           const path = "/vendors/fal/v1/brush/generation"
           const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 2 }
@@ -214,7 +214,7 @@ describe("a vendor with a key", () => {
         })
       )
 
-      it.effect("refuses what its schema does not allow, and inputs that are not media", () =>
+      it.effect("refuses what its schema does not allow and inputs that are not media", () =>
         Effect.gen(function* () {
           const answer = yield* call(
             "/vendors/fal/v1/brush/generation",
@@ -229,7 +229,7 @@ describe("a vendor with a key", () => {
         })
       )
 
-      it.effect("of Replicate is found again after a lost response, by its own fields", () =>
+      it.effect("of Replicate is found by its own fields after a lost response", () =>
         Effect.gen(function* () {
           const [, upstream] = upstreams
           upstream.submitFaults = ["drop-after"]
@@ -248,7 +248,7 @@ describe("a vendor with a key", () => {
         })
       )
 
-      it.effect("of JSON has the whole output as its result", () =>
+      it.effect("with JSON results returns the whole output", () =>
         Effect.gen(function* () {
           const [, upstream] = upstreams
           upstream.submitFaults = [{ status: 201, json: { id: "c1", status: "starting" } }]
@@ -274,7 +274,7 @@ describe("a vendor with a key", () => {
 
 liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
   describe("a described vendor", () => {
-    it.effect("makes pictures and videos, is marked as sandbox, and charges what is quoted", () =>
+    it.effect("makes pictures and videos, is marked as sandbox, and charges what it quotes", () =>
       Effect.gen(function* () {
         const orders: ReadonlyArray<readonly [string, object, string, "images" | "videos"]> = [
           ["gen4_image", { prompt: "A lighthouse", ratio: "1280:720" }, "5.00", "images"],
@@ -295,7 +295,7 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
       })
     )
 
-    it.effect("so do the other shipped vendors", () =>
+    it.effect("may be any of the other shipped vendors", () =>
       Effect.gen(function* () {
         const prompt = "A lighthouse"
         const frames = { start_frame: picture, end_frame: picture }
@@ -368,7 +368,7 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
       })
     )
 
-    it.effect("is charged by the seconds that it rendered, with a job and without one", () =>
+    it.effect("charges by the rendered seconds, with and without a job", () =>
       Effect.gen(function* () {
         for (const model of ["film", "clip"]) {
           const path = pathOf(model, "meter")
@@ -379,7 +379,7 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
       })
     )
 
-    it.effect("takes uploads, forms of model ids and results below a member", () =>
+    it.effect("accepts uploads, forms of model ids and results below a member", () =>
       Effect.gen(function* () {
         const task = yield* finishedTask(pathOf("paint", "studio"), {
           prompt: "A lighthouse",
@@ -390,7 +390,7 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
       })
     )
 
-    it.effect("its refusals and failures are those of the description", () =>
+    it.effect("refuses and fails as the description says", () =>
       Effect.gen(function* () {
         const codeOf = (prompt: string) =>
           Effect.map(
@@ -418,24 +418,22 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
       })
     )
 
-    it.effect(
-      "media that break a rule of its file are refused at create, with their pointers",
-      () =>
-        Effect.gen(function* () {
-          const gif = `data:image/gif;base64,${Buffer.from("GIF89a______").toString("base64")}`
-          const refused = yield* call(pathOf("gen4_turbo"), json({ image: gif, duration: 99 }))
-          assert.strictEqual(refused.status, 400)
-          const { errors } = yield* Effect.promise(
-            () => refused.json() as Promise<{ errors: ReadonlyArray<{ pointer: string }> }>
-          )
-          assert.sameMembers(
-            errors.map(({ pointer }) => pointer),
-            ["#/image", "#/duration"]
-          )
-        })
+    it.effect("refuses media that break a rule of its file at create, with their pointers", () =>
+      Effect.gen(function* () {
+        const gif = `data:image/gif;base64,${Buffer.from("GIF89a______").toString("base64")}`
+        const refused = yield* call(pathOf("gen4_turbo"), json({ image: gif, duration: 99 }))
+        assert.strictEqual(refused.status, 400)
+        const { errors } = yield* Effect.promise(
+          () => refused.json() as Promise<{ errors: ReadonlyArray<{ pointer: string }> }>
+        )
+        assert.sameMembers(
+          errors.map(({ pointer }) => pointer),
+          ["#/image", "#/duration"]
+        )
+      })
     )
 
-    it.effect("makes sounds, 3D files and JSON, too", () => makesAll("audio/wav"))
+    it.effect("also makes sounds, 3D files and JSON", () => makesAll("audio/wav"))
 
     it.effect("refuses a call without a job as the description says", () =>
       Effect.gen(function* () {
@@ -448,7 +446,7 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
   })
 
   describe("an imported model", () => {
-    it.effect("is charged by its capture as with a key, not by its hold", () =>
+    it.effect("is charged by its capture, not its hold, as with a key", () =>
       Effect.gen(function* () {
         const path = "/vendors/fal/v1/draft/generation"
         const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 2 }
@@ -459,7 +457,7 @@ liveLayer(runningGateway({ CATALOG_FILE: catalog }))("without a key", (it) => {
       })
     )
 
-    it.effect("the simulator makes as many results as are ordered, whatever the fields are", () =>
+    it.effect("makes as many results as ordered, whatever its fields", () =>
       Effect.gen(function* () {
         const body = { prompt: "A lighthouse", image_urls: [picture], num_images: 3 }
         const task = yield* finishedTask("/vendors/fal/v1/brush/generation", body)

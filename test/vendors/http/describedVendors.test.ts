@@ -30,7 +30,7 @@ const operator = (method: string, at: string) =>
 
 const upstream = await upstreamOfTests(Upstream.start(fal))
 
-describe("a vendor of jobs that a file describes", () => {
+describe("a vendor of jobs described in a file", () => {
   beforeEach(() => {
     upstream.runningPolls = 0
     write({ vendors: [describedFal] })
@@ -81,7 +81,7 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("faults of a body have their pointers, as those of other models have", () =>
+    it.effect("reports faults of a body with pointers, like other models", () =>
       Effect.gen(function* () {
         const answer = yield* call(
           path,
@@ -100,7 +100,7 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("some of several results are charged in proportion", () =>
+    it.effect("charges in proportion for some of several results", () =>
       Effect.gen(function* () {
         upstream.ending = "partial"
         const task = yield* finishedTask(path, { prompt: "p", num_images: 3 })
@@ -110,7 +110,7 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("results beyond the ordered ones are neither passed on nor charged", () =>
+    it.effect("does not return more results than were ordered", () =>
       Effect.gen(function* () {
         upstream.ending = "surplus"
         const task = yield* finishedTask(path, { prompt: "p", num_images: 2 })
@@ -119,7 +119,7 @@ describe("a vendor of jobs that a file describes", () => {
     )
 
     it.effect(
-      "a refusal of which nothing is said is in doubt: 3004, and never submitted again",
+      "fails with 3004 without another submit after a refusal that the description does not explain",
       () =>
         Effect.gen(function* () {
           const unexplained: ReadonlyArray<Reply> = [
@@ -139,16 +139,18 @@ describe("a vendor of jobs that a file describes", () => {
         })
     )
 
-    it.effect("a refusal that is said to have bought nothing is submitted again", () =>
-      Effect.gen(function* () {
-        upstream.submitFaults = [{ status: 429, json: { detail: "Too many" } }, "unavailable"]
-        const task = yield* finishedTask(path, { prompt: "p" })
-        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
-        assert.strictEqual(upstream.paidSubmits, 1)
-      })
+    it.effect(
+      "submits again after a refusal that bought nothing according to the description",
+      () =>
+        Effect.gen(function* () {
+          upstream.submitFaults = [{ status: 429, json: { detail: "Too many" } }, "unavailable"]
+          const task = yield* finishedTask(path, { prompt: "p" })
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          assert.strictEqual(upstream.paidSubmits, 1)
+        })
     )
 
-    it.effect("the key goes to no other host that a response names", () =>
+    it.effect("sends the key to no other host that a response names", () =>
       Effect.gen(function* () {
         const other = yield* Effect.promise(() => Upstream.start(fal))
         const named = { request_id: "r1", status_url: `${other.url}/status` }
@@ -160,7 +162,7 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("a description that is corrected serves the jobs that run", () =>
+    it.effect("uses a corrected description for running jobs", () =>
       Effect.gen(function* () {
         const { jobs } = describedFal
         const wrong = { ...jobs, state: { ...jobs!.state, done: ["READY"] } }
@@ -183,7 +185,7 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("a task whose vendor has left the catalog is cancelled and costs nothing", () =>
+    it.effect("can leave the catalog: its tasks can be cancelled, and then cost nothing", () =>
       Effect.gen(function* () {
         upstream.reset()
         upstream.runningPolls = Infinity
@@ -209,43 +211,45 @@ describe("a vendor of jobs that a file describes", () => {
       })
     )
 
-    it.effect("faults of a description are named with their pointers, and change nothing", () =>
-      Effect.gen(function* () {
-        const { jobs } = describedFal
-        const [model] = jobs!.models
-        write({
-          vendors: [
-            {
-              ...describedFal,
-              jobs: {
-                ...jobs,
-                poll: { path: "/requests/{request}" },
-                failures: [{ status: 429, when: "message.matches('a+')", class: "RATE_LIMITED" }],
-                models: [
-                  {
-                    ...model,
-                    body: {
-                      ...model.body,
-                      properties: { prompt: { type: "string", pattern: "(a+)+" } }
-                    },
-                    price: { per: "expression", hold: "body.num_images * 1.5" }
-                  }
-                ]
+    it.effect(
+      "is not changed by a description with faults, which are reported with their pointers",
+      () =>
+        Effect.gen(function* () {
+          const { jobs } = describedFal
+          const [model] = jobs!.models
+          write({
+            vendors: [
+              {
+                ...describedFal,
+                jobs: {
+                  ...jobs,
+                  poll: { path: "/requests/{request}" },
+                  failures: [{ status: 429, when: "message.matches('a+')", class: "RATE_LIMITED" }],
+                  models: [
+                    {
+                      ...model,
+                      body: {
+                        ...model.body,
+                        properties: { prompt: { type: "string", pattern: "(a+)+" } }
+                      },
+                      price: { per: "expression", hold: "body.num_images * 1.5" }
+                    }
+                  ]
+                }
               }
-            }
-          ]
+            ]
+          })
+          const refused = yield* operator("POST", "/manage/v1/catalog/reload")
+          const errors = refused["errors"] as unknown as ReadonlyArray<{ pointer: string }>
+          assert.sameMembers(
+            errors.map(({ pointer }) => pointer),
+            [
+              "#/vendors/0/jobs/failures/0/when",
+              "#/vendors/0/jobs/models/0/body/properties/prompt/pattern",
+              "#/vendors/0/jobs/models/0/price/hold"
+            ]
+          )
         })
-        const refused = yield* operator("POST", "/manage/v1/catalog/reload")
-        const errors = refused["errors"] as unknown as ReadonlyArray<{ pointer: string }>
-        assert.sameMembers(
-          errors.map(({ pointer }) => pointer),
-          [
-            "#/vendors/0/jobs/failures/0/when",
-            "#/vendors/0/jobs/models/0/body/properties/prompt/pattern",
-            "#/vendors/0/jobs/models/0/price/hold"
-          ]
-        )
-      })
     )
   })
 })

@@ -43,7 +43,7 @@ const statusOf = (path: string, body: object) =>
 
 liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
   /** docs/catalog.md#input-of-an-added-model */
-  describe("a field that the upstream model does not take", () => {
+  describe("a field that the upstream model does not support", () => {
     it.effect("is refused at create and in a quote, with all other faults of the body", () =>
       Effect.gen(function* () {
         const body = { prompt: "p", negative_prompt: "rain" }
@@ -58,7 +58,7 @@ liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
       })
     )
 
-    it.effect("is accepted where it asks for nothing", () =>
+    it.effect("is accepted if it requests nothing", () =>
       Effect.gen(function* () {
         const path = `${flux}?dry_run=true`
         assert.strictEqual(yield* statusOf(path, { prompt: "p", negative_prompt: "" }), 200)
@@ -91,11 +91,11 @@ liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
   })
 
   /** docs/reference/vendors.md#openai-videos */
-  describe("a picture given to a video model that makes videos of its sizes only", () => {
+  describe("a picture for a video model with fixed sizes", () => {
     const picture = (width: number, height: number) => base64(png({ width, height }))
     const body = (image: string, resolution = "720P") => ({ prompt: "p", image, resolution })
 
-    it.effect("has exactly one of the sizes of the resolution, or is refused at create", () =>
+    it.effect("is refused at create unless it has one of the sizes of the resolution", () =>
       Effect.gen(function* () {
         const [fault, ...more] = yield* faultsOf(sora, body(picture(800, 600)))
         assert.isEmpty(more)
@@ -109,7 +109,7 @@ liveLayer(runningGateway({ CATALOG_FILE: file }))((it) => {
       })
     )
 
-    it.effect("fails its task with 400 before anything is bought when it came by URL", () =>
+    it.effect("fails its task with 400 before anything is bought if it came by URL", () =>
       Effect.gen(function* () {
         const bytes = Buffer.from(png({ width: 800, height: 600 }))
         const url = yield* localServer((_request, response) => void response.end(bytes))

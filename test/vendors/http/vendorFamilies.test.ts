@@ -68,7 +68,7 @@ describe("every vendor family", () => {
 
   liveLayer(gateway)((it) => {
     it.effect(
-      "results are copied unless the catalog passes the vendor's URLs on; these last and need no key",
+      "results are copied unless the catalog passes on the vendor's URLs, which last and need no key",
       () =>
         Effect.gen(function* () {
           for (const upstream of Object.values(upstreams)) upstream.runningPolls = 0
@@ -100,7 +100,7 @@ describe("every vendor family", () => {
     /** docs/reference/vendors.md#error-classes */
     for (const family of families) {
       it.effect(
-        `${family.adapter}: a model that is gone fails its own tasks alone, and the operator is notified`,
+        `${family.adapter}: a removed model fails only its own tasks, and the operator is notified`,
         () =>
           Effect.gen(function* () {
             const path = `/vendors/test/v1/${family.adapter}-gone/${family.action}`
@@ -148,11 +148,8 @@ describe("every vendor family", () => {
     })
 
     for (const [what, fails] of [
-      [
-        "a cancel of a running task cancels its job at the vendor, once, where this is possible",
-        false
-      ],
-      ["a cancel that the vendor fails changes nothing, and is not repeated", true]
+      ["a cancel of a running task cancels its job at the vendor once, if the vendor can", false],
+      ["a cancel that fails at the vendor changes nothing and is not repeated", true]
     ] as const) {
       it.effect(
         what,

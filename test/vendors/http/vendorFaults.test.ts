@@ -34,20 +34,18 @@ describe("a gateway with keys", () => {
   )
 
   liveLayer(gateway)((it) => {
-    it.effect(
-      "a refusal that quotes the service's own key, in whatever form, shows nothing of it",
-      () =>
-        Effect.gen(function* () {
-          const message = `Not for ${alibaba.key}: ws-abc123 of http://10.0.0.9/x wants a size`
-          alibaba.submitFaults = [{ status: 400, json: { code: "InvalidParameter", message } }]
-          const { task_info } = yield* finishedTask(preview, prompt)
-          assert.strictEqual(task_info.error?.code, 400)
-          const shown = `Not for ${"*".repeat(alibaba.key.length)}: [hidden] of [hidden] wants a size`
-          assert.strictEqual(task_info.error?.detail, shown)
-        })
+    it.effect("shows nothing of the service's own key if a refusal quotes it in any form", () =>
+      Effect.gen(function* () {
+        const message = `Not for ${alibaba.key}: ws-abc123 of http://10.0.0.9/x wants a size`
+        alibaba.submitFaults = [{ status: 400, json: { code: "InvalidParameter", message } }]
+        const { task_info } = yield* finishedTask(preview, prompt)
+        assert.strictEqual(task_info.error?.code, 400)
+        const shown = `Not for ${"*".repeat(alibaba.key.length)}: [hidden] of [hidden] wants a size`
+        assert.strictEqual(task_info.error?.detail, shown)
+      })
     )
 
-    it.effect("a result URL that no longer exists is 3004, and nothing is charged", () =>
+    it.effect("fails a task with 3004 without a charge if the result's URL no longer exists", () =>
       Effect.gen(function* () {
         const before = yield* wallet
         alibaba.isResultGone = true
@@ -59,7 +57,7 @@ describe("a gateway with keys", () => {
 
     // The last test, because the account is out of use afterwards
     it.effect(
-      "a fault of the service's own account fails with 4008, and the next create is 503",
+      "fails a task with 4008 on a fault of its own account, and the next create is 503",
       () =>
         Effect.gen(function* () {
           const before = yield* wallet

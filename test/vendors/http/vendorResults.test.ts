@@ -32,7 +32,7 @@ const flux = "/vendors/test/v1/flux/generation"
 const gpt = "/vendors/test/v1/gpt/generation"
 
 /** docs/reference/vendors.md#results-of-vendors */
-describe("results are what the vendor's schema says", () => {
+describe("the results of a vendor", () => {
   let upstreams: { readonly fal: Upstream; readonly openai: Upstream }
   beforeAll(async () => {
     upstreams = { fal: await Upstream.start(fal), openai: await Upstream.start(openai) }
@@ -78,7 +78,7 @@ describe("results are what the vendor's schema says", () => {
   )
 
   liveLayer(gateway)((it) => {
-    it.effect("an address in the prompt, which the vendor echoes, is no result", () =>
+    it.effect("do not include an address from the prompt that the vendor echoes", () =>
       Effect.gen(function* () {
         // Nothing listens there, so a download would fail the paid task
         const prompt = "http://127.0.0.1:9/second.png"
@@ -94,7 +94,7 @@ describe("results are what the vendor's schema says", () => {
       })
     )
 
-    it.effect("an image that is flagged as unsafe is 3001, and nothing is charged", () =>
+    it.effect("are 3001 without a charge if the only image is flagged as unsafe", () =>
       Effect.gen(function* () {
         upstreams.fal.ending = "flagged"
         const { code, credits } = yield* paid(flux, { prompt: "p", n: 1 })
@@ -102,7 +102,7 @@ describe("results are what the vendor's schema says", () => {
       })
     )
 
-    it.effect("of several images those that are not flagged are the result, and are paid", () =>
+    it.effect("are the images that are not flagged, and only these are charged", () =>
       Effect.gen(function* () {
         upstreams.fal.ending = "flagged"
         const { credits, images } = yield* paid(flux, { prompt: "p", n: 3 })
@@ -114,7 +114,7 @@ describe("results are what the vendor's schema says", () => {
       [flux, "fal"],
       [gpt, "openai"]
     ] as const) {
-      it.effect(`${name}: more results than were ordered are cut, and counted once`, () =>
+      it.effect(`of ${name} are cut to the ordered number, and the surplus is counted once`, () =>
         Effect.gen(function* () {
           const before = yield* surplusOf
           upstreams[name].ending = "surplus"

@@ -24,7 +24,7 @@ const key = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 8, maxLength
 const expected = (text: string, key: string) => text.replaceAll(key, "*".repeat(key.length))
 
 describe("the mask of an account's key", () => {
-  it("overwrites the key in a stream however it is split, and nothing else", () => {
+  it("overwrites only the key in a stream, however it is split", () => {
     fc.assert(
       fc.property(
         key.chain((it) =>
@@ -54,7 +54,7 @@ describe("the mask of an account's key", () => {
     )
   })
 
-  it("returns what has no key without a copy, the end of an event at once", () => {
+  it("returns bytes without a key uncopied, and the end of an event at once", () => {
     const mask = maskOf("sk-vendor-of-this-account")
     const event = Buffer.from('data: {"choices":[{"delta":{"content":"sk-v"}}]}\n\n')
     assert.strictEqual(new MaskedStream(mask).push(event).buffer, event.buffer)
@@ -64,7 +64,7 @@ describe("the mask of an account's key", () => {
     assert.strictEqual(mask.headers(headers), headers)
   })
 
-  it("does not change the bytes that it was given", () => {
+  it("does not change the given bytes", () => {
     const body = Buffer.from("the key is sk-vendor-of-this-account!")
     const masked = maskOf("sk-vendor-of-this-account").bytes(body)
     assert.strictEqual(masked.toString(), "the key is *************************!")
@@ -82,7 +82,7 @@ describe("the mask of an account's key", () => {
     )
   })
 
-  it("leaves the placeholder of a server without keys alone: it is a word of answers", () => {
+  it("does not mask the placeholder of a server without keys, because responses contain the word", () => {
     for (const key of ["none", "EMPTY", "ollama", "x"]) {
       const body = Buffer.from(`The word ${key}`)
       assert.strictEqual(maskOf(key).bytes(body).toString(), `The word ${key}`)

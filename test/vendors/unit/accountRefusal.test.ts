@@ -8,7 +8,7 @@ const answer = (status: number, error: object) => ({
 })
 
 describe("a refused account", () => {
-  it("is recognized by its status, or by the vendors' texts with another one", () => {
+  it("is recognized by its status, or by the vendors' texts with another status", () => {
     const refusals: ReadonlyArray<readonly [number, object]> = [
       [401, { message: "Incorrect API key provided" }],
       [402, { message: "Payment required" }],
@@ -21,7 +21,7 @@ describe("a refused account", () => {
       assert.strictEqual(accountRefusal(answer(status, error)), "account", JSON.stringify(error))
   })
 
-  it("is not recognized where an error quotes the client, nor where the account is only busy", () => {
+  it("is not recognized if an error quotes the client or if the account is only busy", () => {
     const others: ReadonlyArray<readonly [number, object]> = [
       [400, { message: "Invalid value: 'API key not valid'" }],
       [400, { message: "No: your credit balance is too low", code: "bad" }],
@@ -33,7 +33,7 @@ describe("a refused account", () => {
       assert.isUndefined(accountRefusal(answer(status, error)), JSON.stringify(error))
   })
 
-  it("is told apart from a key that lacks the scope of one route", () => {
+  it("is distinguished from a key that lacks the scope of one route", () => {
     const message =
       "You have insufficient permissions for this operation. Missing scopes: model.read"
     assert.strictEqual(accountRefusal(answer(401, { message, code: null })), "scope")

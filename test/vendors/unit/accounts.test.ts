@@ -42,7 +42,7 @@ const withAccounts = Accounts.layer([a, b, fal, otherFal])
 
 /** docs/reference/passthrough.md#accounts-and-failover */
 describe("the accounts that a call may be sent to", () => {
-  it.effect("leave out the one at its limit of this model, unless no other is left", () =>
+  it.effect("leave out an account at its limit for this model, unless no other is left", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.observe(a, gpt, answer(429, { "retry-after": "30" }), 0)
@@ -54,7 +54,7 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("change with the catalog, and keep what they had to do with their vendor", () =>
+  it.effect("change with the catalog, and keep their state at their vendor", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.observe(a, gpt, answer(429, { "retry-after": "30" }), 0)
@@ -72,7 +72,7 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("find the account of a job whose vendor has left and come back", () =>
+  it.effect("include the account of a job whose vendor has left and come back", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.setConfigured([a, b])
@@ -91,7 +91,7 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("are none when the vendor has said at all of them that nothing is left", () =>
+  it.effect("are none if the vendor has said for all of them that nothing is left", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.observe(a, gpt, answer(429, usedUp), 0)
@@ -104,7 +104,7 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("are counted together where the vendor counts so", () =>
+  it.effect("are limited over all models if the vendor counts models together", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.observe(fal, { model: "fal-ai/x", user: null }, answer(429, usedUp), 0)
@@ -113,23 +113,25 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("leave out a refused one for all models; a job's refusal counts for everyone", () =>
-    Effect.gen(function* () {
-      const accounts = yield* Accounts
-      accounts.observe(a, gpt, answer(401), 0)
-      assert.deepStrictEqual(ids(accounts.order("openai", mini, 1)), ["openai:b"])
-      assert.strictEqual(count(accounts.order("openai", { ...mini, user: "another" }, 1)), 2)
-      accounts.observe(b, { model: "gpt-image-2", user: null }, answer(402), 0)
-      assert.deepStrictEqual(ids(accounts.order("openai", gpt, 10_000)), {
-        reason: "broken",
-        retryAfterMillis: 50_000,
-        soonest: "openai:a"
-      })
-      assert.strictEqual(count(accounts.order("openai", gpt, 60_000)), 2)
-    }).pipe(Effect.provide(withAccounts))
+  it.effect(
+    "leave out a refused account for all models, and after a job's refusal for all users",
+    () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        accounts.observe(a, gpt, answer(401), 0)
+        assert.deepStrictEqual(ids(accounts.order("openai", mini, 1)), ["openai:b"])
+        assert.strictEqual(count(accounts.order("openai", { ...mini, user: "another" }, 1)), 2)
+        accounts.observe(b, { model: "gpt-image-2", user: null }, answer(402), 0)
+        assert.deepStrictEqual(ids(accounts.order("openai", gpt, 10_000)), {
+          reason: "broken",
+          retryAfterMillis: 50_000,
+          soonest: "openai:a"
+        })
+        assert.strictEqual(count(accounts.order("openai", gpt, 60_000)), 2)
+      }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("a refused one is free again after the first response that is not a refusal", () =>
+  it.effect("include a refused account again after its first other response", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       accounts.observe(a, gpt, answer(401), 0)
@@ -138,7 +140,7 @@ describe("the accounts that a call may be sent to", () => {
     }).pipe(Effect.provide(withAccounts))
   )
 
-  it.effect("remember a bounded number of models, which clients may name", () =>
+  it.effect("remember only a limited number of models, because clients may name any", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       for (let i = 0; i <= 1000; i += 1) {
@@ -151,7 +153,7 @@ describe("the accounts that a call may be sent to", () => {
 })
 
 describe("the account of a new job", () => {
-  it.effect("is another one only where this model is at its limit", () =>
+  it.effect("is another account only if this model is at its limit", () =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const vendors = yield* VendorClient

@@ -6,7 +6,7 @@ const digest = (of: string) => () => of
 
 /** ADR 0132 */
 describe("the circuit of a model", () => {
-  it("opens after five different requests that failed within a minute without a success", () => {
+  it("opens after five different requests failed within a minute without a success", () => {
     const it = circuit()
     for (const request of ["a", "b", "c", "d"]) it.fail("user", request, 0)
     assert.isFalse(it.isOpenFor("user", 0))
@@ -16,13 +16,13 @@ describe("the circuit of a model", () => {
     assert.strictEqual(it.state(60_000), "Open")
   })
 
-  it("counts a request that is repeated once", () => {
+  it("counts a repeated request once", () => {
     const it = circuit()
     for (let time = 0; time < 100; time += 1) it.fail("user", "a", time)
     assert.strictEqual(it.state(100), "Closed")
   })
 
-  it("forgets failures after a minute, and all with a success", () => {
+  it("forgets each failure after a minute, and all after a success", () => {
     const it = circuit()
     for (const request of ["a", "b", "c", "d"]) it.fail("user", request, 0)
     it.fail("user", "e", 60_000)
@@ -33,7 +33,7 @@ describe("the circuit of a model", () => {
     assert.strictEqual(it.state(60_000), "Closed")
   })
 
-  it("tries again when the clock was set back, and does not wait for the old time", () => {
+  it("tries again after the clock was set back, without waiting for the old time", () => {
     const hour = 3_600_000
     const it = circuit()
     for (const request of ["a", "b", "c", "d", "e"]) it.fail("user", request, hour)
@@ -45,7 +45,7 @@ describe("the circuit of a model", () => {
     assert.isFalse(it.admits("user", digest("k"), 9_999))
   })
 
-  it("is open for the one user whose requests failed, for all when a second user's did", () => {
+  it("is open for the one user whose requests failed, and for all if a second user's failed", () => {
     const it = circuit()
     for (const request of ["a", "b", "c", "d", "e"]) it.fail("user", request, 0)
     assert.isTrue(it.isOpenFor("user", 1))
@@ -55,13 +55,13 @@ describe("the circuit of a model", () => {
     assert.isTrue(it.isOpenFor("third", 3))
   })
 
-  it("is open for all when no request was the cause", () => {
+  it("is open for all if no request was the cause", () => {
     const it = circuit()
     for (const attempt of ["1", "2", "3", "4", "5"]) it.fail(null, attempt, 0)
     assert.isTrue(it.isOpenFor("user", 1))
   })
 
-  it("is tried by one new request at a time when its time is over", () => {
+  it("admits one new request at a time when its time is over", () => {
     const it = circuit()
     for (const request of ["a", "b", "c", "d", "e"]) it.fail("user", request, 0)
     assert.strictEqual(it.state(10_000), "HalfOpen")
@@ -76,14 +76,14 @@ describe("the circuit of a model", () => {
     assert.isTrue(it.admits("user", digest("a"), 21_000))
   })
 
-  it("closes by itself when nothing has failed for a minute", () => {
+  it("closes by itself if nothing has failed for a minute", () => {
     const it = circuit()
     for (const request of ["a", "b", "c", "d", "e"]) it.fail("user", request, 0)
     assert.isTrue(it.admits("user", digest("a"), 60_000))
     assert.strictEqual(it.state(60_000), "Closed")
   })
 
-  it("keeps few failures, and those of another user among them", () => {
+  it("keeps only a few failures, but always those of another user", () => {
     const it = circuit()
     for (let i = 0; i < 1000; i += 1) it.fail("user", `${i}`, 0)
     it.fail("another", "x", 0)

@@ -24,100 +24,102 @@ describe("bodies of DashScope, field by field", () => {
       return upstream.lastSubmit
     })
 
-  it.effect(
-    "safety_filter: false asks for no inspection, where the operator may switch it off",
-    () =>
-      Effect.gen(function* () {
-        const headers: Array<unknown> = []
-        for (const mayDisableInspection of [true, false]) {
-          for (const filter of [false, true, null]) {
-            const body = { prompt: "p", size: "1664*928", safety_filter: filter }
-            for (const [adapter, order] of [
-              ["dashscope-async", request("text-to-image-preview", "wan2.5-t2i-preview", body)],
-              ["dashscope-sync", request("text-to-image-max", "qwen-image-max", body)]
-            ] as const) {
-              const account = yield* accountAt(adapter, upstream.url, upstream.key, {
-                mayDisableInspection
-              })
-              yield* account.submit(order)
-              assert.notInclude(JSON.stringify(upstream.lastSubmit.json), "safety")
-              headers.push(upstream.lastSubmit.headers["x-dashscope-datainspection"])
-            }
+  it.effect("safety_filter: false requests no inspection if the operator may switch it off", () =>
+    Effect.gen(function* () {
+      const headers: Array<unknown> = []
+      for (const mayDisableInspection of [true, false]) {
+        for (const filter of [false, true, null]) {
+          const body = { prompt: "p", size: "1664*928", safety_filter: filter }
+          for (const [adapter, order] of [
+            ["dashscope-async", request("text-to-image-preview", "wan2.5-t2i-preview", body)],
+            ["dashscope-sync", request("text-to-image-max", "qwen-image-max", body)]
+          ] as const) {
+            const account = yield* accountAt(adapter, upstream.url, upstream.key, {
+              mayDisableInspection
+            })
+            yield* account.submit(order)
+            assert.notInclude(JSON.stringify(upstream.lastSubmit.json), "safety")
+            headers.push(upstream.lastSubmit.headers["x-dashscope-datainspection"])
           }
         }
-        const disabled = '{"input":"disable","output":"disable"}'
-        const rest = Array.from({ length: 10 }, () => undefined)
-        assert.deepStrictEqual(headers, [disabled, disabled, ...rest])
-      })
-  )
-
-  it.effect("text-to-video-spark: a duration is always sent, and no audio beside audio_url", () =>
-    Effect.gen(function* () {
-      const url = "https://example.com/a.mp3"
-      const body = {
-        prompt: "p",
-        negative_prompt: "n",
-        audio: true,
-        audio_url: url,
-        size: "1280*720",
-        prompt_extend: true,
-        seed: 7,
-        safety_filter: true
       }
-      const media = [{ ...picture("#/audio_url", url), mime: "audio/mpeg" }]
-      const seen = yield* sent(
-        "dashscope-async",
-        request("text-to-video-spark", "wan2.5-t2v-preview", body, { media })
-      )
-      assert.strictEqual(seen.path, `${aigc}/video-generation/video-synthesis`)
-      assert.strictEqual(seen.headers["x-dashscope-async"], "enable")
-      assert.deepEqual(seen.json, {
-        model: "wan2.5-t2v-preview",
-        input: { prompt: "p", negative_prompt: "n", audio_url: url },
-        parameters: {
+      const disabled = '{"input":"disable","output":"disable"}'
+      const rest = Array.from({ length: 10 }, () => undefined)
+      assert.deepStrictEqual(headers, [disabled, disabled, ...rest])
+    })
+  )
+
+  it.effect(
+    "text-to-video-spark: a duration is always sent, and no audio together with audio_url",
+    () =>
+      Effect.gen(function* () {
+        const url = "https://example.com/a.mp3"
+        const body = {
+          prompt: "p",
+          negative_prompt: "n",
+          audio: true,
+          audio_url: url,
           size: "1280*720",
-          duration: 5,
           prompt_extend: true,
-          watermark: false,
-          seed: 7
+          seed: 7,
+          safety_filter: true
         }
+        const media = [{ ...picture("#/audio_url", url), mime: "audio/mpeg" }]
+        const seen = yield* sent(
+          "dashscope-async",
+          request("text-to-video-spark", "wan2.5-t2v-preview", body, { media })
+        )
+        assert.strictEqual(seen.path, `${aigc}/video-generation/video-synthesis`)
+        assert.strictEqual(seen.headers["x-dashscope-async"], "enable")
+        assert.deepEqual(seen.json, {
+          model: "wan2.5-t2v-preview",
+          input: { prompt: "p", negative_prompt: "n", audio_url: url },
+          parameters: {
+            size: "1280*720",
+            duration: 5,
+            prompt_extend: true,
+            watermark: false,
+            seed: 7
+          }
+        })
       })
-    })
   )
 
-  it.effect("keyframe-to-video-plus: URLs as they are, bytes uploaded and named by oss://", () =>
-    Effect.gen(function* () {
-      const url = "https://example.com/last.png"
-      const body = { prompt: "p", image: "artifact:1", last_frame: url, resolution: "720P" }
-      const media = [picture("#/image"), picture("#/last_frame", url)]
-      const seen = yield* sent(
-        "dashscope-async",
-        request("keyframe-to-video-plus", "wan2.1-kf2v-plus", body, { media })
-      )
-      assert.strictEqual(seen.path, `${aigc}/image2video/video-synthesis`)
-      assert.strictEqual(seen.headers["x-dashscope-ossresourceresolve"], "enable")
-      assert.strictEqual(seen.json.input.first_frame_url, "oss://dashscope-instant/1/image.png")
-      const upload = upstream.seen.find((it) => it.path === "/oss")
-      assert.deepEqual(
-        Array.from(upload?.form ?? [], ([name, [part]]) => [name, part?.type ?? part?.text]),
-        [
-          ["OSSAccessKeyId", "LTAI"],
-          ["Signature", "sig"],
-          ["policy", "cG9saWN5"],
-          ["key", "dashscope-instant/1/image.png"],
-          ["x-oss-object-acl", "private"],
-          ["x-oss-forbid-overwrite", "true"],
-          ["success_action_status", "200"],
-          ["x-oss-content-type", "image/png"],
-          ["file", "image/png"]
-        ]
-      )
-      assert.strictEqual(seen.json.input.last_frame_url, url)
-      assert.strictEqual(seen.json.parameters.duration, 5)
-    })
+  it.effect(
+    "keyframe-to-video-plus: URLs are sent unchanged, bytes are uploaded and named by oss://",
+    () =>
+      Effect.gen(function* () {
+        const url = "https://example.com/last.png"
+        const body = { prompt: "p", image: "artifact:1", last_frame: url, resolution: "720P" }
+        const media = [picture("#/image"), picture("#/last_frame", url)]
+        const seen = yield* sent(
+          "dashscope-async",
+          request("keyframe-to-video-plus", "wan2.1-kf2v-plus", body, { media })
+        )
+        assert.strictEqual(seen.path, `${aigc}/image2video/video-synthesis`)
+        assert.strictEqual(seen.headers["x-dashscope-ossresourceresolve"], "enable")
+        assert.strictEqual(seen.json.input.first_frame_url, "oss://dashscope-instant/1/image.png")
+        const upload = upstream.seen.find((it) => it.path === "/oss")
+        assert.deepEqual(
+          Array.from(upload?.form ?? [], ([name, [part]]) => [name, part?.type ?? part?.text]),
+          [
+            ["OSSAccessKeyId", "LTAI"],
+            ["Signature", "sig"],
+            ["policy", "cG9saWN5"],
+            ["key", "dashscope-instant/1/image.png"],
+            ["x-oss-object-acl", "private"],
+            ["x-oss-forbid-overwrite", "true"],
+            ["success_action_status", "200"],
+            ["x-oss-content-type", "image/png"],
+            ["file", "image/png"]
+          ]
+        )
+        assert.strictEqual(seen.json.input.last_frame_url, url)
+        assert.strictEqual(seen.json.parameters.duration, 5)
+      })
   )
 
-  it.effect("media go to another host only as the egress guard lets them, and over TLS", () =>
+  it.effect("media go to another host only if the egress guard allows it, and only over TLS", () =>
     Effect.gen(function* () {
       const guard = yield* EgressGuard
       const dispatcher = yield* guard.dispatcher()
@@ -156,7 +158,7 @@ describe("bodies of DashScope, field by field", () => {
     }).pipe(Effect.provide(EgressGuard.layer({ allow: egressAllowNone })))
   )
 
-  it.effect("no host that a vendor names is called where nothing guards it", () =>
+  it.effect("no host that a vendor names is called without a guard", () =>
     Effect.gen(function* () {
       const send = yield* sendToNamed
       const { headers, timeout } = { headers: {}, timeout: Duration.seconds(1) }
@@ -168,7 +170,7 @@ describe("bodies of DashScope, field by field", () => {
     })
   )
 
-  it.effect("a model of 2.1 is named by its id in the region of the account, in lists too", () =>
+  it.effect("a model of 2.1 is named by its id in the region of the account, also in lists", () =>
     Effect.gen(function* () {
       const body = { prompt: "p", image: "https://example.com/1.png", last_frame: "artifact:1" }
       const job = request("keyframe-to-video-plus", "wan2.1-kf2v-plus", body, {
@@ -205,21 +207,23 @@ describe("bodies of DashScope, field by field", () => {
     })
   )
 
-  it.effect("image-edit: pictures as URL or data URI, n and prompt_extend always sent", () =>
-    Effect.gen(function* () {
-      const url = "https://example.com/1.png"
-      const body = { prompt: "p", images: ["artifact:1", url], n: 4, prompt_extend: false }
-      const media = [picture("#/images/0"), picture("#/images/1", url)]
-      const seen = yield* sent(
-        "dashscope-async",
-        request("image-edit", "wan2.5-i2i-preview", body, { media })
-      )
-      assert.deepEqual(seen.json.input, { prompt: "p", images: [inline, url] })
-      assert.deepEqual(seen.json.parameters, { n: 4, prompt_extend: false, watermark: false })
-    })
+  it.effect(
+    "image-edit: pictures are URLs or data URIs, and n and prompt_extend are always sent",
+    () =>
+      Effect.gen(function* () {
+        const url = "https://example.com/1.png"
+        const body = { prompt: "p", images: ["artifact:1", url], n: 4, prompt_extend: false }
+        const media = [picture("#/images/0"), picture("#/images/1", url)]
+        const seen = yield* sent(
+          "dashscope-async",
+          request("image-edit", "wan2.5-i2i-preview", body, { media })
+        )
+        assert.deepEqual(seen.json.input, { prompt: "p", images: [inline, url] })
+        assert.deepEqual(seen.json.parameters, { n: 4, prompt_extend: false, watermark: false })
+      })
   )
 
-  it.effect("image-to-video-spark: resolution in place of size", () =>
+  it.effect("image-to-video-spark: resolution instead of size", () =>
     Effect.gen(function* () {
       const body = { prompt: "p", image: "artifact:1", audio: false, resolution: "480P" }
       const seen = yield* sent(
@@ -265,7 +269,7 @@ describe("bodies of DashScope, field by field", () => {
     })
   )
 
-  it.effect("image-edit-max: one message, pictures before the one text, no async header", () =>
+  it.effect("image-edit-max: one message, pictures before the text, no async header", () =>
     Effect.gen(function* () {
       const body = { prompt: "p", images: ["artifact:1"], n: 2, prompt_extend: true }
       const seen = yield* sent(
@@ -294,7 +298,7 @@ describe("bodies of DashScope, field by field", () => {
     })
   )
 
-  it.effect("is polled every 2.5 seconds at first, and less often for long jobs", () =>
+  it.effect("a job is polled every 2.5 seconds at first, and less often later", () =>
     Effect.gen(function* () {
       const account = yield* accountAt("dashscope-async", upstream.url, upstream.key)
       const it = request("text-to-image-preview", "wan2.5-t2i-preview", { prompt: "p", n: 1 })

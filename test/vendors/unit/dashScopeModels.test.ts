@@ -28,7 +28,7 @@ const proxy = accountAt("https://proxy.example/dashscope")
 
 /** docs/reference/vendors.md#dashscope-regions */
 describe("regions of DashScope", () => {
-  it("are known by the vendor's hosts, and the setting outranks the host", () => {
+  it("are known by the vendor's hosts, but the setting takes precedence", () => {
     const workspace = accountAt("https://llm-1.cn-beijing.maas.aliyuncs.com/api/v1")
     assert.deepEqual([beijing, singapore, virginia, tokyo, workspace, proxy].map(regionOf), [
       "cn-beijing",
@@ -45,7 +45,7 @@ describe("regions of DashScope", () => {
     )
   })
 
-  it("name models of 2.1 differently, by whichever id the catalog has", () => {
+  it("name models of 2.1 differently, whichever id the catalog has", () => {
     for (const kind of ["kf2v-plus", "vace-plus"]) {
       for (const id of [`wan2.1-${kind}`, `wanx2.1-${kind}`]) {
         assert.strictEqual(modelIdAt(beijing, id), `wanx2.1-${kind}`)
@@ -70,7 +70,7 @@ describe("regions of DashScope", () => {
     assert.isFalse(hasModel(beijing, "wan2.6-t2v-us"))
   })
 
-  it("lack no model that is not listed, nor any where the region is not", () => {
+  it("have every unlisted model, and every model if they are unlisted", () => {
     for (const model of ["wan3.0-video", "happyhorse-1.1-t2v"]) {
       for (const account of [beijing, virginia, tokyo, proxy]) {
         assert.isTrue(hasModel(account, model), model)
@@ -89,7 +89,7 @@ describe("limits of DashScope", () => {
     return [calls, slotsOf(account)(model)?.max]
   }
 
-  it("are of the model and the region", () => {
+  it("depend on the model and the region", () => {
     for (const [model, account, ...limits] of [
       ["wan2.5-t2v-preview", beijing, "5 in 1000 ms", 5],
       ["wan2.5-i2v-preview", singapore, "5 in 1000 ms", 5],
@@ -112,12 +112,12 @@ describe("limits of DashScope", () => {
     }
   })
 
-  it("are the strictest of the model where the region is not known", () => {
+  it("are the strictest of the model if the region is not known", () => {
     assert.deepEqual(limitsAt(proxy, "wan2.1-kf2v-plus"), ["1 in 1000 ms", 2])
     assert.deepEqual(limitsAt(tokyo, "wan2.6-t2i"), ["1 in 1000 ms", 5])
   })
 
-  it("count both ids of a model together", () => {
+  it("apply to both ids of a model together", () => {
     const keys = ["wan2.1-kf2v-plus", "wanx2.1-kf2v-plus"].flatMap((model) => [
       rateOf(beijing)("submit", model)?.key,
       slotsOf(beijing)(model)?.line
@@ -139,7 +139,7 @@ describe("the account of a new job", () => {
     Layer.provideMerge(Accounts.layer([us, sg]))
   )
 
-  it.effect("has the model, though it is at its limit and another account is free", () =>
+  it.effect("has the model, even if it is at its limit and another account is free", () =>
     Effect.gen(function* () {
       const client = yield* VendorClient
       const accounts = yield* Accounts
@@ -157,7 +157,7 @@ describe("the account of a new job", () => {
     }).pipe(Effect.provide(vendors))
   )
 
-  it.effect("does not exist where no region has the model", () =>
+  it.effect("does not exist if no region has the model", () =>
     Effect.gen(function* () {
       const client = yield* VendorClient
       const own = { ...job, upstreamModel: "wan2.6-i2v-us" }

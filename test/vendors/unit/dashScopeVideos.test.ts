@@ -106,7 +106,7 @@ describe("bodies of wan2.7 and wan3.0", () => {
     })
   )
 
-  it.effect("a later model whose body for the label is not known is the operator's fault", () =>
+  it.effect("a later model with an unknown body for the label is an operator fault", () =>
     Effect.gen(function* () {
       const account = yield* accountAt("dashscope-async", upstream.url, upstream.key)
       const body = { function: "image_reference", prompt: "p", size: "1280*720" }

@@ -122,7 +122,7 @@ const { jobs: film } = Schema.decodeSync(Vendor)({
 })
 
 describe("a described account", () => {
-  it.effect("sends its key as its scheme says, and the id of the task where it is asked for", () =>
+  it.effect("sends its key by its scheme, and the id of the task where the description says", () =>
     Effect.gen(function* () {
       yield* TestClock.setTime(1_800_000_000_000)
       const submitted = { json: { id: "j" } }
@@ -156,7 +156,7 @@ describe("a described account", () => {
   )
 
   it.effect(
-    "polls a URL of another origin without the key, and charges by what the submit told",
+    "polls a URL of another origin without the key, and charges by figures of the submit's response",
     () =>
       Effect.gen(function* () {
         const auths: ReadonlyArray<Jobs["auth"]> = [
@@ -235,7 +235,7 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("reads URLs or Base64, and figures for its price", () =>
+  it.effect("reads URLs or Base64, and the figures for its price", () =>
     Effect.gen(function* () {
       const handle = { id: "j", model: "m", submittedAtMillis: 0 }
       const poll = (json: unknown, change: Partial<Jobs> = {}) =>
@@ -259,7 +259,7 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("keeps URLs of its own origin, and makes those that the vendor does not name", () =>
+  it.effect("keeps URLs of its own origin, and builds those that the vendor does not name", () =>
     Effect.gen(function* () {
       const submit = {
         ...jobs.submit,
@@ -287,70 +287,74 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("leaves out what is flagged; a job of which all is flagged was refused", () =>
-    Effect.gen(function* () {
-      const results = { urls: "usual", flagged: "$.unsafe" } as const
-      const urls = ["https://a.example/1.png", "https://a.example/2.png"]
-      const handle = { id: "j", model: "m", submittedAtMillis: 0, result: "images" }
-      const poll = (unsafe: unknown, images: ReadonlyArray<string> = urls) =>
-        accountOf({ results }, [
-          { json: { state: "ok", images, video: "https://a.example/1.mp4", unsafe } }
-        ]).account.poll(handle)
-      for (const [unsafe, expected] of [
-        [undefined, urls],
-        [false, urls],
-        [[true, false], [urls[1]]]
-      ] as const) {
-        const done = yield* poll(unsafe)
-        assert(done._tag === "Done")
-        assert.deepStrictEqual(
-          done.result.items.map((it) => (it._tag === "Url" ? it.url : it._tag)),
-          expected
-        )
-      }
-      for (const unsafe of [true, [true, true]]) {
-        assert.strictEqual((yield* Effect.flip(poll(unsafe))).class, "CONTENT")
-      }
-      assert.strictEqual((yield* Effect.flip(poll(false, []))).class, "FAILED")
-    })
-  )
-
-  it.effect("a server that plays it takes its uploads, and shows the form of the model's id", () =>
-    Effect.gen(function* () {
-      const adapter = describedAdapter("studio", Struct.omit(studioJobs!, ["models"]))
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() =>
-          Upstream.start(describedProtocol({ name: "studio", jobs: studioJobs! }))
-        ),
-        (it) => Effect.promise(() => it.close())
-      )
-      server.runningPolls = 1
-      const account = yield* accountAt(adapter, server.url, server.key)
-      const given = request(
-        "studio/paint",
-        "acme/paint",
-        { prompt: "p", image: "artifact:1" },
-        { media: [picture("#/image")], described: { body: studioJobs!.models[0].body } }
-      )
-      const submitted = yield* account.submit(given)
-      assert(submitted._tag === "Accepted")
-      assert.deepStrictEqual(
-        server.seen.map(({ path }) => path),
-        ["/v1/uploads", "/v1/acme/jobs"]
-      )
-      assert.deepStrictEqual(server.lastSubmit.json, {
-        name: "paint",
-        input: { prompt: "p", image: `${server.url}/uploaded` }
+  it.effect(
+    "leaves out flagged results, and reports a job with only flagged results as refused",
+    () =>
+      Effect.gen(function* () {
+        const results = { urls: "usual", flagged: "$.unsafe" } as const
+        const urls = ["https://a.example/1.png", "https://a.example/2.png"]
+        const handle = { id: "j", model: "m", submittedAtMillis: 0, result: "images" }
+        const poll = (unsafe: unknown, images: ReadonlyArray<string> = urls) =>
+          accountOf({ results }, [
+            { json: { state: "ok", images, video: "https://a.example/1.mp4", unsafe } }
+          ]).account.poll(handle)
+        for (const [unsafe, expected] of [
+          [undefined, urls],
+          [false, urls],
+          [[true, false], [urls[1]]]
+        ] as const) {
+          const done = yield* poll(unsafe)
+          assert(done._tag === "Done")
+          assert.deepStrictEqual(
+            done.result.items.map((it) => (it._tag === "Url" ? it.url : it._tag)),
+            expected
+          )
+        }
+        for (const unsafe of [true, [true, true]]) {
+          assert.strictEqual((yield* Effect.flip(poll(unsafe))).class, "CONTENT")
+        }
+        assert.strictEqual((yield* Effect.flip(poll(false, []))).class, "FAILED")
       })
-      const running = yield* account.poll(submitted.handle)
-      assert.strictEqual(running._tag, "Running")
-      const done = yield* account.poll(submitted.handle)
-      assert(done._tag === "Done")
-      assert.lengthOf(done.result.items, 1)
-    }).pipe(Effect.scoped)
   )
 
-  it.effect("sends what follows from the pixels of a picture, and reads bytes at a path", () =>
+  it.effect(
+    "can be played by a server, which accepts its uploads and checks the form of the model's id",
+    () =>
+      Effect.gen(function* () {
+        const adapter = describedAdapter("studio", Struct.omit(studioJobs!, ["models"]))
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() =>
+            Upstream.start(describedProtocol({ name: "studio", jobs: studioJobs! }))
+          ),
+          (it) => Effect.promise(() => it.close())
+        )
+        server.runningPolls = 1
+        const account = yield* accountAt(adapter, server.url, server.key)
+        const given = request(
+          "studio/paint",
+          "acme/paint",
+          { prompt: "p", image: "artifact:1" },
+          { media: [picture("#/image")], described: { body: studioJobs!.models[0].body } }
+        )
+        const submitted = yield* account.submit(given)
+        assert(submitted._tag === "Accepted")
+        assert.deepStrictEqual(
+          server.seen.map(({ path }) => path),
+          ["/v1/uploads", "/v1/acme/jobs"]
+        )
+        assert.deepStrictEqual(server.lastSubmit.json, {
+          name: "paint",
+          input: { prompt: "p", image: `${server.url}/uploaded` }
+        })
+        const running = yield* account.poll(submitted.handle)
+        assert.strictEqual(running._tag, "Running")
+        const done = yield* account.poll(submitted.handle)
+        assert(done._tag === "Done")
+        assert.lengthOf(done.result.items, 1)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("sends values computed from the pixels of a picture, and reads bytes at a path", () =>
     Effect.gen(function* () {
       const adapter = describedAdapter("film", Struct.omit(film!, ["models"]))
       const server = yield* Effect.acquireRelease(
@@ -384,7 +388,7 @@ describe("a described account", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a job that is done has failed if its poll says so", () =>
+  it.effect("reports a finished job as failed if its poll says so", () =>
     Effect.gen(function* () {
       const state = { ...jobs.state!, failure: "$.error" }
       const change = {
@@ -403,35 +407,41 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("a submit to which a rule of jobs applies is in doubt; a code may be in a header", () =>
-    Effect.gen(function* () {
-      const failures = [
-        { codes: ["late"], class: "TIMEOUT" },
-        { codes: ["busy"], class: "RATE_LIMITED" },
-        { status: 503, class: "RETRYABLE" }
-      ] as const
-      const error = {
-        code: ["$.code"],
-        codeHeader: "X-Code",
-        message: ["$.message"],
-        requestIdHeader: "X-Request"
-      } as const
-      const refused = (status: number, json: object, code: string) =>
-        Effect.flip(
-          accountOf({ failures, error }, [
-            { status, json, headers: { "x-code": code, "x-request": "r1" } }
-          ]).account.submit(order({ prompt: "p" }))
+  it.effect(
+    "treats a submit that matches a rule for jobs as in doubt, and reads codes from a header",
+    () =>
+      Effect.gen(function* () {
+        const failures = [
+          { codes: ["late"], class: "TIMEOUT" },
+          { codes: ["busy"], class: "RATE_LIMITED" },
+          { status: 503, class: "RETRYABLE" }
+        ] as const
+        const error = {
+          code: ["$.code"],
+          codeHeader: "X-Code",
+          message: ["$.message"],
+          requestIdHeader: "X-Request"
+        } as const
+        const refused = (status: number, json: object, code: string) =>
+          Effect.flip(
+            accountOf({ failures, error }, [
+              { status, json, headers: { "x-code": code, "x-request": "r1" } }
+            ]).account.submit(order({ prompt: "p" }))
+          )
+        const told = yield* refused(400, { message: "m" }, "busy")
+        assert.deepInclude(told, { class: "RATE_LIMITED", requestId: "r1", vendorCode: "busy" })
+        assert.strictEqual((yield* refused(503, { message: "m" }, "late")).class, "AMBIGUOUS")
+        assert.strictEqual((yield* refused(503, { message: "m" }, "slow")).class, "RETRYABLE")
+        assert.strictEqual((yield* refused(504, { message: "m" }, "late")).class, "AMBIGUOUS")
+        assert.strictEqual(
+          (yield* refused(400, {}, "busy")).class,
+          "AMBIGUOUS",
+          "not from the vendor"
         )
-      const told = yield* refused(400, { message: "m" }, "busy")
-      assert.deepInclude(told, { class: "RATE_LIMITED", requestId: "r1", vendorCode: "busy" })
-      assert.strictEqual((yield* refused(503, { message: "m" }, "late")).class, "AMBIGUOUS")
-      assert.strictEqual((yield* refused(503, { message: "m" }, "slow")).class, "RETRYABLE")
-      assert.strictEqual((yield* refused(504, { message: "m" }, "late")).class, "AMBIGUOUS")
-      assert.strictEqual((yield* refused(400, {}, "busy")).class, "AMBIGUOUS", "not the vendor's")
-    })
+      })
   )
 
-  it.effect("a condition reads what was requested", () =>
+  it.effect("has conditions that read what was requested", () =>
     Effect.gen(function* () {
       const failures = (["submit", "results", "query"] as const).map((name, index) => ({
         when: `request == "${name}"`,
@@ -450,27 +460,29 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("a refusal without code and message is in doubt, unless its status decides", () =>
-    Effect.gen(function* () {
-      const refused = (status: number, absent: object) =>
-        Effect.flip(
-          accountOf({ error: { ...jobs.error, ...absent } }, [
-            { status, json: { page: "of a proxy" } }
-          ]).account.submit(order({ prompt: "p" }))
-        )
-      for (const [status, kind] of [
-        [200, "AMBIGUOUS"],
-        [429, "RATE_LIMITED"],
-        [502, "AMBIGUOUS"],
-        [503, "RETRYABLE"]
-      ] as const) {
-        assert.strictEqual((yield* refused(status, {})).class, "AMBIGUOUS")
-        assert.strictEqual((yield* refused(status, { absent: "status" })).class, kind)
-      }
-    })
+  it.effect(
+    "treats a refusal without code and message as in doubt, unless its status decides",
+    () =>
+      Effect.gen(function* () {
+        const refused = (status: number, absent: object) =>
+          Effect.flip(
+            accountOf({ error: { ...jobs.error, ...absent } }, [
+              { status, json: { page: "of a proxy" } }
+            ]).account.submit(order({ prompt: "p" }))
+          )
+        for (const [status, kind] of [
+          [200, "AMBIGUOUS"],
+          [429, "RATE_LIMITED"],
+          [502, "AMBIGUOUS"],
+          [503, "RETRYABLE"]
+        ] as const) {
+          assert.strictEqual((yield* refused(status, {})).class, "AMBIGUOUS")
+          assert.strictEqual((yield* refused(status, { absent: "status" })).class, kind)
+        }
+      })
   )
 
-  it.effect("a condition reads the response", () =>
+  it.effect("has conditions that read the response", () =>
     Effect.gen(function* () {
       const refused = (json: object) =>
         Effect.flip(accountOf({}, [{ status: 409, json }]).account.submit(order({ prompt: "p" })))
@@ -479,7 +491,7 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("compares the members of objects in objects, as far as both have them", () =>
+  it.effect("compares the members of nested objects that both sides have", () =>
     Effect.gen(function* () {
       const list = {
         path: "/jobs",
@@ -509,7 +521,7 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("finds a job in a list of several pages, by what it shows of the request", () =>
+  it.effect("finds a job in a list of several pages by what the list shows of the request", () =>
     Effect.gen(function* () {
       const list = {
         path: "/jobs",
@@ -552,38 +564,40 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("has the address of its callback in a submit, and of others' in the list", () =>
-    Effect.gen(function* () {
-      const callbackUrl = "https://gateway.example/callbacks?token=a&b"
-      const list = {
-        path: "/jobs",
-        jobs: "$.items[*]",
-        id: "$.id",
-        createdAt: "$.at",
-        shows: [{ listed: "$.prompt", sent: "$.body.prompt" }],
-        callback: "$.hook"
-      } as const
-      const submit = { ...jobs.submit, json: { hook: { $: "$.callback" } } }
-      const proof = { scheme: "url" } as const
-      const made = accountOf({ submit, list, callbacks: { parameter: "hook", proof } }, [
-        { json: { id: "j1" } },
-        { json: { id: "j2" } },
-        { json: { items: [{ id: "j1", at: 1_700_000_000, hook: callbackUrl }] } }
-      ])
-      yield* made.account.submit({ ...order({ prompt: "p" }), callbackUrl })
-      yield* made.account.submit(order({ prompt: "p" }))
-      assert.deepStrictEqual(
-        made.sent.map(({ body, url }) => [new URL(url).searchParams.get("hook"), body]),
-        [
-          [callbackUrl, JSON.stringify({ hook: callbackUrl })],
-          [null, "{}"]
-        ]
-      )
-      const window = { requests: [], from: 1_700_000_000_000, until: 1_700_000_000_000 }
-      const [found] = yield* made.account.list!(window)
-      assert.strictEqual(found?.callbackUrl, callbackUrl)
-      assert.strictEqual(made.account.callbacks?.keys._tag, "None")
-    })
+  it.effect(
+    "sends its callback's address in a submit, and reads callbacks' addresses from the list",
+    () =>
+      Effect.gen(function* () {
+        const callbackUrl = "https://gateway.example/callbacks?token=a&b"
+        const list = {
+          path: "/jobs",
+          jobs: "$.items[*]",
+          id: "$.id",
+          createdAt: "$.at",
+          shows: [{ listed: "$.prompt", sent: "$.body.prompt" }],
+          callback: "$.hook"
+        } as const
+        const submit = { ...jobs.submit, json: { hook: { $: "$.callback" } } }
+        const proof = { scheme: "url" } as const
+        const made = accountOf({ submit, list, callbacks: { parameter: "hook", proof } }, [
+          { json: { id: "j1" } },
+          { json: { id: "j2" } },
+          { json: { items: [{ id: "j1", at: 1_700_000_000, hook: callbackUrl }] } }
+        ])
+        yield* made.account.submit({ ...order({ prompt: "p" }), callbackUrl })
+        yield* made.account.submit(order({ prompt: "p" }))
+        assert.deepStrictEqual(
+          made.sent.map(({ body, url }) => [new URL(url).searchParams.get("hook"), body]),
+          [
+            [callbackUrl, JSON.stringify({ hook: callbackUrl })],
+            [null, "{}"]
+          ]
+        )
+        const window = { requests: [], from: 1_700_000_000_000, until: 1_700_000_000_000 }
+        const [found] = yield* made.account.list!(window)
+        assert.strictEqual(found?.callbackUrl, callbackUrl)
+        assert.strictEqual(made.account.callbacks?.keys._tag, "None")
+      })
   )
 
   it.effect("has the limits of its description", () =>
@@ -599,7 +613,7 @@ describe("a described account", () => {
     })
   )
 
-  it.effect("a request that its template cannot write fails before anything is sent", () =>
+  it.effect("fails before anything is sent if its template cannot write the request", () =>
     Effect.gen(function* () {
       const submit = { ...jobs.submit, json: { n: { $cel: "body.missing * 2" } } }
       const made = accountOf({ submit }, [])

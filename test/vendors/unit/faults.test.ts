@@ -20,7 +20,7 @@ describe("the message of a vendor", () => {
     })
   }
 
-  it("says nothing of the account, wherever it goes; its class is read from what the vendor wrote", () => {
+  it("hides the account wherever it is shown, and is classified by the vendor's own text", () => {
     const message =
       "Workspace ws-a1b2c3d4 of account 1234567890123456 may not call http://10.0.0.7:8080/x with key=abc\u001b[31m"
     const rules = [{ message: /10\.0\.0\.7/u, class: "CONTENT" }] as const

@@ -9,7 +9,7 @@ const image = (byte: number, more: object = {}) => ({
   ...more
 })
 
-it.effect("of several pictures of a response the last that is no thought comes first", () =>
+it.effect("the last picture of a response that is not a thought comes first", () =>
   Effect.gen(function* () {
     const parts = [
       image(1, { thought: true }),

@@ -48,8 +48,8 @@ const sendTo = (baseUrl: string, guarded: boolean) =>
   )
 
 /** docs/catalog.md#vendors: only the operator's variables may name an address that is not public. */
-describe("an account whose base a catalog file names", () => {
-  it.live("does not reach this machine; one whose base the operator names does", () =>
+describe("an account with a base from a catalog file", () => {
+  it.live("does not reach this machine, unlike one with a base from the operator", () =>
     Effect.gen(function* () {
       const { origin, seen } = yield* vendor
       for (const base of [origin, origin.replace("127.0.0.1", "localhost")]) {

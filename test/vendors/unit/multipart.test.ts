@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { multipart } from "../../../src/vendors/Multipart.ts"
 
 describe("a body of several parts", () => {
-  it.effect("holds each text and each file as it is, in order", () =>
+  it.effect("contains each text and each file unchanged, in order", () =>
     Effect.gen(function* () {
       // `FormData` would turn each line break into CRLF
       const prompt = 'A "lighthouse"\nat dawn\r\nin fog\ré 🌊'

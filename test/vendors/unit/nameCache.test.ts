@@ -31,7 +31,7 @@ const both = [
 ]
 
 describe("the names of operators' hosts", () => {
-  it("are looked up once in ten seconds, and once by all who ask together", async () => {
+  it("are looked up once in ten seconds, and once for concurrent requests", async () => {
     const { asked, clock, find } = cacheOf(() => Promise.resolve(both))
     const found = await Promise.all([find("one.test"), find("one.test"), find("two.test")])
     assert.deepStrictEqual(found, [both, both, both])
@@ -43,7 +43,7 @@ describe("the names of operators' hosts", () => {
     assert.deepStrictEqual(asked, ["one.test", "two.test", "one.test"])
   })
 
-  it("that were not found, or could not be connected to, are looked up again", async () => {
+  it("are looked up again if they were not found or could not be connected to", async () => {
     const { asked, cache, find } = cacheOf((_host, nth) =>
       nth === 1 ? Promise.reject(new Error("no name server")) : Promise.resolve(both)
     )
@@ -59,7 +59,7 @@ describe("the names of operators' hosts", () => {
     assert.lengthOf(asked, 3)
   })
 
-  it("have the addresses of the family that is asked for", async () => {
+  it("have the addresses of the requested family", async () => {
     const { find } = cacheOf((host) => Promise.resolve(host === "six.test" ? [both[0]!] : both))
     assert.deepStrictEqual(await find("one.test", {}), ["2001:db8::1", 6])
     assert.deepStrictEqual(await find("one.test", { family: 4 }), ["192.0.2.1", 4])
@@ -68,7 +68,7 @@ describe("the names of operators' hosts", () => {
     assert.propertyVal(failure, "code", "ENOTFOUND")
   })
 
-  it("are forgotten rather than kept without bound", async () => {
+  it("are kept up to a limit, and the oldest is forgotten", async () => {
     const { asked, find } = cacheOf(() => Promise.resolve(both))
     for (let n = 0; n <= 100; n += 1) await find(`host${n}.test`)
     await find("host100.test")
@@ -77,7 +77,7 @@ describe("the names of operators' hosts", () => {
     assert.lengthOf(asked, 102)
   })
 
-  it("are those that the operating system has", async () => {
+  it("are those of the operating system by default", async () => {
     const cache = new NameCache()
     const found = await new Promise((resolve, reject) =>
       cache.lookup("localhost", { family: 4 }, (error, address) =>

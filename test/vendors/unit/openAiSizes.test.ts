@@ -5,7 +5,7 @@ const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9",
 
 /** docs/reference/vendors.md#openai-images */
 describe("the size that is sent to OpenAI", () => {
-  it("is the body's own, or one of three for a default that gpt-image-1 does not make", () => {
+  it("is the body's own, or one of three if gpt-image-1 does not make the default", () => {
     const size = (model: string, text: string | null) => sizeOf(model, { size: text })
     assert.strictEqual(size("gpt-image-2", "1664*928"), "1664x928")
     assert.strictEqual(size("flux-2", "1283*1280"), "1283x1280")
@@ -18,7 +18,7 @@ describe("the size that is sent to OpenAI", () => {
     assert.isUndefined(sizeOf("gpt-image-2", {}))
   })
 
-  it("has the ratio that is asked for and about the pixels of the tier, as the model makes them", () => {
+  it("has the requested ratio and about the pixels of the tier, within the rules of the model", () => {
     for (const [resolution, side] of [
       ["1K", 1024],
       ["2K", 2048]
@@ -42,7 +42,7 @@ describe("the size that is sent to OpenAI", () => {
     )
   })
 
-  it("is at most 3840*2160 pixels, wide or tall", () => {
+  it("has at most 3840*2160 pixels, wide or tall", () => {
     const fault = (size: string) => sizeFault("gpt-image-2", "size", size)
     assert.isUndefined(fault("3840*2160"))
     assert.isUndefined(fault("2160*3840"))

@@ -9,8 +9,8 @@ const urls = (output: unknown, fields: ReadonlyArray<string>) =>
   filesAt(output, fields, false).map((item) => (item._tag === "Url" ? item.url : item._tag))
 
 /** docs/reference/vendors.md#fal-queue */
-describe("files of an output", () => {
-  it("reads the usual field of each kind of result, a file or a list of them", () => {
+describe("the files of an output", () => {
+  it("are read from the usual field of each kind of result, as a file or a list", () => {
     const output = {
       prompt: "https://attacker.example/x.png",
       images: [file("1.png"), file("2.png")],
@@ -28,13 +28,13 @@ describe("files of an output", () => {
     ])
   })
 
-  it("reads the field that the catalog names, at any depth, and no other", () => {
+  it("are read only from the field that the catalog names, at any depth", () => {
     const output = { images: [file("no.png")], result: { sticker: file("yes.png") } }
     assert.deepEqual(urls(output, ["result.sticker"]), ["https://v3.fal.media/yes.png"])
     assert.deepEqual(urls(output, ["toString", "result.other"]), [])
   })
 
-  it("takes the declared type, else that of the name", () => {
+  it("have the declared type, else that of the name", () => {
     const types = filesIn([file("a.png", "image/webp"), "https://a.test/b.mp4?x=1", "b"], true).map(
       (item) => (item._tag === "Url" ? [item.mime, item.isShortLived] : [])
     )
@@ -44,7 +44,7 @@ describe("files of an output", () => {
     ])
   })
 
-  it("takes neither texts nor other schemes", () => {
+  it("are not texts or URLs of other schemes", () => {
     assert.deepEqual(filesIn(["see https://a.test/1.png", "data:image/png;base64,AA", 1], true), [])
     assert.deepEqual(filesIn([{ url: "file:///etc/passwd" }, { url: 1 }, null], true), [])
   })

@@ -3,8 +3,8 @@ import { Redacted } from "effect"
 import { TrackedAccount, stateOf } from "../../../src/vendors/accounts/TrackedAccount.ts"
 
 /** docs/reference/vendors.md#accounts */
-describe("an account that is paused", () => {
-  it("is for the time that the vendor asked for, also when the clock was set back", () => {
+describe("a paused account", () => {
+  it("is paused only for the time that the vendor requested, even if the clock was set back", () => {
     const hour = 3_600_000
     const account = new TrackedAccount({
       id: "openai:a",

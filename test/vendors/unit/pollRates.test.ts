@@ -47,7 +47,7 @@ describe("polls of an account", () => {
   ]
   for (const [adapter, calls] of defaults) {
     it.effect(
-      `of ${adapter}: ${calls ?? "none, it is blocking,"} a second unless the operator sets it`,
+      `of ${adapter} have ${calls === undefined ? "no limit, because it blocks" : `a limit of ${calls} a second`}, unless the operator sets one`,
       () =>
         Effect.gen(function* () {
           const rate = yield* pollRate(adapter)

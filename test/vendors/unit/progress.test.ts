@@ -60,13 +60,13 @@ describe("the progress that a vendor reports", () => {
     [Number.NaN, 100, undefined],
     [Number.POSITIVE_INFINITY, 100, undefined]
   ]
-  it("is a whole number of per cent, and what is no number is ignored", () => {
+  it("is a whole number of percent, and ignored if it is not a number", () => {
     for (const [reported, of, expected] of figures) {
       assert.strictEqual(percentOf(reported, of), expected, JSON.stringify([reported, of]))
     }
   })
 
-  it.effect("is read where a description says, and not without it", () =>
+  it.effect("is read where a description says, and not otherwise", () =>
     Effect.gen(function* () {
       const adapter = described({ at: "$.job.progress", of: 1 })
       assert.strictEqual(yield* polled(adapter, { job: { progress: 0.42 } }), 42)
@@ -75,7 +75,7 @@ describe("the progress that a vendor reports", () => {
     })
   )
 
-  it.effect("is read of OpenAI's videos, whatever it is", () =>
+  it.effect("is read of OpenAI's videos if it is a number", () =>
     Effect.gen(function* () {
       const adapter = adapters["openai-video"]
       assert.strictEqual(yield* polled(adapter, { progress: 37 }), 37)

@@ -26,7 +26,7 @@ describe("the wait that a vendor names", () => {
   }
 })
 
-describe("the pause that a response asks for", () => {
+describe("the pause that a response requests", () => {
   const left = { "x-ratelimit-remaining-tokens": "500", "x-ratelimit-reset-tokens": "6s" }
   const spent = { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s" }
   const anthropic = {
@@ -37,8 +37,8 @@ describe("the pause that a response asks for", () => {
     readonly [string, number, Record<string, string>, ReturnType<typeof ratePauseOf>]
   > = [
     ["a 200", 200, left, undefined],
-    ["a 200 that was the last", 200, spent, { millis: 20_000, isUsedUp: false }],
-    ["a bare 429", 429, {}, { millis: 1000, isUsedUp: false }],
+    ["a 200 with nothing left", 200, spent, { millis: 20_000, isUsedUp: false }],
+    ["a 429 without headers", 429, {}, { millis: 1000, isUsedUp: false }],
     [
       "a 429 with tokens left",
       429,
@@ -51,10 +51,10 @@ describe("the pause that a response asks for", () => {
       { ...spent, "retry-after": "3" },
       { millis: 3000, isUsedUp: true }
     ],
-    ["a 429 with a reset alone", 429, anthropic, { millis: 40_000, isUsedUp: true }]
+    ["a 429 with only a reset", 429, anthropic, { millis: 40_000, isUsedUp: true }]
   ]
   for (const [what, status, headers, expected] of pauses) {
-    it(`${what} asks for ${JSON.stringify(expected)}`, () => {
+    it(`after ${what} is ${JSON.stringify(expected)}`, () => {
       assert.deepStrictEqual(ratePauseOf(status, headers, now), expected)
     })
   }

@@ -36,12 +36,12 @@ const isRefused = (entry: CatalogEntry, body: object, ...expected: ReadonlyArray
   })
 
 /** docs/reference/vendors.md#openai-images */
-describe("images of OpenAI", () => {
+describe("the image models of OpenAI", () => {
   const newer = entryOf("text-to-image-preview", "openai-image", "gpt-image-2.5-flare")
   const older = entryOf("text-to-image-preview", "openai-image", "gpt-image-1-mini")
   const images = [base64(png({ width: 400, height: 400 }))]
 
-  it.effect("refuse what the API does not have, and no default that was filled in", () =>
+  it.effect("refuse fields that the API does not have, but no default that was filled in", () =>
     Effect.gen(function* () {
       for (const entry of [newer, older]) {
         yield* isAccepted(entry, {}, { n: 2 }, { size: null }, { safety_filter: false })
@@ -65,7 +65,7 @@ describe("images of OpenAI", () => {
     })
   )
 
-  it.effect("gpt-image-2 makes sizes divisible by 16, of a ratio of 1:3 to 3:1", () =>
+  it.effect("accept sizes divisible by 16 with a ratio of 1:3 to 3:1 (gpt-image-2)", () =>
     Effect.gen(function* () {
       yield* isAccepted(newer, { size: "1280*1280" }, { size: "1664*928" }, { size: "768*1536" })
       yield* isRefused(
@@ -83,7 +83,7 @@ describe("images of OpenAI", () => {
     })
   )
 
-  it.effect("gpt-image-1 makes three sizes", () =>
+  it.effect("accept three sizes (gpt-image-1)", () =>
     Effect.gen(function* () {
       yield* isAccepted(older, { size: "1024*1024" }, { size: "1536*1024" }, { size: "1024*1536" })
       yield* isRefused(
@@ -115,7 +115,7 @@ describe("images of OpenAI", () => {
     })
   )
 
-  it.effect("models of other vendors behind the same API get any size", () =>
+  it.effect("accept any size if they are another vendor's behind the same API", () =>
     isAccepted(entryOf("text-to-image-preview", "openai-image", "flux-2"), { size: "1283*1280" })
   )
 })
@@ -125,7 +125,7 @@ describe("videos of OpenAI's API", () => {
   const entry = entryOf("text-to-video-spark", "openai-video", "sora-2")
   const image = base64(png({ width: 1280, height: 720 }))
 
-  it.effect("refuse what the API does not have, and sizes that it does not make", () =>
+  it.effect("refuse fields that the API does not have and sizes that it does not make", () =>
     Effect.gen(function* () {
       yield* isAccepted(entry, {}, { size: "720*1280", duration: 10 }, { audio_url: null })
       yield* isRefused(
@@ -144,7 +144,7 @@ describe("videos of OpenAI's API", () => {
 
 /** docs/reference/vendors.md#gemini-images */
 describe("images of Gemini", () => {
-  it.effect("take no pixels, one image a call, and a seed", () =>
+  it.effect("accept a seed, but no pixels and only one image per call", () =>
     Effect.gen(function* () {
       const entry = entryOf("text-to-image-preview", "gemini-image", "gemini-3-pro-image")
       yield* isAccepted(entry, {}, { n: 1, seed: 7 })
@@ -163,7 +163,7 @@ describe("images of Gemini", () => {
 describe("models of DashScope", () => {
   const image = base64(png({ width: 400, height: 400 }))
 
-  it.effect("take every field up to wan2.6", () =>
+  it.effect("accept every field up to wan2.6", () =>
     Effect.gen(function* () {
       for (const entry of builtInEntries.filter(({ adapter }) => adapter === "dashscope-async")) {
         const { properties } = bodySchemaOf(entry)
@@ -175,7 +175,7 @@ describe("models of DashScope", () => {
     })
   )
 
-  it.effect("wan2.7 cannot be silent and has no 480P", () =>
+  it.effect("wan2.7 is never silent and has no 480P", () =>
     Effect.gen(function* () {
       const words = entryOf("text-to-video-spark", "dashscope-async", "wan2.7-t2v")
       yield* isAccepted(words, {}, { audio: true, seed: 7, negative_prompt: "rain" })
@@ -190,7 +190,7 @@ describe("models of DashScope", () => {
     })
   )
 
-  it.effect("wan3.0 has no negative prompt, no sound of one's own and no templates", () =>
+  it.effect("wan3.0 accepts no negative prompt, no given sound and no templates", () =>
     Effect.gen(function* () {
       const words = entryOf("text-to-video-spark", "dashscope-async", "wan3.0-video")
       yield* isAccepted(words, {}, { audio: false, seed: 7 })
@@ -209,7 +209,7 @@ describe("models of DashScope", () => {
     })
   )
 
-  it.effect("blocking models take no ratio in place of a size", () =>
+  it.effect("blocking models accept no ratio instead of a size", () =>
     Effect.gen(function* () {
       const entry = entryOf("image-edit-pro", "dashscope-sync", "qwen-image-edit-max")
       yield* isAccepted(entry, { images: [image] })

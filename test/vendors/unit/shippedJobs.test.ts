@@ -51,7 +51,7 @@ const polled = (vendor: Vendor, json: unknown) =>
 const errorOf = (code: string, message = "m") => ({ error: { code, message } })
 
 describe("the shipped job vendors", () => {
-  it("those whose models are elsewhere have no faults", () => {
+  it("have no faults if their models are elsewhere", () => {
     for (const protocol of [falQueue, replicatePredictions, openAiVideos]) {
       assert.deepStrictEqual(Schema.decodeSync(JobProtocol)(protocol), protocol)
       assert.deepStrictEqual(jobFaults({ ...protocol, models: [] as never }), [])
@@ -110,7 +110,7 @@ describe("the shipped job vendors", () => {
     [bytePlus, "seedream-4-5", 200, { data: [] }, "AMBIGUOUS"]
   ]
 
-  it.effect("a refused submit is in doubt unless the vendor's page says what it means", () =>
+  it.effect("treat a refused submit as in doubt unless the vendor's page says what it means", () =>
     Effect.gen(function* () {
       for (const [vendor, model, code, json, expected] of refusals) {
         const failure = yield* Effect.flip(submitted(vendor, model, code, json))
@@ -136,7 +136,7 @@ describe("the shipped job vendors", () => {
     [bytePlus, { status: "expired" }, "FAILED"]
   ]
 
-  it.effect("a job that has failed says why, by the vendor's codes", () =>
+  it.effect("classify a failed job by the vendor's codes", () =>
     Effect.gen(function* () {
       for (const [vendor, json, expected] of failures) {
         const failure = yield* Effect.flip(polled(vendor, json))
@@ -145,7 +145,7 @@ describe("the shipped job vendors", () => {
     })
   )
 
-  it.effect("Seedance is charged by its tokens, of which the hold is an upper bound", () =>
+  it.effect("charge Seedance by its tokens, with the hold as an upper bound", () =>
     Effect.gen(function* () {
       const content = { video_url: "https://files.example/v.mp4" }
       const usage = { completion_tokens: 87_300, total_tokens: 87_300 }

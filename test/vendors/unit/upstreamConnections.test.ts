@@ -63,13 +63,13 @@ const together = (count: number) => {
   }
 }
 
-describe("the connections to an upstream", () => {
-  it("sequential calls use the same one", async () => {
+describe("connections to an upstream", () => {
+  it("are reused by sequential calls", async () => {
     for (let n = 0; n < 3; n += 1) assert.strictEqual(await call(), "200")
     assert.strictEqual(new Set(sockets).size, 1)
   })
 
-  it("parallel calls have one each, and the one that was used last is used next", async () => {
+  it("are separate for parallel calls, and the last used is used next", async () => {
     together(3)
     assert.deepStrictEqual(await Promise.all([call(), call(), call()]), ["200", "200", "200"])
     assert.strictEqual(new Set(sockets).size, 3)
@@ -79,7 +79,7 @@ describe("the connections to an upstream", () => {
     assert.strictEqual(sockets[4], sockets[3])
   })
 
-  it("one that closes is not used again, whichever side closes it", async () => {
+  it("are not used again after they close, whichever side closes them", async () => {
     answer = (_, response) => response.setHeader("connection", "close").end("{}")
     assert.strictEqual(await call(), "200")
     assert.strictEqual(await call(), "200")
@@ -90,7 +90,7 @@ describe("the connections to an upstream", () => {
     assert.strictEqual(new Set(sockets).size, 4)
   })
 
-  it("calls under way fail when the connections are destroyed", async () => {
+  it("fail the running calls when they are destroyed", async () => {
     answer = () => {}
     const running = call()
     await until(() => sockets.length === 1)

@@ -18,9 +18,9 @@ const auditOnce = Effect.gen(function* () {
 })
 
 /** docs/operating.md#gatewaymoneydrift */
-describeStores("a wallet that was written outside its ledger", (database) => {
+describeStores("a wallet that was changed outside its ledger", (database) => {
   layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
-    it.effect("agrees with it after the lines of the runbook, and stays so", () =>
+    it.effect("matches the ledger after the lines of the runbook, and stays so", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newWallet(20)

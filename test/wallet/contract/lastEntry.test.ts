@@ -59,7 +59,7 @@ describe.each(Object.entries(singleStores))(
         threshold_after, created_at)
       VALUES ('${user}', ${seq}, 'adjustment', 1, ${settled}, ${held}, '${user} ${seq}', 'NORMAL', 0, now())`
 
-      it.effect("creates, ends and calls search no ledger for their check", () =>
+      it.effect("lets creates, ends and calls be checked without a search of the ledger", () =>
         Effect.gen(function* () {
           const userId = yield* newCaller(100)
           const other = yield* newWallet(100)
@@ -82,7 +82,7 @@ describe.each(Object.entries(singleStores))(
         })
       )
 
-      it.effect("a wallet may not differ from the entry that it points at", () =>
+      it.effect("is refused if the wallet differs from that entry", () =>
         Effect.gen(function* () {
           const [userId, twin] = [yield* newWallet(20), yield* newWallet(20)]
           for (const user of [userId, twin]) yield* accept(user, 5)
@@ -107,7 +107,7 @@ describe.each(Object.entries(singleStores))(
         })
       )
 
-      it.effect("an entry that was rolled back does not count", () =>
+      it.effect("is refused for an entry that was rolled back", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const userId = yield* newWallet(20)
@@ -125,7 +125,7 @@ describe.each(Object.entries(singleStores))(
         })
       )
 
-      it.effect("without a place, or with an old one, the entry is searched", () =>
+      it.effect("is not needed: without it, or with an old one, the entry is searched", () =>
         Effect.gen(function* () {
           const userId = yield* newWallet(20)
           yield* accept(userId, 5)
@@ -142,7 +142,7 @@ describe.each(Object.entries(singleStores))(
         })
       )
 
-      it.effect("is read with its wallet, wherever the entry lies", () =>
+      it.effect("is read with its wallet, wherever it is", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const userId = yield* newWallet(20)

@@ -144,7 +144,7 @@ describeLive("usage", services, (it) => {
     })
   )
 
-  it.effect("is rolled up by hour too, with errors and durations", () =>
+  it.effect("is also rolled up by hour, with errors and durations", () =>
     Effect.gen(function* () {
       const user = yield* used
       const rows = yield* sums(user, { groups: ["hour", "model"], from: day, to: next })
@@ -215,10 +215,10 @@ describeLive("usage", services, (it) => {
       const user = yield* used
       const usage = yield* UsageReport
       const query = { from: day, to: next, groups: ["day", "key", "model"] as const, user }
-      const dear = expected(user).toSorted((one, other) => Number(other.credits - one.credits))
+      const byCredits = expected(user).toSorted((one, other) => Number(other.credits - one.credits))
       for (const [byAmount, rows] of [
         [false, expected(user)],
-        [true, dear]
+        [true, byCredits]
       ] as const) {
         let last: UsagePage["after"] = Option.none()
         for (const row of rows) {
@@ -258,7 +258,7 @@ describeLive("usage", services, (it) => {
     })
   )
 
-  it.effect("of a day whose receipts are gone stays, or is what the ledger says", () =>
+  it.effect("of a day without its receipts stays as it is, or is rebuilt from the ledger", () =>
     Effect.gen(function* () {
       const user = yield* used
       const usage = yield* UsageReport
@@ -279,7 +279,7 @@ describeLive("usage", services, (it) => {
     })
   )
 
-  it.effect("of a day whose bodies are gone, or whose free calls are, stays as it is", () =>
+  it.effect("of a day without its bodies or its free calls stays as it is", () =>
     Effect.gen(function* () {
       const user = yield* used
       const usage = yield* UsageReport
@@ -308,7 +308,7 @@ describeLive("usage", services, (it) => {
     })
   )
 
-  it.effect("costs no more to read when the ledger is long", () =>
+  it.effect("costs no more to read if the ledger is long", () =>
     Effect.gen(function* () {
       const user = yield* used
       const sql = yield* PgClient.PgClient

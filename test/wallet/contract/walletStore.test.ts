@@ -46,31 +46,33 @@ const manipulate = (statement: string) =>
 
 describeStores("the wallet store", (database, kind) => {
   liveLayer(Layer.provideMerge(walletStores, database))((it) => {
-    it.effect("create holds the price, success settles what was made, the rest is released", () =>
-      Effect.gen(function* () {
-        const wallets = yield* WalletStore
-        const userId = yield* newWallet(100)
-        const first = yield* accept(userId, 12)
-        assert.deepInclude(first.outcome, { _tag: "Accepted", balance: credits(88) })
-        const held = Option.getOrThrow(yield* wallets.find(userId))
-        assert.deepInclude(held, { settled: credits(100), held: credits(12) })
-        assert.deepInclude(yield* finish(first.taskId, 9), { _tag: "Finished" })
-        const after = Option.getOrThrow(yield* wallets.find(userId))
-        assert.deepInclude(after, { settled: credits(91), held: credits(0) })
-        assert.deepInclude(yield* finish(first.taskId, 9), { _tag: "Fenced" })
-        assert.strictEqual(yield* breaches, 0)
-        const operations = (yield* ledgerOf(userId)).map((entry) => entry.operationId)
-        assert.deepStrictEqual(operations, [
-          `top_up:${userId}:first`,
-          `hold:${first.taskId}`,
-          `capture:${first.taskId}`,
-          `release:${first.taskId}`
-        ])
-      })
+    it.effect(
+      "holds the price at create, settles the results at success, and releases the rest",
+      () =>
+        Effect.gen(function* () {
+          const wallets = yield* WalletStore
+          const userId = yield* newWallet(100)
+          const first = yield* accept(userId, 12)
+          assert.deepInclude(first.outcome, { _tag: "Accepted", balance: credits(88) })
+          const held = Option.getOrThrow(yield* wallets.find(userId))
+          assert.deepInclude(held, { settled: credits(100), held: credits(12) })
+          assert.deepInclude(yield* finish(first.taskId, 9), { _tag: "Finished" })
+          const after = Option.getOrThrow(yield* wallets.find(userId))
+          assert.deepInclude(after, { settled: credits(91), held: credits(0) })
+          assert.deepInclude(yield* finish(first.taskId, 9), { _tag: "Fenced" })
+          assert.strictEqual(yield* breaches, 0)
+          const operations = (yield* ledgerOf(userId)).map((entry) => entry.operationId)
+          assert.deepStrictEqual(operations, [
+            `top_up:${userId}:first`,
+            `hold:${first.taskId}`,
+            `capture:${first.taskId}`,
+            `release:${first.taskId}`
+          ])
+        })
     )
 
     if (kind === "postgres") {
-      it.effect("a failure does not wait for media that are being removed", () =>
+      it.effect("ends a failed task without waiting for media that are being removed", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const userId = yield* newWallet(20)
@@ -86,7 +88,7 @@ describeStores("the wallet store", (database, kind) => {
       )
     }
 
-    it.effect("calls of one batch: a refused or broken one fails alone", () =>
+    it.effect("fails only the refused or broken call of a batch", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(20)
         const [rich] = [yield* newWallet(1000)]
@@ -120,30 +122,32 @@ describeStores("the wallet store", (database, kind) => {
       })
     )
 
-    it.effect("a key has at most its limit of unfinished tasks, however many arrive at once", () =>
-      Effect.gen(function* () {
-        const userId = yield* newWallet(100)
-        const over = { apiKeyId: `key_${userId}`, runningMax: 3 }
-        const all = yield* Effect.all(
-          Array.from({ length: 12 }, () => accept(userId, 1, over)),
-          { concurrency: "unbounded" }
-        )
-        const accepted = all.filter(({ outcome }) => outcome._tag === "Accepted")
-        assert.strictEqual(accepted.length, 3)
-        const others = all.filter(({ outcome }) => outcome._tag === "TooManyRunning")
-        assert.strictEqual(others.length, 9)
-        assert.strictEqual((yield* accept(userId, 1)).outcome._tag, "Accepted", "another key")
-        yield* finish(accepted[0]!.taskId, 1)
-        assert.strictEqual((yield* accept(userId, 1, over)).outcome._tag, "Accepted")
-        assert.strictEqual(yield* breaches, 0)
-      })
+    it.effect(
+      "allows a key at most its limit of unfinished tasks, however many arrive at once",
+      () =>
+        Effect.gen(function* () {
+          const userId = yield* newWallet(100)
+          const over = { apiKeyId: `key_${userId}`, runningMax: 3 }
+          const all = yield* Effect.all(
+            Array.from({ length: 12 }, () => accept(userId, 1, over)),
+            { concurrency: "unbounded" }
+          )
+          const accepted = all.filter(({ outcome }) => outcome._tag === "Accepted")
+          assert.strictEqual(accepted.length, 3)
+          const others = all.filter(({ outcome }) => outcome._tag === "TooManyRunning")
+          assert.strictEqual(others.length, 9)
+          assert.strictEqual((yield* accept(userId, 1)).outcome._tag, "Accepted", "another key")
+          yield* finish(accepted[0]!.taskId, 1)
+          assert.strictEqual((yield* accept(userId, 1, over)).outcome._tag, "Accepted")
+          assert.strictEqual(yield* breaches, 0)
+        })
     )
 
     it.effect.each([
       ["revoked", "revoked_at"],
       ["disabled", "disabled_at"],
       ["expired", "expires_at"]
-    ] as const)("a key that is %s creates no task", ([how, column]) =>
+    ] as const)("creates no task for a key that is %s", ([how, column]) =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(100)
@@ -154,7 +158,7 @@ describeStores("the wallet store", (database, kind) => {
       })
     )
 
-    it.effect("a secret creates tasks until it is replaced, or until its grace ends", () =>
+    it.effect("creates tasks for a secret until it is replaced or its grace period ends", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(100)
@@ -177,7 +181,7 @@ describeStores("the wallet store", (database, kind) => {
       })
     )
 
-    it.effect("a capture above the hold is refused and changes nothing", () =>
+    it.effect("refuses a capture above the hold, which changes nothing", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(20)
         const { taskId } = yield* accept(userId, 5)
@@ -189,54 +193,56 @@ describeStores("the wallet store", (database, kind) => {
       })
     )
 
-    it.effect("an operation id belongs to one change; too high and too low are refused", () =>
-      Effect.gen(function* () {
-        const wallets = yield* WalletStore
-        const userId = yield* newWallet(20)
-        yield* accept(userId, 5)
-        const now = yield* DateTime.now
-        const add = (
-          kind: "top_up" | "adjustment",
-          amount: number,
-          operationId: string,
-          over: { readonly userId?: UserId; readonly note?: string } = {}
-        ) =>
-          wallets.add({
-            userId,
-            kind,
-            amount: credits(amount),
-            operationId,
-            note: "n",
+    it.effect(
+      "allows an operation id for one change only, and refuses balances too high or too low",
+      () =>
+        Effect.gen(function* () {
+          const wallets = yield* WalletStore
+          const userId = yield* newWallet(20)
+          yield* accept(userId, 5)
+          const now = yield* DateTime.now
+          const add = (
+            kind: "top_up" | "adjustment",
+            amount: number,
+            operationId: string,
+            over: { readonly userId?: UserId; readonly note?: string } = {}
+          ) =>
+            wallets.add({
+              userId,
+              kind,
+              amount: credits(amount),
+              operationId,
+              note: "n",
+              traceId: "",
+              now,
+              ...over
+            })
+          assert.deepInclude(yield* add("top_up", 5, "a"), { _tag: "Added", repeated: false })
+          const again = yield* add("top_up", 5, "a")
+          assert.deepInclude(again, { _tag: "Added", repeated: true })
+          assert.strictEqual((yield* add("top_up", 6, "a"))._tag, "Reused")
+          assert.strictEqual((yield* add("adjustment", 5, "a"))._tag, "Reused")
+          assert.strictEqual((yield* add("top_up", 5, "a", { note: "other" }))._tag, "Reused")
+          const other = { userId: yield* newWallet(20) }
+          assert.strictEqual((yield* add("top_up", 5, "a", other))._tag, "Reused")
+          assert.strictEqual((yield* add("adjustment", -20.01, "b"))._tag, "BelowHeld")
+          assert.strictEqual((yield* add("adjustment", -20, "b"))._tag, "Added")
+          assert.strictEqual((yield* add("top_up", 9_000_000_000_000, "c"))._tag, "TooMuch")
+          const unknownUser = { userId: newTaskId() as never, operationId: "d" }
+          const none = yield* wallets.add({
+            ...unknownUser,
+            kind: "top_up",
+            amount: credits(1),
+            note: null,
             traceId: "",
-            now,
-            ...over
+            now
           })
-        assert.deepInclude(yield* add("top_up", 5, "a"), { _tag: "Added", repeated: false })
-        const again = yield* add("top_up", 5, "a")
-        assert.deepInclude(again, { _tag: "Added", repeated: true })
-        assert.strictEqual((yield* add("top_up", 6, "a"))._tag, "Reused")
-        assert.strictEqual((yield* add("adjustment", 5, "a"))._tag, "Reused")
-        assert.strictEqual((yield* add("top_up", 5, "a", { note: "other" }))._tag, "Reused")
-        const other = { userId: yield* newWallet(20) }
-        assert.strictEqual((yield* add("top_up", 5, "a", other))._tag, "Reused")
-        assert.strictEqual((yield* add("adjustment", -20.01, "b"))._tag, "BelowHeld")
-        assert.strictEqual((yield* add("adjustment", -20, "b"))._tag, "Added")
-        assert.strictEqual((yield* add("top_up", 9_000_000_000_000, "c"))._tag, "TooMuch")
-        const nobody = { userId: newTaskId() as never, operationId: "d" }
-        const none = yield* wallets.add({
-          ...nobody,
-          kind: "top_up",
-          amount: credits(1),
-          note: null,
-          traceId: "",
-          now
+          assert.strictEqual(none._tag, "NoWallet")
+          assert.strictEqual(yield* breaches, 0)
         })
-        assert.strictEqual(none._tag, "NoWallet")
-        assert.strictEqual(yield* breaches, 0)
-      })
     )
 
-    it.effect("the database refuses every change that breaks an invariant", () =>
+    it.effect("refuses in the database every change that breaks an invariant", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newWallet(20)
@@ -274,13 +280,13 @@ describeStores("the wallet store", (database, kind) => {
           )
         ]
         for (const [index, statement] of statements.entries()) {
-          assert.isTrue(yield* refused(statement), `statement ${index} was let through`)
+          assert.isTrue(yield* refused(statement), `statement ${index} was accepted`)
         }
         assert.strictEqual(yield* breaches, 0)
       })
     )
 
-    it.effect("the audit finds a wallet, a hold and an entry that were changed manually", () =>
+    it.effect("finds in its audit a wallet, a hold and an entry that were changed manually", () =>
       Effect.gen(function* () {
         const users = yield* Effect.forEach(Array.from({ length: 7 }), () => newWallet(20))
         const userId = users[3]
@@ -301,7 +307,7 @@ describeStores("the wallet store", (database, kind) => {
           `UPDATE wallet_entries SET settled_after = settled_after + 1 WHERE ${last}`
         )
         yield* manipulate(`UPDATE wallets SET settled = settled + 1 WHERE user_id = '${userId}'`)
-        assert.strictEqual(yield* auditOnce(), 1, "wallet and entry agree, the chain does not")
+        assert.strictEqual(yield* auditOnce(), 1, "wallet and entry match, but the chain does not")
         const fifth = users[4]
         yield* accept(fifth!, 1)
         yield* manipulate(`DELETE FROM wallet_entries WHERE user_id = '${fifth}' AND seq = 2`)
@@ -315,7 +321,7 @@ describeStores("the wallet store", (database, kind) => {
         yield* manipulate(`UPDATE wallets SET held = 0, entry_count = 1 WHERE user_id = '${fifth}'`)
         yield* manipulate(`DELETE FROM runs`)
         yield* manipulate(`DELETE FROM tasks WHERE user_id = '${fifth}'`)
-        assert.strictEqual(yield* auditOnce(1), 0, "an entry a page")
+        assert.strictEqual(yield* auditOnce(1), 0, "one entry per page")
         for (let round = 0; round < 8; round += 1) assert.strictEqual(yield* auditOnce(1), 0)
       })
     )

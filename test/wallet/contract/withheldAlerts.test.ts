@@ -84,7 +84,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       return userId
     })
 
-    it.effect("is reported when the window ends, without another charge, once", () =>
+    it.effect("is reported once when the window ends, without another charge", () =>
       Effect.gen(function* () {
         const userId = yield* withheld
         yield* TestClock.adjust("3599 seconds")
@@ -117,7 +117,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       )
     }
 
-    it.effect("is remembered for calls and for calls on a reservation, too", () =>
+    it.effect("is also remembered for calls and for calls on a reservation", () =>
       Effect.gen(function* () {
         const caller = Effect.gen(function* () {
           const userId = yield* newCaller(1001)
@@ -142,7 +142,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       })
     )
 
-    it.effect("is not reported when it holds no more: a recovery of any kind", () =>
+    it.effect("is not reported after a recovery of any kind", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const users = [yield* withheld, yield* withheld, yield* withheld, yield* withheld]
@@ -161,7 +161,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       })
     )
 
-    it.effect("is reported by the next charge, when that comes first, and not again", () =>
+    it.effect("is reported by the next charge if that comes first, and not again", () =>
       Effect.gen(function* () {
         const userId = yield* withheld
         yield* TestClock.adjust("1 hour")
@@ -171,7 +171,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       })
     )
 
-    it.effect("is not reported when nobody subscribes any more, nor later", () =>
+    it.effect("is not reported, now or later, if no endpoint subscribes to it anymore", () =>
       Effect.gen(function* () {
         const userId = yield* withheld
         const sql = yield* PgClient.PgClient
@@ -184,7 +184,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       })
     )
 
-    it.effect("a threshold that was raised above the balance is no crossing", () =>
+    it.effect("does not arise from a threshold that is raised above the balance", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* newWallet(1001)

@@ -91,7 +91,7 @@ const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
     yield* sql`SELECT setval('kill_at', ${2 ** 30})`
     yield* check(outcome)
     if (first._tag === "Success") {
-      assert.isBelow(Number(n), step, "no step was left to kill at")
+      assert.isBelow(Number(n), step, "no step is left for a kill")
       return kills
     }
     kills += 1
@@ -99,135 +99,132 @@ const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
   throw new Error("the operation never completed")
 })
 
-liveLayer(Layer.provideMerge(walletStores, postgresDatabase))(
-  "a connection that is killed",
-  (it) => {
-    it.effect(
-      "at any statement of a create leaves nothing; the retry creates one task",
-      () =>
-        Effect.gen(function* () {
-          yield* armKills
-          const kills = yield* killEverywhere(
-            Effect.gen(function* () {
-              const userId = yield* newWallet(100)
-              yield* subscribe(userId, ["task.created"])
-              const now = yield* DateTime.now
-              const taskId = newTaskId()
-              return {
-                operation: accept(userId, 7.5, {
-                  taskId,
-                  idempotency: Option.some({
-                    key: "k",
-                    requestHash: new Uint8Array(32),
-                    responseBody: "{}",
-                    since: DateTime.subtract(now, { hours: 24 })
-                  })
-                }).pipe(Effect.map((it) => it.outcome)),
-                check: Effect.fnUntraced(function* (outcome: AcceptOutcome) {
-                  assert.deepInclude(outcome, { _tag: "Accepted", balance: credits(92.5) })
-                  assert.strictEqual((yield* ledgerOf(userId)).length, 2)
-                  assert.strictEqual(yield* breachesOf(userId), 0)
-                  // The response was lost after the commit, and a repeat changes nothing
-                  const again = yield* accept(userId, 7.5, { taskId })
-                  assert.deepInclude(again.outcome, { _tag: "Accepted", balance: credits(92.5) })
-                  assert.strictEqual((yield* ledgerOf(userId)).length, 2)
+liveLayer(Layer.provideMerge(walletStores, postgresDatabase))("a killed connection", (it) => {
+  it.effect(
+    "at any statement of a create leaves nothing, and the retry creates one task",
+    () =>
+      Effect.gen(function* () {
+        yield* armKills
+        const kills = yield* killEverywhere(
+          Effect.gen(function* () {
+            const userId = yield* newWallet(100)
+            yield* subscribe(userId, ["task.created"])
+            const now = yield* DateTime.now
+            const taskId = newTaskId()
+            return {
+              operation: accept(userId, 7.5, {
+                taskId,
+                idempotency: Option.some({
+                  key: "k",
+                  requestHash: new Uint8Array(32),
+                  responseBody: "{}",
+                  since: DateTime.subtract(now, { hours: 24 })
                 })
-              }
-            })
-          )
-          assert.isAtLeast(kills, 16)
-        }),
-      180_000
-    )
+              }).pipe(Effect.map((it) => it.outcome)),
+              check: Effect.fnUntraced(function* (outcome: AcceptOutcome) {
+                assert.deepInclude(outcome, { _tag: "Accepted", balance: credits(92.5) })
+                assert.strictEqual((yield* ledgerOf(userId)).length, 2)
+                assert.strictEqual(yield* breachesOf(userId), 0)
+                // The response was lost after the commit, and a repeat changes nothing
+                const again = yield* accept(userId, 7.5, { taskId })
+                assert.deepInclude(again.outcome, { _tag: "Accepted", balance: credits(92.5) })
+                assert.strictEqual((yield* ledgerOf(userId)).length, 2)
+              })
+            }
+          })
+        )
+        assert.isAtLeast(kills, 16)
+      }),
+    180_000
+  )
 
-    it.effect(
-      "at any statement of a task's end with an alert leaves nothing; the retry ends it once",
-      () =>
-        Effect.gen(function* () {
-          const kills = yield* killEverywhere(
-            Effect.gen(function* () {
-              const userId = yield* newWallet(1001)
-              yield* subscribe(userId, ["task.succeeded", "balance.low"])
-              const { taskId } = yield* accept(userId, 12)
-              return {
-                operation: finish(taskId, 9),
-                check: Effect.fnUntraced(function* (outcome: FinishOutcome) {
-                  assert.strictEqual(outcome._tag, "Finished")
-                  const sql = yield* PgClient.PgClient
-                  assert.strictEqual((yield* ledgerOf(userId)).length, 4)
-                  assert.strictEqual(yield* breachesOf(userId), 0)
-                  const found = yield* sql`
+  it.effect(
+    "at any statement of a task's end with an alert leaves nothing, and the retry ends it once",
+    () =>
+      Effect.gen(function* () {
+        const kills = yield* killEverywhere(
+          Effect.gen(function* () {
+            const userId = yield* newWallet(1001)
+            yield* subscribe(userId, ["task.succeeded", "balance.low"])
+            const { taskId } = yield* accept(userId, 12)
+            return {
+              operation: finish(taskId, 9),
+              check: Effect.fnUntraced(function* (outcome: FinishOutcome) {
+                assert.strictEqual(outcome._tag, "Finished")
+                const sql = yield* PgClient.PgClient
+                assert.strictEqual((yield* ledgerOf(userId)).length, 4)
+                assert.strictEqual(yield* breachesOf(userId), 0)
+                const found = yield* sql`
                 SELECT event_type FROM deliveries WHERE user_id = ${userId} ORDER BY 1`
-                  assert.deepStrictEqual(
-                    found.map((row) => row.eventType),
-                    ["balance.low", "task.succeeded"]
-                  )
-                  assert.deepInclude(yield* finish(taskId, 9), { _tag: "Fenced" })
-                })
-              }
-            })
-          )
-          assert.isAtLeast(kills, 20)
-        }),
-      180_000
-    )
+                assert.deepStrictEqual(
+                  found.map((row) => row.eventType),
+                  ["balance.low", "task.succeeded"]
+                )
+                assert.deepInclude(yield* finish(taskId, 9), { _tag: "Fenced" })
+              })
+            }
+          })
+        )
+        assert.isAtLeast(kills, 20)
+      }),
+    180_000
+  )
 
-    it.effect(
-      "at any statement of a top-up or a batch of calls leaves nothing; the retry does it once",
-      () =>
-        Effect.gen(function* () {
-          const wallets = yield* WalletStore
-          const topUps = yield* killEverywhere(
-            Effect.gen(function* () {
-              const userId = yield* newWallet(10)
-              const now = yield* DateTime.now
-              return {
-                operation: wallets.add({
-                  userId,
-                  kind: "top_up",
-                  amount: credits(5),
-                  operationId: `top_up:${userId}:x`,
-                  note: null,
-                  traceId: "",
-                  now
-                }),
-                check: Effect.fnUntraced(function* (outcome: AdditionOutcome) {
-                  assert.strictEqual(outcome._tag, "Added")
-                  const entries = yield* ledgerOf(userId)
-                  assert.strictEqual(entries.at(-1)?.settledAfter, credits(15))
-                  assert.strictEqual(entries.length, 2)
-                  assert.strictEqual(yield* breachesOf(userId), 0)
+  it.effect(
+    "at any statement of a top-up or a batch of calls leaves nothing, and the retry does it once",
+    () =>
+      Effect.gen(function* () {
+        const wallets = yield* WalletStore
+        const topUps = yield* killEverywhere(
+          Effect.gen(function* () {
+            const userId = yield* newWallet(10)
+            const now = yield* DateTime.now
+            return {
+              operation: wallets.add({
+                userId,
+                kind: "top_up",
+                amount: credits(5),
+                operationId: `top_up:${userId}:x`,
+                note: null,
+                traceId: "",
+                now
+              }),
+              check: Effect.fnUntraced(function* (outcome: AdditionOutcome) {
+                assert.strictEqual(outcome._tag, "Added")
+                const entries = yield* ledgerOf(userId)
+                assert.strictEqual(entries.at(-1)?.settledAfter, credits(15))
+                assert.strictEqual(entries.length, 2)
+                assert.strictEqual(yield* breachesOf(userId), 0)
+              })
+            }
+          })
+        )
+        assert.isAtLeast(topUps, 4)
+        const batches = yield* killEverywhere(
+          Effect.gen(function* () {
+            const userId = yield* newCaller(1001)
+            yield* subscribe(userId)
+            const first = callStart(userId, 5)
+            const second = callStart(userId, 1)
+            yield* writeCalls({ starts: [first] })
+            return {
+              operation: writeCalls({ ends: [callEnd(first, 4)], starts: [second] }),
+              check: Effect.fnUntraced(function* ({ refused }: CallBatchOutcome) {
+                assert.strictEqual(refused.size, 0)
+                const entries = yield* ledgerOf(userId)
+                assert.deepInclude(entries.at(-1), {
+                  kind: "hold",
+                  settledAfter: credits(997),
+                  heldAfter: credits(1)
                 })
-              }
-            })
-          )
-          assert.isAtLeast(topUps, 4)
-          const batches = yield* killEverywhere(
-            Effect.gen(function* () {
-              const userId = yield* newCaller(1001)
-              yield* subscribe(userId)
-              const first = callStart(userId, 5)
-              const second = callStart(userId, 1)
-              yield* writeCalls({ starts: [first] })
-              return {
-                operation: writeCalls({ ends: [callEnd(first, 4)], starts: [second] }),
-                check: Effect.fnUntraced(function* ({ refused }: CallBatchOutcome) {
-                  assert.strictEqual(refused.size, 0)
-                  const entries = yield* ledgerOf(userId)
-                  assert.deepInclude(entries.at(-1), {
-                    kind: "hold",
-                    settledAfter: credits(997),
-                    heldAfter: credits(1)
-                  })
-                  assert.strictEqual(entries.length, 5)
-                  assert.strictEqual(yield* breachesOf(userId), 0)
-                })
-              }
-            })
-          )
-          assert.isAtLeast(batches, 20)
-        }),
-      180_000
-    )
-  }
-)
+                assert.strictEqual(entries.length, 5)
+                assert.strictEqual(yield* breachesOf(userId), 0)
+              })
+            }
+          })
+        )
+        assert.isAtLeast(batches, 20)
+      }),
+    180_000
+  )
+})

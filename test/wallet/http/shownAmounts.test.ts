@@ -35,9 +35,9 @@ const settledBy = ({ amount, kind }: Entry): bigint => {
 }
 
 layer(layerGateway({ env: { CATALOG_FILE: file } }), { timeout: "60 seconds" })(
-  "amounts that are shown",
+  "shown amounts",
   (it) => {
-    it.effect("in the ledger add up to the balance that is shown, row by row", () =>
+    it.effect("of the ledger add up to the shown balance, row by row", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 10 })
         for (const count of [1, 2, 3]) {
@@ -89,30 +89,32 @@ layer(layerGateway({ env: { CATALOG_FILE: file } }), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("are those that were sent: more than two decimals are refused, with the place", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser({ credits: 10 })
-        const own = `/manage/v1/users/${user.id}`
-        const keys = (yield* user.call("GET", "/manage/v1/api-keys")).json.data
-        const key = `/manage/v1/api-keys/${keys[0].id}`
-        for (const [method, path, member, amount, more] of [
-          ["POST", `${own}/top-ups`, "amount", "0.001", {}],
-          ["POST", `${own}/top-ups`, "amount", "5.000001", {}],
-          ["POST", `${own}/adjustments`, "amount", "-0.005", { note: "n" }],
-          ["PATCH", own, "trigger_threshold", "0.009", {}],
-          ["PATCH", key, "spend_limit", "1.999999", { reset: "daily" }]
-        ] as const) {
-          const refused = yield* operator(method, path, { [member]: amount, ...more })
-          assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], refused.text)
-          assert.deepStrictEqual(refused.json.errors, [
-            { pointer: `#/${member}`, detail: "Expected at most two decimals" }
-          ])
-        }
-        const wallet = yield* user.call("GET", "/manage/v1/wallet")
-        assert.strictEqual(wallet.json.settled_balance, "10.00")
-        const zeros = yield* operator("POST", `${own}/top-ups`, { amount: "0.010000" })
-        assert.deepStrictEqual([zeros.status, zeros.json.settled_balance], [201, "10.01"])
-      })
+    it.effect(
+      "equal the sent amounts, because more than two decimals are refused with a pointer",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 10 })
+          const own = `/manage/v1/users/${user.id}`
+          const keys = (yield* user.call("GET", "/manage/v1/api-keys")).json.data
+          const key = `/manage/v1/api-keys/${keys[0].id}`
+          for (const [method, path, member, amount, more] of [
+            ["POST", `${own}/top-ups`, "amount", "0.001", {}],
+            ["POST", `${own}/top-ups`, "amount", "5.000001", {}],
+            ["POST", `${own}/adjustments`, "amount", "-0.005", { note: "n" }],
+            ["PATCH", own, "trigger_threshold", "0.009", {}],
+            ["PATCH", key, "spend_limit", "1.999999", { reset: "daily" }]
+          ] as const) {
+            const refused = yield* operator(method, path, { [member]: amount, ...more })
+            assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], refused.text)
+            assert.deepStrictEqual(refused.json.errors, [
+              { pointer: `#/${member}`, detail: "Expected at most two decimals" }
+            ])
+          }
+          const wallet = yield* user.call("GET", "/manage/v1/wallet")
+          assert.strictEqual(wallet.json.settled_balance, "10.00")
+          const zeros = yield* operator("POST", `${own}/top-ups`, { amount: "0.010000" })
+          assert.deepStrictEqual([zeros.status, zeros.json.settled_balance], [201, "10.01"])
+        })
     )
   }
 )

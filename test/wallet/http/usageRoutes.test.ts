@@ -54,7 +54,7 @@ const units = [
 ]
 
 layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
-  it.effect("sums by day, key and model; what is not grouped by is null", () =>
+  it.effect("is summed by day, key and model, and a member that is not grouped by is null", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 1000 })
       yield* run(user, 2, 1)
@@ -105,14 +105,14 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
       assert.strictEqual(second.json.next_cursor, null)
       const top = (query: string) =>
         user.call("GET", `${usage}?from=1970-01-01&group_by=model&sort=amount&limit=1${query}`)
-      const dearest = yield* top("")
-      assert.strictEqual(dearest.json.data[0].model, "text-to-image-max")
+      const highest = yield* top("")
+      assert.strictEqual(highest.json.data[0].model, "text-to-image-max")
       for (const other of ["group_by=vendor", "group_by=model&sort=amount"]) {
         const query = `from=1970-01-01&${other}&cursor=${first.json.next_cursor}`
         const refused = yield* user.call("GET", `${usage}?${query}`)
         assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], other)
       }
-      const next = yield* top(`&cursor=${dearest.json.next_cursor}`)
+      const next = yield* top(`&cursor=${highest.json.next_cursor}`)
       assert.strictEqual(next.json.data[0].model, "gpt-4o")
       assert.strictEqual(next.json.next_cursor, null)
       const one = yield* user.call("GET", `${usage}?model=gpt-4o&sandbox=true&vendor=openai`)
@@ -133,7 +133,7 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
     })
   )
 
-  it.effect("by hour has errors and durations, which day and hours agree on", () =>
+  it.effect("has errors and durations by hour, and the sums by day agree", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 100 })
       yield* run(user, 2, 1)
@@ -184,7 +184,7 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
     })
   )
 
-  it.effect("a user reads the own usage, the operator everybody's", () =>
+  it.effect("is visible to its own user, and to the operator for all users", () =>
     Effect.gen(function* () {
       const [user, other] = [yield* makeUser({ credits: 100 }), yield* makeUser({ credits: 100 })]
       yield* run(user, 1, 0)
@@ -202,7 +202,7 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
     })
   )
 
-  it.effect("refuses days, groups and cursors that there are not", () =>
+  it.effect("is refused for invalid days, groups and cursors", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       for (const query of [
@@ -224,7 +224,7 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
     })
   )
 
-  it.effect("the operator rebuilds days", () =>
+  it.effect("can be rebuilt by day, only by the operator", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 100 })
       yield* run(user, 1, 0)

@@ -93,38 +93,40 @@ layer(layerGateway())("prices", (it) => {
     )
   }
 
-  it.effect("a partial result settles what exists and releases the rest", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser({ credits: 100 })
-      const path = pathOf("image-edit")
-      const body = { prompt: "a [[sim:partial=1]]", images: [picture], n: 4 }
-      const created = yield* user.call("POST", path, body)
-      assert.strictEqual(created.headers.get("x-service-cost"), "12.00")
-      const task = `${path}/${created.json.task_info.id}`
-      yield* advance("6 seconds")
-      const done = yield* eventually(
-        user.call("GET", task),
-        ({ json }) => json.task_info.status === "completed"
-      )
-      assert.strictEqual(done.json.images.length, 1)
-      assert.strictEqual(done.headers.get("x-service-cost"), "3.00")
-      const entries = yield* entriesOf(user, `?task_id=${created.json.task_info.id}`)
-      assert.deepStrictEqual(
-        entries.map((it: { kind: string; amount: string }) => [it.kind, it.amount]),
-        [
-          ["release", "9.00"],
-          ["capture", "3.00"],
-          ["hold", "12.00"]
-        ]
-      )
-      assert.deepInclude(yield* walletOf(user), {
-        settled_balance: "97.00",
-        held_balance: "0.00"
+  it.effect(
+    "are settled for the existing results of a partial failure, and the rest is released",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 100 })
+        const path = pathOf("image-edit")
+        const body = { prompt: "a [[sim:partial=1]]", images: [picture], n: 4 }
+        const created = yield* user.call("POST", path, body)
+        assert.strictEqual(created.headers.get("x-service-cost"), "12.00")
+        const task = `${path}/${created.json.task_info.id}`
+        yield* advance("6 seconds")
+        const done = yield* eventually(
+          user.call("GET", task),
+          ({ json }) => json.task_info.status === "completed"
+        )
+        assert.strictEqual(done.json.images.length, 1)
+        assert.strictEqual(done.headers.get("x-service-cost"), "3.00")
+        const entries = yield* entriesOf(user, `?task_id=${created.json.task_info.id}`)
+        assert.deepStrictEqual(
+          entries.map((it: { kind: string; amount: string }) => [it.kind, it.amount]),
+          [
+            ["release", "9.00"],
+            ["capture", "3.00"],
+            ["hold", "12.00"]
+          ]
+        )
+        assert.deepInclude(yield* walletOf(user), {
+          settled_balance: "97.00",
+          held_balance: "0.00"
+        })
       })
-    })
   )
 
-  it.effect("a balance that is too low is refused with 1101, and nothing is written", () =>
+  it.effect("above the balance are refused with 1101, and nothing is written", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 7 })
       const refused = yield* user.call("POST", pathOf("text-to-image-max"), { prompt: "a" })
@@ -152,7 +154,7 @@ const prompt = {
 }
 
 layer(layerGateway({ vendor: prompt }))("receipts", (it) => {
-  it.effect("over all models and bodies: what is settled is what was quoted and held", () =>
+  it.effect("settle exactly what was quoted and held, over all models and bodies", () =>
     Effect.gen(function* () {
       for (const { label } of builtInEntries) {
         const path = pathOf(label)
@@ -188,7 +190,7 @@ layer(layerGateway({ vendor: prompt }))("receipts", (it) => {
 })
 
 layer(layerGateway())("the wallet over HTTP", (it) => {
-  it.effect("top-ups and adjustments have a note; the same key changes nothing twice", () =>
+  it.effect("accepts top-ups and adjustments with a note, and the same key only once", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 0 })
       const change = (kind: string, body: unknown, key?: string) =>
@@ -225,10 +227,10 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
       // Not in micro-credits, which are internal
       assert.strictEqual(negative.json.detail, "#/amount: Expected an amount above zero")
       assert.strictEqual((yield* entriesOf(user)).length, 2)
-      const nobody = yield* operator("POST", `/manage/v1/users/${randomUUID()}/top-ups`, {
+      const unknownUser = yield* operator("POST", `/manage/v1/users/${randomUUID()}/top-ups`, {
         amount: "1.00"
       })
-      assert.strictEqual(nobody.status, 404)
+      assert.strictEqual(unknownUser.status, 404)
       const own = yield* user.call("POST", `/manage/v1/users/${user.id}/top-ups`, {
         amount: "1.00"
       })
@@ -237,7 +239,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
   )
 
   it.effect(
-    "a wallet has up to nine million million credits, returns them exactly, and accepts no more",
+    "holds up to nine million million credits, returns them exactly, and accepts no more",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
@@ -262,7 +264,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
       })
   )
 
-  it.effect("the user sets the threshold, down to zero", () =>
+  it.effect("lets the user set the threshold, down to zero", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 10 })
       const set = (trigger_threshold: unknown) =>
@@ -274,7 +276,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
     })
   )
 
-  it.effect("the ledger is listed by kind, task and time, newest first, page by page", () =>
+  it.effect("lists the ledger by kind, task and time, newest first, in pages", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 100 })
       yield* advance("1 second")
@@ -301,7 +303,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
     })
   )
 
-  it.effect("the ledger is available as a CSV file, in which no note is a formula", () =>
+  it.effect("exports the ledger as a CSV file in which no note is a formula", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 100 })
       const notes = [
@@ -352,7 +354,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
     })
   )
 
-  it.effect("a long ledger is exported completely", () =>
+  it.effect("exports a long ledger completely", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 100 })
       const sql = yield* SqlClient.SqlClient
@@ -374,7 +376,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
     })
   )
 
-  it.effect("the operator reads a user's wallet and ledger; a user reads no other's", () =>
+  it.effect("shows a user's wallet and ledger to the operator, but to no other user", () =>
     Effect.gen(function* () {
       const user = yield* makeUser({ credits: 100 })
       const other = yield* makeUser({ credits: 1 })
@@ -391,7 +393,7 @@ layer(layerGateway())("the wallet over HTTP", (it) => {
     })
   )
 
-  it.effect("the drift gauge is 0, and a second gauge has the time of the last audit", () =>
+  it.effect("has a drift gauge of 0, and a second gauge with the time of the last audit", () =>
     Effect.gen(function* () {
       yield* makeUser({ credits: 100 })
       yield* advance("20 seconds")

@@ -320,7 +320,7 @@ describeLive("the wallet", walletStores, (it, store) => {
     120_000
   )
 
-  it.effect("ends in the state of some serial order, in every race of clients", () =>
+  it.effect("ends every race of clients in the state of some serial order", () =>
     Effect.gen(function* () {
       const picks = fc.sample(
         fc.array(fc.constantFrom(1, 7.5, 13.4, 40), { minLength: 12, maxLength: 30 }),
@@ -372,7 +372,7 @@ describeLive("the wallet", walletStores, (it, store) => {
     })
   )
 
-  it.effect("the audit finds no drift after all this", () =>
+  it.effect("has no drift in the audit after all this", () =>
     Effect.gen(function* () {
       const wallets = yield* WalletStore
       const now = yield* DateTime.now

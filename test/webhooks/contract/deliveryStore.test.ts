@@ -57,7 +57,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
     PartitionStore.layer
   ).pipe(Layer.provideMerge(database))
 
-  it.effect("a process paused beyond its lease changes nothing that its successor wrote", () =>
+  it.effect("a process paused beyond its lease changes nothing written by its successor", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -88,7 +88,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
       yield* store.record([{ claimed: taken!, ...done }])
       yield* store.record([{ claimed: taken!, ...done }])
       const row = Option.getOrThrow(yield* log.find(user, id))
-      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1], "and once only")
+      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1], "only once")
       assert.deepStrictEqual(
         (yield* log.attempts(id)).map((it) => it.status),
         [500, 200]
@@ -97,7 +97,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
   )
 
   if (kind === "postgres") {
-    it.effect("what another transaction has locked is left out, and delays nothing", () =>
+    it.effect("a delivery that another transaction has locked is skipped without waiting", () =>
       Effect.gen(function* () {
         const store = yield* DeliveryStore
         const log = yield* DeliveryLogStore
@@ -123,75 +123,80 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
     )
   }
 
-  it.effect("an attempt under way is reported, and counts in the sliding minute as ended now", () =>
-    Effect.gen(function* () {
-      const store = yield* DeliveryStore
-      const log = yield* DeliveryLogStore
-      yield* prepare
-      const id = yield* publish(1, start)
-      yield* beat("p", later(5))
-      const [claimed] = yield* claim("p", later(5))
-      const shown = (attempts: ReadonlyArray<AttemptRow>) =>
-        attempts.map((it) => [it.seq, it.startedAt, it.endedAt, it.failure])
-      assert.deepStrictEqual(shown(yield* log.attempts(id)), [[1, later(5), null, null]])
-      const ended = (second: number) =>
-        store.endedSince(endpointId, later(second - 60), later(second))
-      assert.deepStrictEqual(yield* ended(6), [later(6)])
-      // Its process counts as dead
-      yield* store.requeueLost(later(10), later(-100), later(20), 1000)
-      const lost = [1, later(5), later(20), "lost" as const]
-      assert.deepStrictEqual(shown(yield* log.attempts(id)), [lost])
-      assert.deepStrictEqual(yield* ended(21), [later(20)])
-      // It was not dead and responds late; an interrupted record may come twice in one batch
-      const done = {
-        claimed: claimed!,
-        endedAt: later(22),
-        outcome: mockOutcome(200),
-        nextDueAt: Option.none()
-      }
-      yield* store.record([done, done])
-      assert.deepStrictEqual(shown(yield* log.attempts(id)), [[1, later(5), later(22), null]])
-      const row = Option.getOrThrow(yield* log.find(user, id))
-      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1])
-      assert.deepStrictEqual(yield* ended(90), [])
-    }).pipe(Effect.provide(Live))
-  )
-
-  it.effect("is shown as delivering since its claim, in lists by status too", () =>
-    Effect.gen(function* () {
-      const store = yield* DeliveryStore
-      const log = yield* DeliveryLogStore
-      yield* prepare
-      const waiting = yield* publish(1, later(1))
-      const sent = yield* publish(2, start)
-      const [claimed] = yield* store.claim({
-        wanted: [{ endpointId, limit: 1 }],
-        owner: "p",
-        now: later(5),
-        claimedAt: later(5)
-      })
-      assert.strictEqual(claimed?.id, sent)
-      const shown = Effect.fnUntraced(function* (id: DeliveryId) {
+  it.effect(
+    "a running attempt is reported, and counts in the sliding minute as if it ended now",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* DeliveryStore
+        const log = yield* DeliveryLogStore
+        yield* prepare
+        const id = yield* publish(1, start)
+        yield* beat("p", later(5))
+        const [claimed] = yield* claim("p", later(5))
+        const shown = (attempts: ReadonlyArray<AttemptRow>) =>
+          attempts.map((it) => [it.seq, it.startedAt, it.endedAt, it.failure])
+        assert.deepStrictEqual(shown(yield* log.attempts(id)), [[1, later(5), null, null]])
+        const ended = (second: number) =>
+          store.endedSince(endpointId, later(second - 60), later(second))
+        assert.deepStrictEqual(yield* ended(6), [later(6)])
+        // Its process counts as dead
+        yield* store.requeueLost(later(10), later(-100), later(20), 1000)
+        const lost = [1, later(5), later(20), "lost" as const]
+        assert.deepStrictEqual(shown(yield* log.attempts(id)), [lost])
+        assert.deepStrictEqual(yield* ended(21), [later(20)])
+        // It was not dead and responds late; an interrupted record may come twice in one batch
+        const done = {
+          claimed: claimed!,
+          endedAt: later(22),
+          outcome: mockOutcome(200),
+          nextDueAt: Option.none()
+        }
+        yield* store.record([done, done])
+        assert.deepStrictEqual(shown(yield* log.attempts(id)), [[1, later(5), later(22), null]])
         const row = Option.getOrThrow(yield* log.find(user, id))
-        return [row.status, row.updatedAt, row.nextDueAt]
-      })
-      assert.deepStrictEqual(yield* shown(sent), ["delivering", later(5), null])
-      assert.deepStrictEqual(yield* shown(waiting), ["pending", later(1), later(1)])
-      const listed = (status: "pending" | "delivering" | "failed") =>
-        Effect.map(log.search(user, { status }, { before: Option.none(), limit: 10 }), ({ rows }) =>
-          rows.map((row) => row.id)
-        )
-      assert.deepStrictEqual(yield* listed("delivering"), [sent])
-      assert.deepStrictEqual(yield* listed("pending"), [waiting])
-      const nextDueAt = Option.some(later(21))
-      const outcome = mockOutcome(500)
-      yield* store.record([{ claimed: claimed!, endedAt: later(6), outcome, nextDueAt }])
-      assert.deepStrictEqual(yield* shown(sent), ["pending", later(6), later(21)])
-      assert.deepStrictEqual(yield* listed("delivering"), [])
-    }).pipe(Effect.provide(Live))
+        assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1])
+        assert.deepStrictEqual(yield* ended(90), [])
+      }).pipe(Effect.provide(Live))
   )
 
-  it.effect("what another process has claimed counts in the minute before it ends", () =>
+  it.effect(
+    "a claimed delivery is shown as delivering since its claim, also in lists by status",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* DeliveryStore
+        const log = yield* DeliveryLogStore
+        yield* prepare
+        const waiting = yield* publish(1, later(1))
+        const sent = yield* publish(2, start)
+        const [claimed] = yield* store.claim({
+          wanted: [{ endpointId, limit: 1 }],
+          owner: "p",
+          now: later(5),
+          claimedAt: later(5)
+        })
+        assert.strictEqual(claimed?.id, sent)
+        const shown = Effect.fnUntraced(function* (id: DeliveryId) {
+          const row = Option.getOrThrow(yield* log.find(user, id))
+          return [row.status, row.updatedAt, row.nextDueAt]
+        })
+        assert.deepStrictEqual(yield* shown(sent), ["delivering", later(5), null])
+        assert.deepStrictEqual(yield* shown(waiting), ["pending", later(1), later(1)])
+        const listed = (status: "pending" | "delivering" | "failed") =>
+          Effect.map(
+            log.search(user, { status }, { before: Option.none(), limit: 10 }),
+            ({ rows }) => rows.map((row) => row.id)
+          )
+        assert.deepStrictEqual(yield* listed("delivering"), [sent])
+        assert.deepStrictEqual(yield* listed("pending"), [waiting])
+        const nextDueAt = Option.some(later(21))
+        const outcome = mockOutcome(500)
+        yield* store.record([{ claimed: claimed!, endedAt: later(6), outcome, nextDueAt }])
+        assert.deepStrictEqual(yield* shown(sent), ["pending", later(6), later(21)])
+        assert.deepStrictEqual(yield* listed("delivering"), [])
+      }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("attempts claimed by another process count in the minute before they end", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       yield* prepare
@@ -220,36 +225,38 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
       assert.lengthOf(yield* take("two", 16, 2), 2, "16 at once, over both")
       assert.lengthOf(yield* take("two", 16, 2), 0)
       yield* end(running.slice(0, 13))
-      assert.lengthOf(yield* take("two", 16, 3), 8, "what 589 ended and 3 under way leave of 600")
+      assert.lengthOf(yield* take("two", 16, 3), 8, "600 less 589 ended and 3 running attempts")
       assert.lengthOf(yield* take("two", 16, 3), 0)
       assert.lengthOf(yield* take("two", 16, 63), 0, "a minute after their end at the earliest")
-      assert.lengthOf(yield* take("two", 16, 65), 5, "of 16 at once 11 are under way")
+      assert.lengthOf(yield* take("two", 16, 65), 5, "11 of 16 concurrent attempts are running")
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("a failure recorded again, because the store's response was lost, counts once", () =>
-    Effect.gen(function* () {
-      const store = yield* DeliveryStore
-      const log = yield* DeliveryLogStore
-      yield* prepare
-      const id = yield* publish(1, start)
-      const [claimed] = yield* claim("p", start)
-      const failure = {
-        claimed: claimed!,
-        endedAt: later(1),
-        outcome: mockOutcome(500),
-        nextDueAt: Option.some(later(16))
-      }
-      yield* store.record([failure])
-      yield* store.record([failure])
-      const row = Option.getOrThrow(yield* log.find(user, id))
-      assert.deepStrictEqual([row.status, row.attempts], ["pending", 1])
-      const [second] = yield* claim("p", later(16))
-      assert.deepStrictEqual([second?.attempt, second?.seq], [1, 2])
-    }).pipe(Effect.provide(Live))
+  it.effect(
+    "a failure that is recorded twice because the store's response was lost counts once",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* DeliveryStore
+        const log = yield* DeliveryLogStore
+        yield* prepare
+        const id = yield* publish(1, start)
+        const [claimed] = yield* claim("p", start)
+        const failure = {
+          claimed: claimed!,
+          endedAt: later(1),
+          outcome: mockOutcome(500),
+          nextDueAt: Option.some(later(16))
+        }
+        yield* store.record([failure])
+        yield* store.record([failure])
+        const row = Option.getOrThrow(yield* log.find(user, id))
+        assert.deepStrictEqual([row.status, row.attempts], ["pending", 1])
+        const [second] = yield* claim("p", later(16))
+        assert.deepStrictEqual([second?.attempt, second?.seq], [1, 2])
+      }).pipe(Effect.provide(Live))
   )
 
-  it.effect("a waiting delivery that is sent again has six new attempts", () =>
+  it.effect("a waiting delivery that is redelivered has six new attempts", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -264,7 +271,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("the end of an attempt that was given up as lost still counts", () =>
+  it.effect("the late end of an attempt that was given up as lost still counts", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -283,7 +290,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("a redelivery while its endpoint is being deleted does not wait for ever", () =>
+  it.effect("a redelivery during the deletion of its endpoint does not wait forever", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -301,7 +308,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
   )
 
   it.effect(
-    "nothing waits for a delivery that retention has dropped from the default partition",
+    "a delivery that retention has dropped from the default partition is no longer queued",
     () =>
       Effect.gen(function* () {
         const partitions = yield* PartitionStore
@@ -316,7 +323,7 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
       }).pipe(Effect.provide(Live))
   )
 
-  it.effect("processes that create and drop partitions at once do not block each other", () =>
+  it.effect("processes that concurrently create and drop partitions do not block each other", () =>
     Effect.gen(function* () {
       const partitions = yield* PartitionStore
       const many = <A, E, R>(keep: Effect.Effect<A, E, R>) =>
@@ -338,88 +345,92 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("days have partitions in advance, rows of the default one move, old days go", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const log = yield* DeliveryLogStore
-      const partitions = yield* PartitionStore
-      yield* prepare
-      // Written before the day had a partition
-      const store = yield* DeliveryStore
-      const id = yield* publish(1, start)
-      const [failing] = yield* claim("p", later(1))
-      const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
-      yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
-      const first = yield* partitions.maintain(later(2), 7, later(-30 * 86_400))
-      assert.deepStrictEqual(first, { made: 32, dropped: 0 })
-      const again = yield* partitions.maintain(later(3), 7, later(-30 * 86_400))
-      assert.deepStrictEqual(again, { made: 0, dropped: 0 })
-      const spacious = yield* sql`
+  it.effect(
+    "partitions of days are created in advance, rows of the default one are moved, and old days dropped",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const log = yield* DeliveryLogStore
+        const partitions = yield* PartitionStore
+        yield* prepare
+        // Written before the day had a partition
+        const store = yield* DeliveryStore
+        const id = yield* publish(1, start)
+        const [failing] = yield* claim("p", later(1))
+        const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
+        yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
+        const first = yield* partitions.maintain(later(2), 7, later(-30 * 86_400))
+        assert.deepStrictEqual(first, { made: 32, dropped: 0 })
+        const again = yield* partitions.maintain(later(3), 7, later(-30 * 86_400))
+        assert.deepStrictEqual(again, { made: 0, dropped: 0 })
+        const spacious = yield* sql`
         SELECT relname::text AS part FROM pg_class WHERE 'fillfactor=50' = ANY(reloptions)
           AND relname ~ '^(events|deliveries|delivery_attempts|calls)_(20260301|default)$'
         ORDER BY part`
-      assert.deepStrictEqual(
-        spacious.map((row) => row["part"]),
-        ["deliveries_20260301", "deliveries_default"],
-        "the page of a row has space for its one update"
-      )
-      const where = yield* sql`
+        assert.deepStrictEqual(
+          spacious.map((row) => row["part"]),
+          ["deliveries_20260301", "deliveries_default"],
+          "the page has space for the one update of a row"
+        )
+        const where = yield* sql`
         SELECT tableoid::regclass::text AS part FROM deliveries
         UNION ALL SELECT tableoid::regclass::text FROM events
         UNION ALL SELECT tableoid::regclass::text FROM delivery_attempts`
-      assert.deepStrictEqual(
-        where.map((row) => row["part"]),
-        ["deliveries_20260301", "events_20260301", "delivery_attempts_20260301"]
-      )
-      const [claimed] = yield* claim("p", later(3))
-      yield* store.record([
-        {
-          claimed: claimed!,
-          endedAt: later(4),
-          outcome: mockOutcome(200),
-          nextDueAt: Option.none()
-        }
-      ])
-      assert.strictEqual(Option.getOrThrow(yield* log.find(user, id)).status, "succeeded")
-      const plan = yield* sql`
+        assert.deepStrictEqual(
+          where.map((row) => row["part"]),
+          ["deliveries_20260301", "events_20260301", "delivery_attempts_20260301"]
+        )
+        const [claimed] = yield* claim("p", later(3))
+        yield* store.record([
+          {
+            claimed: claimed!,
+            endedAt: later(4),
+            outcome: mockOutcome(200),
+            nextDueAt: Option.none()
+          }
+        ])
+        assert.strictEqual(Option.getOrThrow(yield* log.find(user, id)).status, "succeeded")
+        const plan = yield* sql`
         EXPLAIN SELECT * FROM deliveries WHERE id = ${id} AND created_at = id_time(${id}, 'whd_')`
-      assert.notInclude(JSON.stringify(plan), "20260302", "one day is looked into")
-      yield* publish(2, later(86_400))
-      const last = yield* partitions.maintain(
-        at("2026-04-01T00:00:00Z"),
-        7,
-        at("2026-03-02T00:00:00Z")
-      )
-      assert.strictEqual(last.dropped, 4)
-      assert.deepStrictEqual(yield* log.find(user, id), Option.none())
-      const kept = yield* sql`SELECT event_id FROM deliveries`
-      assert.deepStrictEqual(
-        kept.map((row) => row["eventId"]),
-        ["evt_2"]
-      )
-    }).pipe(Effect.provide(Live))
+        assert.notInclude(JSON.stringify(plan), "20260302", "only one day is read")
+        yield* publish(2, later(86_400))
+        const last = yield* partitions.maintain(
+          at("2026-04-01T00:00:00Z"),
+          7,
+          at("2026-03-02T00:00:00Z")
+        )
+        assert.strictEqual(last.dropped, 4)
+        assert.deepStrictEqual(yield* log.find(user, id), Option.none())
+        const kept = yield* sql`SELECT event_id FROM deliveries`
+        assert.deepStrictEqual(
+          kept.map((row) => row["eventId"]),
+          ["evt_2"]
+        )
+      }).pipe(Effect.provide(Live))
   )
 
-  it.effect("due returns what fell due since the last call, and when the next one does", () =>
-    Effect.gen(function* () {
-      const store = yield* DeliveryStore
-      yield* prepare
-      yield* publish(1, start)
-      yield* publish(2, later(100))
-      const full = yield* store.due(Option.none(), later(10))
-      assert.deepStrictEqual(full.endpoints, [endpointId])
-      assert.deepStrictEqual(
-        Option.map(full.next, DateTime.toEpochMillis),
-        Option.some(DateTime.toEpochMillis(later(100)))
-      )
-      const recent = yield* store.due(Option.some(later(5)), later(10))
-      assert.deepStrictEqual(recent.endpoints, [])
-      // Asked also for what is due soon, it returns the same next time
-      const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
-      assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
-      assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
-        endpointId
-      ])
-    }).pipe(Effect.provide(Live))
+  it.effect(
+    "due returns the deliveries that fell due since the last call, and when the next one falls due",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* DeliveryStore
+        yield* prepare
+        yield* publish(1, start)
+        yield* publish(2, later(100))
+        const full = yield* store.due(Option.none(), later(10))
+        assert.deepStrictEqual(full.endpoints, [endpointId])
+        assert.deepStrictEqual(
+          Option.map(full.next, DateTime.toEpochMillis),
+          Option.some(DateTime.toEpochMillis(later(100)))
+        )
+        const recent = yield* store.due(Option.some(later(5)), later(10))
+        assert.deepStrictEqual(recent.endpoints, [])
+        // Asked also for what is due soon, it returns the same next time
+        const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
+        assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
+        assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
+          endpointId
+        ])
+      }).pipe(Effect.provide(Live))
   )
 })

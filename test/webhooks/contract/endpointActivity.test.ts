@@ -32,7 +32,7 @@ const read = (count = 24, most = 400) =>
 describeMigratedStores("the activity of an endpoint", (database) => {
   const Live = EndpointStore.layer.pipe(Layer.provideMerge(database))
 
-  it.effect("counts its deliveries by the hour of their creation and their present status", () =>
+  it.effect("counts its deliveries by the hour of their creation and their current status", () =>
     Effect.gen(function* () {
       yield* insert("whe_1", -1, "failed", 1)
       yield* insert("whe_1", 0, "succeeded", 3)
@@ -56,7 +56,7 @@ describeMigratedStores("the activity of an endpoint", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("counts the newest of an hour that has more", () =>
+  it.effect("counts only the newest deliveries of an hour above the limit", () =>
     Effect.gen(function* () {
       yield* insert("whe_1", 0, "failed", 5)
       assert.deepInclude((yield* read(1, 5))[0], { failed: 5, hasMore: false })
@@ -67,7 +67,7 @@ describeMigratedStores("the activity of an endpoint", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("reads no more of a store that others have filled, and no more than a list", () =>
+  it.effect("reads no more if others have filled the store, and no more than a list", () =>
     Effect.gen(function* () {
       const { deliveriesPerHourMax, hours } = webhookActivity
       assert.isAtMost(deliveriesPerHourMax * hours, listScanRowsMax)
@@ -84,7 +84,7 @@ describeMigratedStores("the activity of an endpoint", (database) => {
       for (const n of [0, 1]) yield* insert("whe_2", n, "succeeded", 10_000)
       yield* insert("whe_1", 0, "succeeded", 5000)
       yield* blocks
-      assert.isAtMost(yield* blocks, few + 80, "of 25,000 rows about the 50 that are counted")
+      assert.isAtMost(yield* blocks, few + 80, "about the 50 counted rows of 25,000")
     }).pipe(Effect.provide(Live))
   )
 })

@@ -76,29 +76,31 @@ describeStores("the log of a user's events", (database) => {
       }
     })
 
-    it.effect("has an alert that is committed after the beginning, whatever the clock says", () =>
-      Effect.gen(function* () {
-        yield* TestClock.adjust("1 day")
-        const userId = yield* newWallet(1005)
-        yield* subscribe(userId)
-        const beginning = yield* (yield* EventLogStore).position(userId, Option.none())
-        yield* charge(userId, 5)
-        assert.lengthOf(yield* alertsAfter(userId, beginning), 1)
-      })
+    it.effect(
+      "returns an alert that is committed after the starting position, whatever its time",
+      () =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("1 day")
+          const userId = yield* newWallet(1005)
+          yield* subscribe(userId)
+          const beginning = yield* (yield* EventLogStore).position(userId, Option.none())
+          yield* charge(userId, 5)
+          assert.lengthOf(yield* alertsAfter(userId, beginning), 1)
+        })
     )
 
-    it.effect("begins before all for a user that is not there", () =>
+    it.effect("starts before all events for an unknown user", () =>
       Effect.gen(function* () {
         const { position } = yield* EventLogStore
-        const nobody = UserId.make(randomUUID())
+        const unknownUser = UserId.make(randomUUID())
         const now = yield* DateTime.now
         for (const since of [Option.none(), Option.some(now)]) {
-          assert.strictEqual((yield* position(nobody, since)).seq, 0n)
+          assert.strictEqual((yield* position(unknownUser, since)).seq, 0n)
         }
       })
     )
 
-    it.effect("has an alert of a clock that is behind that of the alert before it", () =>
+    it.effect("returns an alert with an earlier time than the previous alert's", () =>
       Effect.gen(function* () {
         yield* TestClock.adjust("1 day")
         const userId = yield* newWallet(1005)
@@ -113,7 +115,7 @@ describeStores("the log of a user's events", (database) => {
       })
     )
 
-    it.effect("has every alert that was withheld, at its place, however many follow", () =>
+    it.effect("returns every withheld alert at its place, however many follow", () =>
       Effect.gen(function* () {
         yield* TestClock.adjust("1 day")
         const userId = yield* newWallet(1005)
@@ -164,7 +166,7 @@ describeStores("the log of a user's events", (database) => {
       })
     )
 
-    it.effect("keeps the events of a day as long as their deliveries, which refer to them", () =>
+    it.effect("keeps the events of a day as long as the deliveries that refer to them", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const { maintain } = yield* PartitionStore

@@ -69,19 +69,19 @@ describe("the receiver examples of docs/webhooks.md run unchanged", () => {
   // Every development machine has Node and Python; Go and Java are checked where they are installed
   for (const { language, tool, probe, command } of receivers) {
     if (language === "Go" && spawnSync(tool, probe).status !== 0) {
-      it("Go: is the program of examples/go-receiver (Go is not here: not run)", () => {
+      it("Go: is the program of examples/go-receiver (not run, because Go is not installed)", () => {
         const example = new URL("../../../examples/go-receiver/main.go", import.meta.url)
         assert.strictEqual(docsBlock("go receiver"), readFileSync(example, "utf8"))
       })
       continue
     }
     if (language === "Java" && spawnSync(tool, probe).status !== 0) {
-      it("Java: is one class (Java is not here: not run)", () => {
+      it("Java: is one class (not run, because Java is not installed)", () => {
         assert.match(docsBlock("java receiver"), /\npublic class Receiver \{/u)
       })
       continue
     }
-    it(`${language}: accepts what the service signs, once, and refuses everything else`, async () => {
+    it(`${language}: accepts each signed delivery once, and refuses everything else`, async () => {
       const secret = generateSecret()
       const port = await freePort()
       const [program, ...options] = command()
@@ -109,7 +109,7 @@ const listens = async (port: number) => {
     if (up !== undefined) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error("the receiver does not listen")
+  throw new Error("the receiver is not listening")
 }
 
 /** A sender that disconnects in the middle of its body. */
@@ -139,7 +139,7 @@ const exercise = async (port: number, secret: string) => {
 
   assert.strictEqual(await post(headersFor("whd_1")), 204)
   assert.strictEqual(await post(headersFor("whd_1", 1)), 204, "a duplicate is acknowledged")
-  assert.strictEqual(await post(headersFor("whd_2", -290)), 204, "an old one within the skew")
+  assert.strictEqual(await post(headersFor("whd_2", -290)), 204, "an older one within the skew")
   assert.strictEqual(
     await post(headersFor("whd_3", 0, "whsec_new", secret)),
     204,
@@ -164,6 +164,6 @@ const exercise = async (port: number, secret: string) => {
   assert.strictEqual(
     await post({ ...headersFor("whd_4"), "X-Service-Webhook-Timestamp": "soon" }),
     400,
-    "no number"
+    "not a number"
   )
 }

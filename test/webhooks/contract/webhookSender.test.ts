@@ -149,7 +149,7 @@ const status =
 liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
   /** docs/reference/webhooks.md#delivery-request */
   describe("the request", () => {
-    it.effect("carries exactly these headers, the stored bytes, and a valid signature", () =>
+    it.effect("has exactly these headers, the stored bytes and a valid signature", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(204))
         const send = yield* sender()
@@ -189,7 +189,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("is signed with the previous secret too, under the operator's service name", () =>
+    it.effect("is also signed with the previous secret, under the operator's service name", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))
         const send = yield* sender({ serviceName: "Acme" })
@@ -205,7 +205,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("has a new timestamp and signature on every attempt, same id and bytes", () =>
+    it.effect("has a new timestamp and signature but the same id and bytes on every attempt", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(500))
         const send = yield* sender()
@@ -230,7 +230,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       }).pipe(Effect.provide(TestClock.layer()))
     )
 
-    it.effect("of 64 KiB is sent; one byte more is not", () =>
+    it.effect("is sent with up to 64 KiB, and not with one byte more", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))
         const send = yield* sender()
@@ -244,7 +244,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
 
   /** docs/reference/webhooks.md#delivery */
   describe("the response", () => {
-    it.effect("any 2xx is success", () =>
+    it.effect("is a success with any 2xx", () =>
       Effect.gen(function* () {
         for (const code of [200, 201, 202, 204, 206, 299]) {
           const target = yield* receiver(status(code))
@@ -255,7 +255,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("any other status is http_status, a 3xx is redirect and is not followed", () =>
+    it.effect("is http_status with any other status; a 3xx is redirect and is not followed", () =>
       Effect.gen(function* () {
         const elsewhere = yield* receiver(status(200))
         for (const [code, failure] of [
@@ -283,7 +283,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("an informational response is not the response", () =>
+    it.effect("is not an informational response", () =>
       Effect.gen(function* () {
         const target = yield* receiver((response) => {
           response.writeProcessing()
@@ -296,7 +296,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("is kept up to 16 KiB, and an endless body is cut off there", () =>
+    it.effect("is stored up to 16 KiB, where an endless body is cut off", () =>
       Effect.gen(function* () {
         let sent = 0
         const target = yield* receiver((response) => {
@@ -326,7 +326,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("is text that a database can keep, whatever the bytes", () =>
+    it.effect("is stored as text that a database accepts, whatever its bytes", () =>
       Effect.gen(function* () {
         const answers: Array<Buffer> = [
           Buffer.from("a\u0000b"),
@@ -344,7 +344,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
     )
 
     it.effect(
-      "2xx is success as soon as the status line arrived, even if the body breaks off or drips",
+      "is a success as soon as the status line of a 2xx arrives, even if the body breaks off or drips",
       () =>
         Effect.gen(function* () {
           const breaking = yield* receiver((response) => {
@@ -434,7 +434,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("interruption aborts the request", () =>
+    it.effect("an interruption aborts the request", () =>
       Effect.gen(function* () {
         const target = yield* receiver(() => {})
         const send = yield* sender()
@@ -446,7 +446,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("an attempt interrupted before it was connected is never sent", () =>
+    it.effect("an attempt interrupted before it is connected is never sent", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))
         const gate = Promise.withResolvers<ReadonlyArray<string>>()
@@ -462,7 +462,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
   })
 
   describe("failure classes", () => {
-    it.effect("a reset, a close and garbage before a status line are protocol", () =>
+    it.effect("are protocol for a reset, a close or garbage before a status line", () =>
       Effect.gen(function* () {
         const { issue } = yield* Authority
         const issued = yield* Effect.promise(() => issue())
@@ -498,7 +498,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
     )
 
     it.effect(
-      "a certificate for another name, an expired one, an unknown authority and no TLS are tls",
+      "are tls for a certificate with another name, an expired one, an unknown authority or no TLS",
       () =>
         Effect.gen(function* () {
           const other = yield* receiver(status(200), { name: "other.test" })
@@ -535,7 +535,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
         })
     )
 
-    it.effect("the detail of a failed handshake says what is wrong with the receiver", () =>
+    it.effect("say in the detail of a failed handshake what is wrong with the receiver", () =>
       Effect.gen(function* () {
         const { ca, issue } = yield* Authority
         const fine = yield* receiver(status(200))
@@ -574,7 +574,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("a refused connection is connect", () =>
+    it.effect("are connect for a refused connection", () =>
       Effect.gen(function* () {
         const { port } = yield* Effect.scoped(listening(createTcpServer()))
         const send = yield* sender()
@@ -584,7 +584,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("a name without an address is dns, with the system's resolver too", () =>
+    it.effect("are dns for a name without an address, also with the system's resolver", () =>
       Effect.gen(function* () {
         const scripted = yield* sender({
           resolve: () => Promise.reject(Object.assign(new Error("no"), { code: "EAI_AGAIN" }))
@@ -610,7 +610,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("an address that is not public is blocked, in the URL and behind a name", () =>
+    it.effect("are blocked for a non-public address, in the URL or behind a name", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))
         const send = yield* sender({
@@ -636,12 +636,12 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
           assert.strictEqual(outcome.detail, "the address is not allowed")
           assert.isNull(outcome.remoteAddress)
         }
-        assert.strictEqual(target.connections(), 0, "no byte went out")
+        assert.strictEqual(target.connections(), 0, "no byte was sent")
       })
     )
 
     it.effect(
-      "a name that moves to a private address after the first connection is blocked at the next",
+      "are blocked for a name that changes to a private address after the first connection",
       () =>
         Effect.gen(function* () {
           const target = yield* receiver((response) =>
@@ -652,7 +652,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
           const send = yield* sender({ resolve: () => Promise.resolve(answers[lookups++] ?? []) })
           const url = `https://hooks.test:${target.port}/`
           assert.isNull((yield* send(url)).failure)
-          assert.strictEqual(lookups, 1, "one look-up serves check and connect")
+          assert.strictEqual(lookups, 1, "one lookup for both check and connect")
           yield* Effect.sleep("50 millis")
           assert.strictEqual((yield* send(url)).failure, "blocked")
         })
@@ -660,7 +660,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
   })
 
   describe("EgressGuard.dispatcher, for other callers", () => {
-    it.effect("judges addresses in the URL on its own, and connects to what is allowed", () =>
+    it.effect("itself checks addresses in the URL, and connects to those that are allowed", () =>
       Effect.gen(function* () {
         const plain = yield* listening(
           createTcpServer((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"))
@@ -706,7 +706,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       })
     )
 
-    it.effect("to one origin are bounded, and the attempts above the bound wait", () =>
+    it.effect("to one origin are limited, and the attempts above the limit wait", () =>
       Effect.gen(function* () {
         const target = yield* receiver((response) => setTimeout(() => response.end("ok"), 10))
         const send = yield* sender({ connectionsPerOriginMax: 3 })
@@ -721,7 +721,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
     )
 
     it.effect(
-      "to one origin are bounded for each URL: one that never responds does not affect the others",
+      "to one origin are limited for each URL, so one that never responds does not affect the others",
       () =>
         Effect.gen(function* () {
           const target = yield* receiver((response, request) => {
@@ -773,7 +773,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       return { makeRoom, received, target, third }
     })
 
-    it.effect("an attempt's 30 seconds begin when it has a place, not while it waits for one", () =>
+    it.effect("start the 30 seconds of an attempt when it gets a place, not while it waits", () =>
       Effect.gen(function* () {
         const { makeRoom, received, third } = yield* crowded()
         yield* TestClock.adjust("7999 millis")
@@ -786,7 +786,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       }).pipe(Effect.provide(TestClock.layer()))
     )
 
-    it.effect("one that gets no place within 8 seconds is not started", () =>
+    it.effect("start no attempt that gets no place within 8 seconds", () =>
       Effect.gen(function* () {
         const { makeRoom, target, third } = yield* crowded()
         yield* TestClock.adjust("7999 millis")
@@ -798,7 +798,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
       }).pipe(Effect.provide(TestClock.layer()))
     )
 
-    it.effect("one whose place comes when its claim is too old is not started", () =>
+    it.effect("start no attempt whose claim is too old when it gets a place", () =>
       Effect.gen(function* () {
         const { makeRoom, target, third } = yield* crowded({ startBeforeMillis: 3000 })
         yield* TestClock.adjust("3001 millis")
@@ -821,7 +821,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
 
 describe("WebhookSender.layerMock", () => {
   it.effect(
-    "records every request with its time and responds by the script: all retries in milliseconds",
+    "records every request with its time and responds by the script, so all retries take milliseconds",
     () =>
       Effect.gen(function* () {
         const { send } = yield* WebhookSender
@@ -856,7 +856,7 @@ describe("WebhookSender.layerMock", () => {
       }).pipe(Effect.provide(WebhookSender.layerMock(() => Effect.succeed(mockOutcome(500)))))
   )
 
-  it.effect("without a script every attempt succeeds", () =>
+  it.effect("lets every attempt succeed without a script", () =>
     Effect.gen(function* () {
       const { send } = yield* WebhookSender
       const outcome = yield* send({

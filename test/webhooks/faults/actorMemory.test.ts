@@ -44,7 +44,7 @@ const queueEach = Effect.fnUntraced(function* (endpointId: string, name: string,
 
 describe("memory", () => {
   it.effect(
-    "of thousands of endpoints is freed one or two minutes after their deliveries, with their actors",
+    "of thousands of endpoints is freed with their actors, one or two minutes after their deliveries",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

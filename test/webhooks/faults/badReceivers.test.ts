@@ -49,7 +49,7 @@ const closing = <A extends Counted>(receiver: A) =>
 
 describe("bad receivers", () => {
   it.effect(
-    "beside eight kinds at once a healthy endpoint receives all its events without lateness; each kind fails by its class; sockets and memory are bounded",
+    "of eight kinds at once delay no event of a healthy endpoint; each kind fails with its class, and sockets and memory are bounded",
     () =>
       Effect.gen(function* () {
         const authority = yield* Effect.promise(makeAuthority)
@@ -80,7 +80,7 @@ describe("bad receivers", () => {
           assert.strictEqual(
             yield* lateness(good),
             5000,
-            "the delivery scheduler's interval, and no more"
+            "at most the delivery scheduler's interval"
           )
           assert.strictEqual(healthy.requests(), 200)
           const test = yield* (yield* makeUser()).call("GET", "/manage/v1/wallet")

@@ -53,9 +53,9 @@ const createKill = Effect.gen(function* () {
 /** No task ends while the rows are counted. */
 const hanging = { prompt: "[[sim:hang]]" }
 
-describe("the move's transaction", () => {
+describe("the transaction of a move", () => {
   it.live(
-    "a connection killed before or after any of its writes leaves all or nothing",
+    "writes all or nothing if its connection is killed before or after any of its writes",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -128,7 +128,7 @@ const trapped = {
 
 describe("the transaction that ends a task", () => {
   it.live(
-    "a connection killed before or after any of its writes: the task ends once, with one settlement and one event",
+    "ends the task once, with one settlement and one event, if its connection is killed before or after any of its writes",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -213,7 +213,7 @@ describe("a real process with the real clock", () => {
     await receiver?.[Symbol.asyncDispose]()
   })
 
-  it("the first retry comes 15 s after the end of the failed attempt, never early, although the process is paused meanwhile; a pause beyond the due time delays it only until the process continues", async () => {
+  it("sends the first retry 15 s after the end of the failed attempt and never early; a pause of the process beyond the due time delays it only until the process continues", async () => {
     // The exact delivery now waits for a minute
     await until(() => receiver.received.length === 2)
     const { id, log, succeeded } = await sendTest(gateway, receiver.url)
@@ -233,7 +233,7 @@ describe("a real process with the real clock", () => {
     assert.strictEqual(received()[0]?.body, received()[1]?.body)
   }, 180_000)
 
-  it("the first two retries, after 15 s and 60 s, are exact", async () => {
+  it("sends the first two retries after exactly 15 s and 60 s", async () => {
     const [first, second, third] = (await until(exact.succeeded, { millis: 100_000 })).attempts
     assert.strictEqual(Date.parse(second.due_at) - Date.parse(first.ended_at), 15_000)
     assert.strictEqual(Date.parse(third.due_at) - Date.parse(second.ended_at), 60_000)

@@ -86,7 +86,7 @@ const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => 
     )
     const failures = row.attempts.map((it) => it.failure)
     assert.deepStrictEqual(failures, [...failures.slice(1).map(() => "lost"), null])
-    assert.strictEqual(row.attempt_count, 1, "what is lost is not counted")
+    assert.strictEqual(row.attempt_count, 1, "lost attempts are not counted")
     assert.isAtMost(came.length, row.attempts.length)
     for (const { due_at, started_at } of row.attempts) {
       assert.isAtLeast(Date.parse(started_at), Date.parse(due_at), "never early")
@@ -99,15 +99,15 @@ const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => 
   return { lost, twice }
 }
 
-describe("killed with -9 during deliveries", () => {
-  it("after the claim and before the send, then after the receiver's 2xx and before the record: nothing is lost, ids and bytes are the same, unknown attempts are `lost` and uncounted", async () => {
+describe("kill -9 during deliveries", () => {
+  it("loses nothing, between claim and send or between the receiver's 2xx and the record: ids and bytes stay the same, and unknown attempts are `lost` and not counted", async () => {
     const { lost, twice } = await scenario(["before-send:5", "after-response:1"])
     assert.isAtLeast(lost, 2)
-    assert.isAtLeast(twice, 1, "an attempt with a response and without a record is sent again")
+    assert.isAtLeast(twice, 1, "an attempt with a response but without a record is sent again")
   }, 180_000)
 
   it.live(
-    "the same on Postgres, where the dead process's claim is found by its heartbeat",
+    "loses nothing on Postgres either, where the heartbeat shows the claims of the dead process",
     () =>
       Effect.gen(function* () {
         const { href } = yield* processDatabaseUrl

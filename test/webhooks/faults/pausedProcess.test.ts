@@ -48,7 +48,7 @@ const owners = (databaseUrl: string) =>
   )
 
 describe.concurrent("a process paused by SIGSTOP for longer than its lease", () => {
-  it("alone: the attempt that was under way is recorded when the process continues, and is not sent again", async () => {
+  it("alone records its running attempt when it continues, and does not send it again", async () => {
     let answer = () => {}
     const answered = new Promise<number>((resolve) => (answer = () => resolve(200)))
     await using receiver = await startReceiver(() => answered)
@@ -76,7 +76,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
   }, 180_000)
 
   it.live(
-    "beside another: nothing is lost, only what was under way comes twice, under the same id with the same bytes, and 600 a minute hold over both",
+    "beside another loses nothing: only running attempts arrive twice, with the same id and bytes, and 600 a minute is the limit of both together",
     () =>
       Effect.gen(function* () {
         const { href } = yield* processDatabaseUrl
@@ -87,7 +87,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
 })
 
 describe.concurrent("a process whose clock is changed", () => {
-  it("back and forth: no attempt comes before its due time, and none is sent twice", async () => {
+  it("back and forth sends no attempt before its due time, and none twice", async () => {
     await using receiver = await startReceiver((_one, before) => (before.length < 2 ? 500 : 200))
     await using gateway = await GatewayProcess.start({
       env: {
@@ -164,15 +164,15 @@ const besideAnother = async (databaseUrl: string) => {
     } while (cursor !== "")
     return found
   }
-  const letGo = () => {
+  const release = () => {
     isHolding = false
     for (const answer of heldUp.splice(0)) answer()
   }
   signal(paused, "SIGSTOP")
-  letGo()
+  release()
   await pause(beyondLease)
   await until(async () => (await count("succeeded")) === events, {
-    what: "the other's taking over",
+    what: "all deliveries by the other process",
     millis: 30_000
   })
   signal(paused, "SIGCONT")
@@ -185,8 +185,8 @@ const besideAnother = async (databaseUrl: string) => {
   assert.strictEqual(new Set(receiver.received.map((it) => it.body)).size, events)
   for (const distinct of bodies.values()) assert.strictEqual(distinct.size, 1, "the same bytes")
   const again = receiver.received.length - events
-  assert.isAtLeast(again, 1, "it was paused with attempts under way")
-  assert.isAtMost(again, 16, "no more than were under way")
+  assert.isAtLeast(again, 1, "it was paused with running attempts")
+  assert.isAtMost(again, 16, "no more than were running")
 
   // Both continue together, up to the limit
   await queue(databaseUrl, id, 800)

@@ -83,7 +83,7 @@ const endpointOf = (user: User, url: string, events: ReadonlyArray<string>, form
 
 /** docs/reference/webhooks.md#openais-format */
 layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format", (it) => {
-  it.effect("responses come as OpenAI's events, which its client verifies", () =>
+  it.effect("send responses as OpenAI's events, which its client verifies", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const [own, plain] = ["https://127.0.0.1/openai", "https://127.0.0.1/gateway"]
@@ -122,7 +122,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
-  it.effect("batches come as OpenAI's events", () =>
+  it.effect("send batches as OpenAI's events", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const url = "https://127.0.0.1/batches"
@@ -147,7 +147,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
-  it.effect("a batch takes its own webhook", () =>
+  it.effect("can be given with a batch", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
@@ -174,7 +174,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
-  it.effect("what OpenAI has no event for keeps our envelope", () =>
+  it.effect("keep our envelope for events that OpenAI does not have", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const url = "https://127.0.0.1/mixed"
@@ -191,24 +191,26 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
-  it.effect("changes of format and events at once leave no event without its format", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const path = "/manage/v1/webhook-endpoints"
-      const events = ["task.succeeded"]
-      const hook = { url: "https://127.0.0.1/hook", events, format: "openai" }
-      const { id } = (yield* user.call("POST", path, hook)).json
-      const change = (fields: object) => user.call("PATCH", `${path}/${id}`, fields)
-      for (let round = 0; round < 10; round += 1) {
-        yield* change({ format: "openai", events })
-        const both = [change({ format: "gateway" }), change({ events: ["response.completed"] })]
-        const statuses = yield* Effect.all(both, { concurrency: "unbounded" })
-        assert.deepStrictEqual(statuses.map(({ status }) => status).toSorted(), [200, 400])
-      }
-    })
+  it.effect(
+    "never have an event of another format after concurrent changes of format and events",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const path = "/manage/v1/webhook-endpoints"
+        const events = ["task.succeeded"]
+        const hook = { url: "https://127.0.0.1/hook", events, format: "openai" }
+        const { id } = (yield* user.call("POST", path, hook)).json
+        const change = (fields: object) => user.call("PATCH", `${path}/${id}`, fields)
+        for (let round = 0; round < 10; round += 1) {
+          yield* change({ format: "openai", events })
+          const both = [change({ format: "gateway" }), change({ events: ["response.completed"] })]
+          const statuses = yield* Effect.all(both, { concurrency: "unbounded" })
+          assert.deepStrictEqual(statuses.map(({ status }) => status).toSorted(), [200, 400])
+        }
+      })
   )
 
-  it.effect("OpenAI's names select events, in this format only", () =>
+  it.effect("accept OpenAI's event names, which no other format accepts", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const url = "https://127.0.0.1/named"
@@ -239,7 +241,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
-  it.effect("a background response takes its own webhook", () =>
+  it.effect("can be given with a background response", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const { secret } = (yield* user.call("POST", "/manage/v1/webhook-secret/rotate")).json
@@ -276,7 +278,7 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     })
   )
 
-  it.effect("images and videos in OpenAI's shape take one too", () =>
+  it.effect("can be given with videos in OpenAI's shape", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const url = "https://127.0.0.1/shaped"

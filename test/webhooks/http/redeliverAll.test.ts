@@ -26,7 +26,7 @@ const makeWorld = Effect.gen(function* () {
 })
 
 layer(layerGateway(), { timeout: "120 seconds" })("deliveries that match a filter", (it) => {
-  it.effect("are sent again, all or by endpoint, status, type and time", () =>
+  it.effect("are redelivered, all or by endpoint, status, type and time", () =>
     Effect.gen(function* () {
       const { id, statuses, user } = yield* makeWorld
       const other = yield* makeUser()
@@ -81,7 +81,7 @@ layer(layerGateway(), { timeout: "120 seconds" })("deliveries that match a filte
 describe("the operator's view of the queues", () => {
   const webhook = () => Effect.succeed(mockOutcome(500))
   layer(layerGateway({ webhook }), { timeout: "120 seconds" })((it) => {
-    it.effect("counts what is unfinished, due and late, and the drift", () =>
+    it.effect("counts unfinished, due and late work, and shows the drift", () =>
       Effect.gen(function* () {
         const empty = yield* queues
         assert.deepStrictEqual(empty.json.tasks, {
@@ -108,7 +108,7 @@ describe("the operator's view of the queues", () => {
           sql`SELECT FROM vendor_attempts WHERE state = 'submitted'`,
           (submitted) => submitted.length === 1
         )
-        // A step that nobody takes while the clock stands still
+        // A step that no process takes while the clock stands still
         const due = new Date(DateTime.toEpochMillis(yield* DateTime.now) - 2500)
         yield* sql`UPDATE runs SET owner = NULL, due_at = ${due}`
         const late = yield* queues

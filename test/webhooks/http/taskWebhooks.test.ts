@@ -95,7 +95,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
     })
   )
 
-  it.effect("gets the events that it names, of its task only; endpoints get theirs", () =>
+  it.effect("gets the events that it names, only of its own task, and endpoints get theirs", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const own = "https://127.0.0.1/own"
@@ -117,7 +117,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
     })
   )
 
-  it.effect("has the limits of all webhooks of its user at the origin", () =>
+  it.effect("shares the limits of all task webhooks of its user at the origin", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const other = yield* makeUser()
@@ -140,7 +140,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
     })
   )
 
-  it.effect("does not count among the five endpoints, nor do they refuse it", () =>
+  it.effect("does not count as one of the five endpoints, and is accepted beside them", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const hook = (n: number) => ({ url: `https://127.0.0.1:${9000 + n}/hook` })
@@ -157,63 +157,65 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
     })
   )
 
-  it.effect("lists its faults with those of the body; an unwanted URL alone is 2011", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const faults = Effect.fnUntraced(function* (body: object, query = "") {
-        const { json, status } = yield* user.call("POST", `${path}${query}`, body)
-        assert.strictEqual(status, 400)
-        const pointers = json.errors.map(({ pointer }: { pointer: string }) => pointer)
-        return [json.code, ...pointers]
+  it.effect(
+    "has its faults listed with those of the body, and is 2011 if only its URL is refused",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const faults = Effect.fnUntraced(function* (body: object, query = "") {
+          const { json, status } = yield* user.call("POST", `${path}${query}`, body)
+          assert.strictEqual(status, 400)
+          const pointers = json.errors.map(({ pointer }: { pointer: string }) => pointer)
+          return [json.code, ...pointers]
+        })
+        const inside = { url: "https://10.0.0.1/hook" }
+        assert.deepStrictEqual(yield* faults({ prompt: "a", webhook: inside }), [
+          2011,
+          "#/webhook/url"
+        ])
+        assert.deepStrictEqual(yield* faults({ prompt: "a", webhook: inside }, "?dry_run=true"), [
+          2011,
+          "#/webhook/url"
+        ])
+        assert.deepStrictEqual(yield* faults({ seed: -1, webhook: inside, metadata: { a: 1 } }), [
+          2001,
+          "#/prompt",
+          "#/seed",
+          "#/metadata/a"
+        ])
+        assert.deepStrictEqual(yield* faults({ seed: -1, webhook: inside }), [
+          2001,
+          "#/prompt",
+          "#/seed",
+          "#/webhook/url"
+        ])
+        const wrong: ReadonlyArray<readonly [unknown, ReadonlyArray<string>]> = [
+          [null, ["#/webhook"]],
+          ["https://example.com", ["#/webhook"]],
+          [{}, ["#/webhook/url"]],
+          [{ url, events: [] }, ["#/webhook/events"]],
+          [{ url, events: ["balance.low", "task.failed"] }, ["#/webhook/events/0"]],
+          [{ url, events: ["task.failed", "task.failed"] }, ["#/webhook/events"]],
+          [{ url, secret: "mine" }, ["#/webhook/secret"]]
+        ]
+        for (const [webhook, pointers] of wrong) {
+          assert.deepStrictEqual(
+            yield* faults({ prompt: "a", webhook }),
+            [2001, ...pointers],
+            JSON.stringify(webhook)
+          )
+        }
+        for (const address of ["http://example.com", "hook", "https://example.com/a b"]) {
+          const [code] = yield* faults({ prompt: "a", webhook: { url: address } })
+          assert.strictEqual(code, 2011, address)
+        }
+        const { data } = (yield* user.call("GET", "/manage/v1/tasks")).json
+        assert.deepStrictEqual(data, [])
+        assert.isNull((yield* user.call("GET", secretPath)).json.secret_preview)
       })
-      const inside = { url: "https://10.0.0.1/hook" }
-      assert.deepStrictEqual(yield* faults({ prompt: "a", webhook: inside }), [
-        2011,
-        "#/webhook/url"
-      ])
-      assert.deepStrictEqual(yield* faults({ prompt: "a", webhook: inside }, "?dry_run=true"), [
-        2011,
-        "#/webhook/url"
-      ])
-      assert.deepStrictEqual(yield* faults({ seed: -1, webhook: inside, metadata: { a: 1 } }), [
-        2001,
-        "#/prompt",
-        "#/seed",
-        "#/metadata/a"
-      ])
-      assert.deepStrictEqual(yield* faults({ seed: -1, webhook: inside }), [
-        2001,
-        "#/prompt",
-        "#/seed",
-        "#/webhook/url"
-      ])
-      const wrong: ReadonlyArray<readonly [unknown, ReadonlyArray<string>]> = [
-        [null, ["#/webhook"]],
-        ["https://example.com", ["#/webhook"]],
-        [{}, ["#/webhook/url"]],
-        [{ url, events: [] }, ["#/webhook/events"]],
-        [{ url, events: ["balance.low", "task.failed"] }, ["#/webhook/events/0"]],
-        [{ url, events: ["task.failed", "task.failed"] }, ["#/webhook/events"]],
-        [{ url, secret: "mine" }, ["#/webhook/secret"]]
-      ]
-      for (const [webhook, pointers] of wrong) {
-        assert.deepStrictEqual(
-          yield* faults({ prompt: "a", webhook }),
-          [2001, ...pointers],
-          JSON.stringify(webhook)
-        )
-      }
-      for (const address of ["http://example.com", "hook", "https://example.com/a b"]) {
-        const [code] = yield* faults({ prompt: "a", webhook: { url: address } })
-        assert.strictEqual(code, 2011, address)
-      }
-      const { data } = (yield* user.call("GET", "/manage/v1/tasks")).json
-      assert.deepStrictEqual(data, [])
-      assert.isNull((yield* user.call("GET", secretPath)).json.secret_preview)
-    })
   )
 
-  it.effect("is a part of each item of a batch", () =>
+  it.effect("can be given with each item of a batch", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const send = (...addresses: ReadonlyArray<string>) =>
@@ -233,7 +235,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
     })
   )
 
-  it.effect("is a part of the request behind an idempotency key", () =>
+  it.effect("is part of the idempotency hash", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const headers = { "idempotency-key": "k" }
@@ -250,7 +252,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
     })
   )
 
-  it.effect("goes with its user: nothing is sent any more, and its URL is erased", () =>
+  it.effect("is deleted with its user: nothing more is sent, and its URL is erased", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const user = yield* makeUser()
@@ -278,7 +280,7 @@ layer(layerGateway({ database: stores.postgres }))("the webhook of a task", (it)
 describe("the webhook of a task that fails", () => {
   const refuses = () => Effect.succeed(mockOutcome(500))
 
-  it.effect("is tried six times, by both secrets after a rotation, and can be sent again", () =>
+  it.effect("is tried six times, with both secrets after a rotation, and can be redelivered", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const secret = (yield* user.call("POST", `${secretPath}/rotate`)).json.secret
@@ -305,8 +307,8 @@ describe("the webhook of a task that fails", () => {
   )
 })
 
-describe("what carries the limits of the webhooks of tasks", () => {
-  it.effect("is removed with its log, and made again for the next one", () =>
+describe("the hidden endpoint that carries the limits of task webhooks", () => {
+  it.effect("is removed with its log, and created again for the next webhook", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { maintain } = yield* LogRetention

@@ -65,7 +65,7 @@ const inside = (host: string) =>
 
 layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 seconds" })((it) => {
   describe("webhook endpoints", () => {
-    it.effect("five per user, however many are created at once", () =>
+    it.effect("are at most five per user, however many are created at once", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const other = yield* makeUser()
@@ -99,7 +99,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
       ["an unknown event", { events: ["task.processing"] }, 2001],
       ["an unknown field", { secret: "whsec_mine" }, 2001]
     ]
-    it.effect("the rules hold on create and on update, and a refusal changes nothing", () =>
+    it.effect("follow the rules on create and update, and a refusal changes nothing", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { id } = yield* makeEndpoint(user, { description: "雪".repeat(200) })
@@ -126,7 +126,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
     )
 
     it.effect(
-      "the secret is shown on create and rotate alone, masked later, encrypted at rest",
+      "show their secret only on create and rotate, masked later, and it is encrypted at rest",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -147,7 +147,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
         })
     )
 
-    it.effect("disabled between retries: pending becomes skipped, and can be sent again", () =>
+    it.effect("disabled between retries skip pending deliveries, which can be redelivered", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { id } = yield* makeEndpoint(user, responding(500, 200))
@@ -173,7 +173,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
     )
 
     it.effect(
-      "disabled: what was sent again waits for its retry while something else is changed",
+      "that are disabled keep a redelivery waiting for its retry while another field is changed",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -201,7 +201,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
     )
 
     it.effect(
-      "one whose event has been dropped with its day is not sent again, and takes no place",
+      "redeliver nothing whose event has been dropped with its day, and it takes no place",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -227,27 +227,29 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
         })
     )
 
-    it.effect("deleted between retries: skipped for good, and the log still shows it", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const { id } = yield* makeEndpoint(user, responding(500))
-        const { delivery_id } = yield* sendTest(user, id)
-        yield* eventually(
-          user.call("GET", `${deliveries}/${delivery_id}`),
-          (answer) => answer.json.attempts[0]?.failure === "http_status"
-        )
-        assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
-        const shown = yield* settled(user, delivery_id, "skipped")
-        assert.strictEqual(shown.endpoint_id, id)
-        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
-        assert.deepStrictEqual([again.status, again.json.code], [409, 2010])
-        assert.strictEqual((yield* user.call("GET", `${endpoints}/${id}`)).status, 404)
-        yield* advance("20 seconds")
-        assert.strictEqual((yield* sentOf(delivery_id)).length, 1)
-      })
+    it.effect(
+      "deleted between retries skip deliveries permanently, and the log still shows them",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { id } = yield* makeEndpoint(user, responding(500))
+          const { delivery_id } = yield* sendTest(user, id)
+          yield* eventually(
+            user.call("GET", `${deliveries}/${delivery_id}`),
+            (answer) => answer.json.attempts[0]?.failure === "http_status"
+          )
+          assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
+          const shown = yield* settled(user, delivery_id, "skipped")
+          assert.strictEqual(shown.endpoint_id, id)
+          const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+          assert.deepStrictEqual([again.status, again.json.code], [409, 2010])
+          assert.strictEqual((yield* user.call("GET", `${endpoints}/${id}`)).status, 404)
+          yield* advance("20 seconds")
+          assert.strictEqual((yield* sentOf(delivery_id)).length, 1)
+        })
     )
 
-    it.effect("rotated between retries: each later attempt verifies by either secret", () =>
+    it.effect("rotated between retries sign each later attempt with both secrets", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { id, secret } = yield* makeEndpoint(user, responding(500))
@@ -279,7 +281,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
       })
     )
 
-    it.effect("the test event is a synthetic task.succeeded, whatever the subscription", () =>
+    it.effect("send a synthetic task.succeeded as test event, whatever the subscription", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { id } = yield* makeEndpoint(user, { events: ["balance.low"] })
@@ -295,7 +297,7 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
   })
 
   describe("the delivery log", () => {
-    it.effect("lists newest first, by filters and cursor, and only the user's own", () =>
+    it.effect("lists only the user's own deliveries, newest first, by filters and cursor", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const other = yield* makeUser()
@@ -334,30 +336,35 @@ layer(layerGateway({ webhook: byUrl(), resolve: inside }), { timeout: "60 second
       })
     )
 
-    it.effect("a succeeded delivery is sent again under its id, newly signed, same bytes", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const { id } = yield* makeEndpoint(user)
-        const { delivery_id } = yield* sendTest(user, id)
-        yield* settled(user, delivery_id, "succeeded")
-        yield* advance("100 seconds", "20 seconds")
-        const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
-        assert.deepStrictEqual([again.status, again.json.id], [202, delivery_id])
-        const [first, second] = yield* eventually(sentOf(delivery_id), (sent) => sent.length === 2)
-        assert.deepStrictEqual(second?.body, first?.body)
-        assert.strictEqual(second!.timestampSeconds - first!.timestampSeconds, 100)
-        const shown = yield* settled(user, delivery_id, "succeeded")
-        assert.deepStrictEqual(
-          shown.attempts.map((it: { readonly seq: number }) => it.seq),
-          [1, 2]
-        )
-      })
+    it.effect(
+      "redelivers a succeeded delivery with the same id and bytes and a new signature",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { id } = yield* makeEndpoint(user)
+          const { delivery_id } = yield* sendTest(user, id)
+          yield* settled(user, delivery_id, "succeeded")
+          yield* advance("100 seconds", "20 seconds")
+          const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+          assert.deepStrictEqual([again.status, again.json.id], [202, delivery_id])
+          const [first, second] = yield* eventually(
+            sentOf(delivery_id),
+            (sent) => sent.length === 2
+          )
+          assert.deepStrictEqual(second?.body, first?.body)
+          assert.strictEqual(second!.timestampSeconds - first!.timestampSeconds, 100)
+          const shown = yield* settled(user, delivery_id, "succeeded")
+          assert.deepStrictEqual(
+            shown.attempts.map((it: { readonly seq: number }) => it.seq),
+            [1, 2]
+          )
+        })
     )
   })
 })
 
 describe("webhook endpoints over time", () => {
-  it.effect("an endpoint shows how its latest attempts ended, for seven days", () =>
+  it.effect("show for seven days how their latest attempts ended", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const { id } = yield* makeEndpoint(user, responding(500, 500, 200))
@@ -410,41 +417,43 @@ describe("webhook endpoints over time", () => {
     }).pipe(Effect.provide(layerGateway({ webhook: byUrl() })))
   )
 
-  it.effect("after a rotation both secrets sign for 24 hours, then the new one alone", () =>
-    Effect.gen(function* () {
-      const log = yield* WebhookSenderLog
-      const user = yield* makeUser()
-      const { id, secret } = yield* makeEndpoint(user)
-      const oldUntil = Effect.map(
-        user.call("GET", `${endpoints}/${id}`),
-        ({ json }) => json.old_secret_expires_at
-      )
-      assert.isNull(yield* oldUntil)
-      const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
-      assert.strictEqual(rotated.json.old_secret_expires_at, "1970-01-02T00:00:00.000Z")
-      assert.strictEqual(yield* oldUntil, rotated.json.old_secret_expires_at)
-      const send = Effect.gen(function* () {
-        const { delivery_id } = yield* sendTest(user, id)
-        yield* settled(user, delivery_id, "succeeded")
-        const [last] = (yield* log.sent).slice(-1)
-        return [last?.request.secret, last?.request.previousSecret]
-      })
-      assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
-      const sql = yield* SqlClient.SqlClient
-      const [until] = yield* sql`
+  it.effect(
+    "sign with both secrets for 24 hours after a rotation, then only with the new one",
+    () =>
+      Effect.gen(function* () {
+        const log = yield* WebhookSenderLog
+        const user = yield* makeUser()
+        const { id, secret } = yield* makeEndpoint(user)
+        const oldUntil = Effect.map(
+          user.call("GET", `${endpoints}/${id}`),
+          ({ json }) => json.old_secret_expires_at
+        )
+        assert.isNull(yield* oldUntil)
+        const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
+        assert.strictEqual(rotated.json.old_secret_expires_at, "1970-01-02T00:00:00.000Z")
+        assert.strictEqual(yield* oldUntil, rotated.json.old_secret_expires_at)
+        const send = Effect.gen(function* () {
+          const { delivery_id } = yield* sendTest(user, id)
+          yield* settled(user, delivery_id, "succeeded")
+          const [last] = (yield* log.sent).slice(-1)
+          return [last?.request.secret, last?.request.previousSecret]
+        })
+        assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
+        const sql = yield* SqlClient.SqlClient
+        const [until] = yield* sql`
         SELECT extract(epoch FROM previous_secret_until)::float8 AS seconds FROM webhook_endpoints`
-      assert.strictEqual(until?.["seconds"], 24 * 3600)
-      // The heartbeats of a day take too long, so the day is shortened
-      yield* sql`UPDATE webhook_endpoints SET previous_secret_until = timestamptz 'epoch' + interval '5 s'`
-      yield* advance("4900 millis", "4900 millis")
-      assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
-      yield* advance("100 millis", "100 millis")
-      assert.deepStrictEqual(yield* send, [rotated.json.secret, undefined])
-      assert.isNull(yield* oldUntil)
-    }).pipe(Effect.provide(layerGateway()))
+        assert.strictEqual(until?.["seconds"], 24 * 3600)
+        // The heartbeats of a day take too long, so the day is shortened
+        yield* sql`UPDATE webhook_endpoints SET previous_secret_until = timestamptz 'epoch' + interval '5 s'`
+        yield* advance("4900 millis", "4900 millis")
+        assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
+        yield* advance("100 millis", "100 millis")
+        assert.deepStrictEqual(yield* send, [rotated.json.secret, undefined])
+        assert.isNull(yield* oldUntil)
+      }).pipe(Effect.provide(layerGateway()))
   )
 
-  it.effect("disabled while an attempt is under way: its failure is not retried", () =>
+  it.effect("disabled during an attempt do not retry its failure", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -462,7 +471,7 @@ describe("webhook endpoints over time", () => {
       yield* advance("3 seconds")
       yield* settled(user, delivery_id, "skipped")
       yield* advance("30 seconds")
-      assert.strictEqual((yield* log.sent).length, 2, "nor that of one that was sent again")
+      assert.strictEqual((yield* log.sent).length, 2, "the redelivery is not retried either")
     }).pipe(
       Effect.provide(
         layerGateway({ webhook: () => Effect.delay(Effect.succeed(mockOutcome(500)), "2 seconds") })
@@ -470,7 +479,7 @@ describe("webhook endpoints over time", () => {
     )
   )
 
-  it.effect("deleted while an attempt is under way: neither it nor what waits is sent again", () =>
+  it.effect("deleted during an attempt send neither a retry nor waiting deliveries", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -504,7 +513,7 @@ describe("webhook endpoints over time", () => {
   )
 
   it.effect(
-    "has every attempt: due, started, ended, lateness, address, status, class, response",
+    "log every attempt: due, started, ended, lateness, address, status, class, response",
     () =>
       Effect.gen(function* () {
         const log = yield* WebhookSenderLog
@@ -540,7 +549,7 @@ describe("webhook endpoints over time", () => {
       }).pipe(Effect.provide(layerGateway({ webhook: byUrl() })))
   )
 
-  it.effect("recover sends again what failed or was skipped since a time, in bounds", () =>
+  it.effect("redeliver failed and skipped deliveries since a time on recover, within bounds", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const user = yield* makeUser()

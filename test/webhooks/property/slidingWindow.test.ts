@@ -33,8 +33,8 @@ const simulate = (attempts: ReadonlyArray<{ took: number; arrives: number }>) =>
   return { arrivals: arrivals.sort((a, b) => a - b), starts }
 }
 
-describe("600 a minute, sliding", () => {
-  it("never more than the limit reach the receiver in any window, whatever the network does", () => {
+describe("the sliding limit of 600 a minute", () => {
+  it("is never exceeded at the receiver in any window, whatever the network does", () => {
     const attempt = fc.record({
       took: fc.integer({ min: 0, max: 40 }),
       arrives: fc.double({ min: 0, max: 1, noNaN: true })
@@ -50,12 +50,12 @@ describe("600 a minute, sliding", () => {
     )
   })
 
-  it("nothing waits longer than necessary: instant attempts are sent in bursts of the limit", () => {
+  it("delays nothing longer than necessary: instant attempts are sent in bursts of the limit", () => {
     const { starts } = simulate(Array.from({ length: 12 }, () => ({ took: 0, arrives: 0 })))
     assert.deepStrictEqual(starts, [0, 0, 0, 0, 0, 60, 60, 60, 60, 60, 120, 120])
   })
 
-  it("a clock that is set back delays nothing by more than a window, and shortens none", () => {
+  it("delays nothing by more than a window after the clock is set back, and shortens no window", () => {
     const hour = 3_600_000
     const window = new SlidingWindow(limit, minuteMillis, [])
     window.begin(limit)
@@ -67,7 +67,7 @@ describe("600 a minute, sliding", () => {
     assert.strictEqual(window.capacity(set + minuteMillis), limit)
   })
 
-  it("attempts from before a restart count", () => {
+  it("counts attempts from before a restart", () => {
     const window = new SlidingWindow(limit, windowMillis, [1, 2, 3, 4, 5, 6])
     assert.strictEqual(window.capacity(10), 0)
     assert.strictEqual(window.waitMillis(10), 2 + windowMillis - 10)

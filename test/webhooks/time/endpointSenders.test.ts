@@ -57,7 +57,7 @@ const watched = () => {
 describe("the sender of an endpoint", () => {
   const { asked, deliveries } = watched()
   it.effect(
-    "is open at least 1.5 s before its first delivery falls due, sends nothing before that and everything on time",
+    "opens at least 1.5 s before its first delivery is due, and sends everything exactly on time",
     () =>
       Effect.gen(function* () {
         const log = yield* WebhookSenderLog
@@ -78,7 +78,7 @@ describe("the sender of an endpoint", () => {
           Effect.sync(() => asked.claims),
           (claims) => claims > 0
         )
-        assert.deepStrictEqual(asked.opened, [25_200], "once, and not during the idle time before")
+        assert.deepStrictEqual(asked.opened, [25_200], "once, and not during the idle time")
         yield* TestClock.setTime(due - 1)
         const before = asked.claims
         yield* (yield* EndpointActors).notify([EndpointId.make(String(endpoint.json.id))])
@@ -108,7 +108,7 @@ describe("a sender whose origin is busy", () => {
     })
   let share = 3
   it.effect(
-    "claims no more than its share of the places there, and the rest as places become free",
+    "claims no more than its share of the places there, and more as places become free",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -139,7 +139,7 @@ describe("a sender whose origin is busy", () => {
 describe("a process that has started", () => {
   const { asked, deliveries } = watched()
   it.effect(
-    "has claimed and recorded nothing, on as many connections at once as later, before the first is due",
+    "warms up with empty claims and records, on as many connections as later, before the first delivery is due",
     () =>
       Effect.gen(function* () {
         yield* eventually(
@@ -175,7 +175,7 @@ const two = EndpointId.make("whe_2")
 
 describe("the actors of endpoints", () => {
   it.effect(
-    "are opened once, by messages at once too, and end a minute after the last message",
+    "are opened once, even by concurrent messages, and end a minute after the last message",
     () => {
       const { layer, log } = recorded()
       return Effect.gen(function* () {
@@ -198,7 +198,7 @@ describe("the actors of endpoints", () => {
     }
   )
 
-  it.effect("that could not be opened are opened by the next message", () => {
+  it.effect("are opened by the next message if they could not be opened", () => {
     let isAway = true
     const open = Effect.suspend(() =>
       isAway ? Effect.fail(new StoreUnavailable({ cause: "away" })) : Effect.void
@@ -213,7 +213,7 @@ describe("the actors of endpoints", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("end all at once with their process", () => {
+  it.effect("all end at the same time with their process", () => {
     const { layer, log } = recorded({ end: Effect.sleep("1 second") })
     return Effect.gen(function* () {
       const scope = yield* Scope.make()

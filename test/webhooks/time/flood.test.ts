@@ -61,7 +61,7 @@ const failOnce = () => {
 /** docs/reference/webhooks.md#rate-limit */
 describe("a flood of 3,000 events to one endpoint", () => {
   it.effect(
-    "600 in every sliding minute while there is work and never more, retries counted, no attempt used up by waiting, no other endpoint late",
+    "is sent at exactly 600 in every sliding minute, retries included; waiting uses no attempt, and no other endpoint is late",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -99,7 +99,7 @@ describe("a flood of 3,000 events to one endpoint", () => {
           yield* besides(next - 40_000)
           yield* atTime(next - 1)
           yield* settled
-          assert.strictEqual((yield* sentTo("/flooded")).length, sent, "not one before its time")
+          assert.strictEqual((yield* sentTo("/flooded")).length, sent, "none before its time")
           yield* atTime(next)
           yield* reaches(sent + perMinute)
         }
@@ -198,7 +198,7 @@ describe("two processes on one store", () => {
   })
 
   it.effect(
-    "600 in any sliding minute hold over both together, and when one of them has ended",
+    "send at most 600 in any sliding minute together, also after one of them has ended",
     () =>
       Effect.gen(function* () {
         const { alongside, reaches, sent, toTime } = yield* processes
@@ -225,7 +225,7 @@ describe("two processes on one store", () => {
   )
 
   it.effect(
-    "what one sent counts for the other, while it runs and when it has ended",
+    "count each other's attempts, while the other runs and after it has ended",
     () =>
       Effect.gen(function* () {
         const { alongside, asks, asksAgain, held, opened, reaches, sent, toTime } = yield* processes
@@ -242,7 +242,7 @@ describe("two processes on one store", () => {
             yield* toTime(10_000)
             yield* reaches(perMinute)
             yield* settled
-            assert.isUndefined(asks.get("stays"), "all were sent by the other")
+            assert.isUndefined(asks.get("stays"), "the other process sent all")
             held.delete("stays")
             yield* toTime(sent[0]! + 20_000)
             yield* asksAgain("stays", 0)
@@ -251,7 +251,7 @@ describe("two processes on one store", () => {
           const before = asks.get("stays")!
           yield* toTime(sent[0]! + 59_000)
           yield* asksAgain("stays", before)
-          assert.strictEqual(sent.length, perMinute, "what the other sent still counts")
+          assert.strictEqual(sent.length, perMinute, "the other's attempts still count")
           yield* toTime(sent[perMinute - 1]! + 65_000)
           yield* reaches(2 * perMinute)
           assert.strictEqual(sent.length, 2 * perMinute)

@@ -39,26 +39,28 @@ const losesAnswer = (live: DeliveryStore["Service"]): DeliveryStore["Service"] =
   }
 }
 
-describe("a store that is unavailable for a moment", () => {
-  it.effect("a claim whose response was lost is given back: sent within seconds, uncounted", () =>
-    Effect.gen(function* () {
-      const sender = yield* WebhookSenderLog
-      const { delivery, log } = yield* begin
-      yield* advance("8 seconds", "500 millis")
-      const [sent] = yield* eventually(sender.sent, (all) => all.length > 0)
-      assert.strictEqual(sent?.request.deliveryId, delivery)
-      const shown = yield* eventually(log, (now) => now.status === "succeeded")
-      assert.strictEqual(shown.attempt_count, 1)
-      assert.deepStrictEqual(
-        shown.attempts.map((it: { readonly failure: string | null }) => it.failure),
-        ["lost", null]
-      )
-      assert.strictEqual((yield* sender.sent).length, 1)
-    }).pipe(Effect.provide(layerGateway({ deliveries: losesAnswer })))
+describe("a store that is briefly unavailable", () => {
+  it.effect(
+    "returns a claim whose response was lost, and the delivery is sent within seconds",
+    () =>
+      Effect.gen(function* () {
+        const sender = yield* WebhookSenderLog
+        const { delivery, log } = yield* begin
+        yield* advance("8 seconds", "500 millis")
+        const [sent] = yield* eventually(sender.sent, (all) => all.length > 0)
+        assert.strictEqual(sent?.request.deliveryId, delivery)
+        const shown = yield* eventually(log, (now) => now.status === "succeeded")
+        assert.strictEqual(shown.attempt_count, 1)
+        assert.deepStrictEqual(
+          shown.attempts.map((it: { readonly failure: string | null }) => it.failure),
+          ["lost", null]
+        )
+        assert.strictEqual((yield* sender.sent).length, 1)
+      }).pipe(Effect.provide(layerGateway({ deliveries: losesAnswer })))
   )
 
   it.effect(
-    "a process that could not write its heartbeat treats no other as dead before that one had the time to write",
+    "lets no process treat another as dead before the other had time to write its heartbeat",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -99,7 +101,7 @@ describe("a store that is unavailable for a moment", () => {
 })
 
 /** Gets no slot this many times, and is then sent. */
-const waitsInVain = (times: number) => {
+const busyAtFirst = (times: number) => {
   let tries = 0
   return () =>
     Effect.suspend(() => {
@@ -110,7 +112,7 @@ const waitsInVain = (times: number) => {
 
 describe("a claim that is not sent", () => {
   it.effect(
-    "because there was no place at the origin is given back: no attempt used up, none logged, sent when there is one",
+    "because there was no place at the origin is returned, uses and logs no attempt, and is sent when there is one",
     () =>
       Effect.gen(function* () {
         const { log } = yield* begin
@@ -121,7 +123,7 @@ describe("a claim that is not sent", () => {
           [null]
         )
         assert.strictEqual((yield* (yield* WebhookSenderLog).sent).length, 8)
-      }).pipe(Effect.provide(layerGateway({ webhook: waitsInVain(7) })))
+      }).pipe(Effect.provide(layerGateway({ webhook: busyAtFirst(7) })))
   )
 
   /** The first claim that takes something is committed, and returns when the test allows it. */
@@ -134,7 +136,7 @@ describe("a claim that is not sent", () => {
         claimed.length === 0 ? Effect.void : Effect.andThen(taken.open, answered.await)
       )
   })
-  it.effect("because its actor ended before the claim returned is given back at once", () =>
+  it.effect("because its actor ended before the claim was answered is returned at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const dispatcher = yield* WebhookDispatcher

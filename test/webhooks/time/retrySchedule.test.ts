@@ -49,7 +49,7 @@ describe("retries", () => {
 
   const dead = recorder(() => 500)
   it.effect(
-    "a dead endpoint gets six attempts at exact times, also after a restart, each newly signed, with the same delivery id and body; then the delivery is failed",
+    "give a dead endpoint six attempts at exact times, also after a restart, each with a new signature and the same delivery id and body; then the delivery is failed",
     () =>
       Effect.gen(function* () {
         const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
@@ -109,7 +109,7 @@ describe("retries", () => {
     status: null,
     failure: "payload_too_large"
   }
-  it.effect("a body that is too large fails the delivery at once", () =>
+  it.effect("are not made for a body that is too large, which fails the delivery at once", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
@@ -123,7 +123,7 @@ describe("retries", () => {
   )
 
   const late = recorder((n) => (n < 3 ? 503 : 204))
-  it.effect("any 2xx ends the retries", () =>
+  it.effect("end after any 2xx", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)

@@ -66,36 +66,38 @@ const crowded = Effect.fnUntraced(function* ({ received, url }: Receiver) {
 })
 
 describe("an attempt that waits for a place at its origin while its actor ends", () => {
-  it.effect("is given back as if it had never been claimed: only what was started is logged", () =>
-    Effect.gen(function* () {
-      const { answer, receiver } = yield* silent
-      yield* Effect.gen(function* () {
-        const { actor, attempts, begun, owned } = yield* crowded(receiver)
-        yield* Scope.close(actor, Exit.void)
-        assert.strictEqual(yield* owned, 0)
-        const lost = yield* attempts
-        assert.sameMembers(
-          lost.map((row) => String(row["deliveryId"])),
-          begun
-        )
-        assert.deepStrictEqual(
-          lost.map((row) => row["failure"]),
-          ["lost", "lost"]
-        )
-        // The next poll of the delivery scheduler opens a sender that sends them
-        yield* answer
-        yield* advance("5 seconds", "500 millis")
-        const all = yield* eventually(attempts, (rows) => rows.length === 6)
-        const ofOthers = all.filter((row) => !begun.includes(String(row["deliveryId"])))
-        assert.deepStrictEqual(
-          ofOthers.map((row) => row["failure"]),
-          [null, null]
-        )
-      }).pipe(Effect.provide(gateway(receiver)))
-    }).pipe(Effect.scoped)
+  it.effect(
+    "is returned as if it had never been claimed, and only started attempts are logged",
+    () =>
+      Effect.gen(function* () {
+        const { answer, receiver } = yield* silent
+        yield* Effect.gen(function* () {
+          const { actor, attempts, begun, owned } = yield* crowded(receiver)
+          yield* Scope.close(actor, Exit.void)
+          assert.strictEqual(yield* owned, 0)
+          const lost = yield* attempts
+          assert.sameMembers(
+            lost.map((row) => String(row["deliveryId"])),
+            begun
+          )
+          assert.deepStrictEqual(
+            lost.map((row) => row["failure"]),
+            ["lost", "lost"]
+          )
+          // The next poll of the delivery scheduler opens a sender that sends them
+          yield* answer
+          yield* advance("5 seconds", "500 millis")
+          const all = yield* eventually(attempts, (rows) => rows.length === 6)
+          const ofOthers = all.filter((row) => !begun.includes(String(row["deliveryId"])))
+          assert.deepStrictEqual(
+            ofOthers.map((row) => row["failure"]),
+            [null, null]
+          )
+        }).pipe(Effect.provide(gateway(receiver)))
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("delays that end by three seconds at most while the store is unavailable", () =>
+  it.effect("delays that end by at most three seconds while the store is unavailable", () =>
     Effect.gen(function* () {
       const { receiver } = yield* silent
       const away = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({

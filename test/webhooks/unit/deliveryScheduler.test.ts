@@ -36,7 +36,7 @@ const sharedOf = Effect.fnUntraced(function* (due: ReadonlyArray<EndpointId>) {
 
 /** docs/reference/processes.md#hints */
 describe("due deliveries", () => {
-  it.effect("of a backlog are sent by all processes, a few retries by the one that scans", () =>
+  it.effect("of a backlog are sent by all processes, and a few retries by the one that scans", () =>
     Effect.gen(function* () {
       assert.lengthOf(yield* sharedOf(endpoints(100)), 0)
       assert.deepStrictEqual(yield* sharedOf(endpoints(1000)), endpoints(1000))

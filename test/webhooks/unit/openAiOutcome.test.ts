@@ -13,7 +13,7 @@ const now = DateTime.makeUnsafe(1_764_133_200_000)
 const charge = { captured: 1n, urls: [] }
 
 /** docs/reference/webhooks.md#openais-format */
-describe("the outcome of a batch, as OpenAI has it", () => {
+describe("the outcome of a batch as OpenAI's event", () => {
   it.each([
     ["batch.completed", { status: "completed" }],
     ["batch.cancelled", { status: "failed", error: { code: 4004 }, charge }],
@@ -32,7 +32,7 @@ describe("the outcome of a batch, as OpenAI has it", () => {
     })
   })
 
-  it("is none for the batch of another vendor", () => {
+  it("does not exist for the batch of another vendor", () => {
     const other = { ...task, vendor: "anthropic" }
     const outcome = { status: "completed", isIncomplete: false } as const
     assert.isUndefined(openAiOutcome(id, other, outcome, now))

@@ -22,8 +22,8 @@ const gateOf = (max: number) => {
 const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 const until = (isThere: () => boolean) => Effect.repeat(turn, { until: () => isThere() })
 
-describe("attempts at one origin that has no free connection", () => {
-  it.effect("begin one connection at a time, save the first two of a URL", () =>
+describe("attempts at an origin without a free connection", () => {
+  it.effect("open one connection at a time, except for the first two of a URL", () =>
     Effect.gen(function* () {
       const { enter, started } = gateOf(128)
       enter(6)
@@ -35,13 +35,13 @@ describe("attempts at one origin that has no free connection", () => {
     })
   )
 
-  it.effect("take one that has become free, without a wait and without another", () =>
+  it.effect("take a connection that becomes free, without waiting or opening another", () =>
     Effect.gen(function* () {
       const { enter, limiter, leave, started } = gateOf(3)
       enter(3)
       const opened = [1, 2, 3].map(() => limiter.connectionOpened(url.origin))
       enter(2)
-      assert.strictEqual(started.length, 3, "the bound holds")
+      assert.strictEqual(started.length, 3, "the limit holds")
       leave[0]!()
       assert.strictEqual(started.length, 3, "undici has it one event-loop turn later")
       yield* turn
@@ -49,12 +49,12 @@ describe("attempts at one origin that has no free connection", () => {
       leave[4]!()
       leave[1]!()
       yield* turn
-      assert.strictEqual(started.length, 4, "who has left waits no more")
+      assert.strictEqual(started.length, 4, "an attempt that left does not wait")
       for (const close of opened) close()
     })
   )
 
-  it.effect("all start at once when as many connections are open", () =>
+  it.effect("all start at once if as many connections are open", () =>
     Effect.gen(function* () {
       const { enter, limiter, leave, started } = gateOf(128)
       for (let n = 0; n < 8; n += 1) limiter.connectionOpened(url.origin)
@@ -70,7 +70,7 @@ describe("attempts at one origin that has no free connection", () => {
 
 describe("the share of a URL at its origin", () => {
   it.effect(
-    "is all places when alone, else an equal part among the busy URLs, and two at least",
+    "is all places if it is alone, else an equal part among the busy URLs, but at least two",
     () =>
       Effect.gen(function* () {
         const limiter = new OriginLimiter(8)
@@ -85,12 +85,12 @@ describe("the share of a URL at its origin", () => {
         begin(3)
         assert.strictEqual(limiter.fairShare(urlOf(1)), 2)
         for (let n = 4; n <= 20; n += 1) begin(n)
-        assert.strictEqual(limiter.fairShare(urlOf(1)), 2, "as many as it need not wait for")
+        assert.strictEqual(limiter.fairShare(urlOf(1)), 2, "the places without a wait")
         const limiterOfTwo = new OriginLimiter(8)
         const leave = [1, 2].map((n) => limiterOfTwo.acquire(urlOf(n), () => {}))
         leave[0]!()
         yield* turn
-        assert.strictEqual(limiterOfTwo.fairShare(urlOf(2)), 8, "who has left has no share")
+        assert.strictEqual(limiterOfTwo.fairShare(urlOf(2)), 8, "an attempt that left has no share")
         first()
       })
   )

@@ -5,7 +5,7 @@ import { referenceTable } from "../../support/webhookDocs.ts"
 
 /** docs/reference/webhooks.md#retries */
 describe("retries", () => {
-  it("a delivery gets six attempts", () => {
+  it("give a delivery six attempts", () => {
     assert.strictEqual(attemptsMax, 6)
     assert.strictEqual(referenceTable("Retries").length, 6)
   })
@@ -16,18 +16,18 @@ describe("retries", () => {
     [3, 300],
     [4, 1800],
     [5, 3600]
-  ])("after attempt %i failed the next is due %i seconds after its end", (attempt, seconds) => {
+  ])("after attempt %i are due %i seconds after its end", (attempt, seconds) => {
     const endedAt = 1_767_225_600_123
     assert.deepStrictEqual(nextAttemptAt(attempt, endedAt), Option.some(endedAt + seconds * 1000))
   })
 
-  it("after the sixth there is none", () => {
+  it("end after the sixth attempt", () => {
     assert.deepStrictEqual(nextAttemptAt(6, 0), Option.none())
     assert.deepStrictEqual(nextAttemptAt(7, 0), Option.none())
     assert.deepStrictEqual(nextAttemptAt(0, 0), Option.none())
   })
 
-  it("the documentation's table gives the same delays", () => {
+  it("have the delays of the documentation's table", () => {
     const units: Record<string, number> = {
       seconds: 1000,
       minute: 60_000,

@@ -20,14 +20,14 @@ const verify = (overrides: Partial<Parameters<typeof verifyWebhook>[0]> = {}) =>
 const refusedFor = (reason: VerifyFailure): VerifyResult => ({ valid: false, reason })
 
 describe("the test vectors of docs/webhooks.md", () => {
-  it("are at least four, with an empty body, one beyond ASCII and a previous secret", () => {
+  it("are at least four, including an empty body, one beyond ASCII and a previous secret", () => {
     assert.isAtLeast(testVectors.length, 4)
     assert.isTrue(testVectors.some((vector) => vector.body === ""))
     assert.isTrue(testVectors.some((vector) => Buffer.byteLength(vector.body) > vector.body.length))
     assert.isTrue(testVectors.some((vector) => vector.previous_secret !== undefined))
   })
 
-  it.each(testVectors)("$name: the service signs it so", (vector) => {
+  it.each(testVectors)("$name: match the service's signature", (vector) => {
     const body = utf8.encode(vector.body)
     const signed = { deliveryId: vector.delivery_id, timestampSeconds: vector.timestamp, body }
     const headers = deliveryHeaders("Service", signed, vector.secret, vector.previous_secret)
@@ -35,7 +35,7 @@ describe("the test vectors of docs/webhooks.md", () => {
     assert.strictEqual(headers["X-Service-Webhook-Signature-Previous"], vector.signature_previous)
   })
 
-  it.each(testVectors)("$name: a receiver accepts it with either secret", async (vector) => {
+  it.each(testVectors)("$name: are accepted by a receiver with either secret", async (vector) => {
     const now = new Date(vector.timestamp * 1000)
     const headers = {
       "x-service-webhook-id": vector.delivery_id,
@@ -63,7 +63,7 @@ describe("delivery headers", () => {
     })
   })
 
-  it("carry another service name when the operator chose one", async () => {
+  it("have another service name if the operator chose one", async () => {
     const headers = deliveryHeaders("Acme", parts, secret, "whsec_old")
     assert.strictEqual(headers["User-Agent"], "Acme-Webhook/1.0")
     assert.strictEqual(headers["X-Acme-Webhook-Signature-Previous"], sign("whsec_old", parts))
@@ -73,7 +73,7 @@ describe("delivery headers", () => {
 })
 
 describe("a new secret", () => {
-  it("is whsec_ and at least 32 random bytes, never the same twice", () => {
+  it("is whsec_ with at least 32 random bytes, and never the same twice", () => {
     const secrets = Array.from({ length: 1000 }, generateSecret)
     assert.strictEqual(new Set(secrets).size, 1000)
     for (const made of secrets) {
@@ -98,7 +98,7 @@ describe("the headers of Standard Webhooks", () => {
       )
     )
 
-  it("sign the same content by the decoded key, beside unchanged headers", async () => {
+  it("sign the same content with the decoded key, and leave the other headers unchanged", async () => {
     assert.deepStrictEqual(standardOf(first), {
       "webhook-id": "whd_1",
       "webhook-timestamp": String(at),
@@ -109,7 +109,7 @@ describe("the headers of Standard Webhooks", () => {
     assert.deepStrictEqual(await verify({ headers, secret: first }), { valid: true })
   })
 
-  it("have both signatures after a rotation, and only the new one after a secret of the old form", () => {
+  it("have both signatures after a rotation, but only the new one after a secret of the old form", () => {
     const both = standardOf(second, first)["webhook-signature"]
     assert.strictEqual(both, `${signed(second)} ${signed(first)}`)
     assert.strictEqual(standardOf(second, secret)["webhook-signature"], signed(second))
@@ -135,7 +135,7 @@ describe("verifyWebhook", () => {
     assert.deepStrictEqual(await verify({ headers: lower }), { valid: true })
   })
 
-  it("takes the body as bytes, buffer or text", async () => {
+  it("accepts the body as bytes, buffer or text", async () => {
     assert.deepStrictEqual(await verify({ body: '{"a":1}' }), { valid: true })
     assert.deepStrictEqual(await verify({ body: parts.body.slice().buffer }), { valid: true })
     assert.deepStrictEqual(await verify({ body: Buffer.from(parts.body) }), { valid: true })
@@ -151,7 +151,7 @@ describe("verifyWebhook", () => {
     }
   )
 
-  it("accepts 300 seconds of skew either way and refuses more", async () => {
+  it("accepts 300 seconds of skew in either direction and refuses more", async () => {
     for (const [skew, valid] of [
       [300, true],
       [-300, true],

@@ -7,7 +7,7 @@ const text = readFileSync(
   "utf8"
 )
 
-describe("verifyWebhook.ts, which receivers on any runtime import", () => {
+describe("verifyWebhook.ts, for receivers on any runtime", () => {
   it("imports nothing, and has the tolerance of the service", () => {
     assert.notMatch(text, /^import |\bimport\(/mu)
     assert.include(text, `const signatureSkewSeconds = ${signatureSkewSecondsMax}\n`)

@@ -45,7 +45,7 @@ describe("an attempt is over, and its place free,", () => {
     })
   )
 
-  it.effect("when the connection is closed, if it is closed after the response", () =>
+  it.effect("when the connection is closed, if it closes after the response", () =>
     Effect.gen(function* () {
       const { controller, exchange, socket, settled } = underWay()
       exchange.onResponseStart(controller, 200, { connection: "close" })
@@ -57,15 +57,17 @@ describe("an attempt is over, and its place free,", () => {
     })
   )
 
-  it.effect("when the connection is closed, if the response is longer than what is read", () =>
-    Effect.gen(function* () {
-      const { controller, exchange, settled } = underWay()
-      exchange.onResponseStart(controller, 500, {})
-      exchange.onResponseData(controller, Buffer.alloc(20_000, "x"))
-      const [outcome, isClosed] = yield* settled
-      assert.deepStrictEqual([outcome.status, outcome.answer?.length], [500, 16_384])
-      assert.isTrue(isClosed)
-    })
+  it.effect(
+    "when the connection is closed, if the response is longer than the part that is read",
+    () =>
+      Effect.gen(function* () {
+        const { controller, exchange, settled } = underWay()
+        exchange.onResponseStart(controller, 500, {})
+        exchange.onResponseData(controller, Buffer.alloc(20_000, "x"))
+        const [outcome, isClosed] = yield* settled
+        assert.deepStrictEqual([outcome.status, outcome.answer?.length], [500, 16_384])
+        assert.isTrue(isClosed)
+      })
   )
 
   it.effect("when the connection is closed, if its time is over", () =>
