@@ -139,7 +139,7 @@ describeStores("the rotation of the master key", (database) => {
     }).pipe(Effect.provide(database))
   )
 
-  it.effect("is missed by the first start that lacks the key of the process before it", () =>
+  it.effect("is reported by the first start that lacks the key of the process before it", () =>
     Effect.gen(function* () {
       const built = yield* Layer.build(database)
       const [lost, next] = [newKey(), newKey()]
@@ -252,21 +252,19 @@ describeStores("the rotation of the master key", (database) => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect(
-    "a process that was killed with another key keeps a start waiting, and refuses none",
-    () =>
-      Effect.gen(function* () {
-        const built = yield* Layer.build(database)
-        yield* Effect.gen(function* () {
-          const killed = makeProcessId({ mac: () => "of another key" })
-          yield* (yield* ProcessStore).heartbeat(killed, yield* DateTime.now)
-          const starting = yield* Effect.forkChild(start(built, first))
-          yield* advance("9 seconds")
-          assert.isUndefined(starting.pollUnsafe())
-          yield* untilEnded(starting)
-          yield* Fiber.join(starting)
-        }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, Layer.succeedContext(built))))
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  it.effect("a start waits for a killed process with another key, and is not refused", () =>
+    Effect.gen(function* () {
+      const built = yield* Layer.build(database)
+      yield* Effect.gen(function* () {
+        const killed = makeProcessId({ mac: () => "of another key" })
+        yield* (yield* ProcessStore).heartbeat(killed, yield* DateTime.now)
+        const starting = yield* Effect.forkChild(start(built, first))
+        yield* advance("9 seconds")
+        assert.isUndefined(starting.pollUnsafe())
+        yield* untilEnded(starting)
+        yield* Fiber.join(starting)
+      }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, Layer.succeedContext(built))))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.effect("overwrites no value that has changed since it was read", () =>
