@@ -48,7 +48,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
       body
     })
 
-  it.effect("is JSON on every route if its type ends in +json", () =>
+  it.effect("are JSON on every route if their type ends in +json", () =>
     Effect.gen(function* () {
       const { key, userId } = yield* Running
       const bodies = {
@@ -62,7 +62,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     })
   )
 
-  it.effect("of a refused type is answered with a problem, even if the body may be left out", () =>
+  it.effect("of a refused type are answered with a problem, even if the body may be left out", () =>
     Effect.gen(function* () {
       const made = yield* read("/manage/v1/api-keys", json({ name: "other" }))
       const path = `/manage/v1/api-keys/${made.json.id}/rotate`
@@ -78,7 +78,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
   )
 
   it.effect(
-    "is refused for the field with a wrong value, even if the value is nested as deeply as allowed",
+    "are refused for the field with a wrong value, even if the value is nested as deeply as allowed",
     () =>
       Effect.gen(function* () {
         const levels = jsonDepthMax - 1
@@ -143,7 +143,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     "/manage/v1/api-keys",
     "/mcp"
   ])(
-    "is refused before it has arrived if it would block the process for long: %s",
+    "are refused before they have arrived if they would block the process for long: %s",
     (path) =>
       Effect.gen(function* () {
         for (const [name, body] of Object.entries(bombs)) {
@@ -155,7 +155,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     60_000
   )
 
-  it.effect("is refused if it is a form of too many parts", () =>
+  it.effect("are refused if they are forms of too many parts", () =>
     Effect.gen(function* () {
       for (const path of ["/v1/images/edits", "/v1/videos"]) {
         const text = yield* refused(path, "multipart/form-data; boundary=b", part.repeat(1000))
@@ -184,7 +184,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     })
   )
 
-  it.effect("is refused for a form field with a number that JSON does not know", () =>
+  it.effect("are refused for a form field with a number that JSON does not know", () =>
     Effect.gen(function* () {
       for (const n of ["01", "-0", "1e3", "+1", "0x1", "1.5", " 1", "NaN"]) {
         const form = new FormData()

@@ -345,7 +345,7 @@ describe("the work for a request", () => {
     assert.isFalse(joined({ a: Array(100).fill("x".repeat(100_000)) }))
   })
 
-  it("is bounded for copies of what the body has", () => {
+  it("is bounded for copies of the body's values", () => {
     const copies = (count: number): Template =>
       Array.from({ length: count }, () => ({ $: "$.body.image" }))
     const image = new Medium("x".repeat(10_000_000))

@@ -104,7 +104,7 @@ describe("the price that a call is settled at", () => {
     assert.strictEqual(counted("big-2026-01-31"), before + 1)
   })
 
-  it("is the responding model's behind a pinned version that named it as a fallback", () => {
+  it("is the responding model's if a pinned version named it as a fallback", () => {
     const pinned = "big-2026-01-31"
     const before = counted(pinned)
     assert.deepStrictEqual(settle(pinned, "small", { fallback: "small" }), [10, "small"])

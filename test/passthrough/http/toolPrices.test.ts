@@ -135,7 +135,7 @@ describe("tools that the vendor runs", () => {
     }
   )
 
-  it("a picture whose tokens are not reported costs what is held for it; one without tokens, nothing", async () => {
+  it("a picture whose tokens are not reported costs its hold, and one without tokens costs nothing", async () => {
     const captured = async (tool_usage: object | undefined) => {
       const output = [{ type: "image_generation_call", status: "failed", result: null }]
       upstream.script = (_, response) =>

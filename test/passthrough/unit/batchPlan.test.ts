@@ -103,7 +103,7 @@ describe("the plan of a batch", () => {
     ])
   })
 
-  it("halves every rate, also those of long prompts, and not the tools", () => {
+  it("halves every rate, even for long prompts, but not the prices of tools", () => {
     for (const { kind, model, price, vendor } of catalog.tokenModels) {
       const half = batchPriceOf(price)
       const isSold = kind === undefined && (vendor === "openai" || vendor === "anthropic")

@@ -64,7 +64,7 @@ describe("calls that are written together", () => {
     })
   )
 
-  it.live("a settlement alone is written too, and what remains when the service stops", () =>
+  it.live("a single settlement is written, and so is what remains when the service stops", () =>
     Effect.gen(function* () {
       const { closeUnsafe, gate, stop, written } = yield* make()
       gate.openUnsafe()

@@ -378,7 +378,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("gemini", { contents: [{ parts }] }).output, 6000 + 1000)
   })
 
-  it("a picture is held as the most tokens that its model and its detail can make of it", () => {
+  it("a picture is held as the most tokens that it can be for its model and detail", () => {
     const picture = (detail?: string) => ({
       messages: [{ content: [{ type: "image_url", image_url: { url: "https://x", detail } }] }]
     })

@@ -41,7 +41,7 @@ describe("a relayed stream", () => {
     assert.deepEqual(ends, ["broken"])
   })
 
-  it("relays nothing behind a silence until its hold is taken again", async () => {
+  it("relays nothing after a silence until its hold is taken again", async () => {
     const { answer, ends, hold, relay, stream } = watching()
     assert.isTrue(relay.receive(Buffer.from("a")))
     hold.isHeld = false
@@ -57,7 +57,7 @@ describe("a relayed stream", () => {
     assert.deepEqual(ends, ["complete"])
   })
 
-  it("asks for its hold even if only its end is behind the silence, and again behind another silence", async () => {
+  it("asks for its hold even if only its end comes after the silence, and again after another silence", async () => {
     const { answer, ends, hold, relay, stream } = watching()
     relay.receive(Buffer.from("a"))
     hold.isHeld = false

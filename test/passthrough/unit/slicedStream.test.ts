@@ -344,7 +344,7 @@ describe("the relay of a stream that the hold follows", () => {
     assert.deepEqual(ends, ["complete"])
   })
 
-  it("ends with its error event behind what is covered when the slice is refused", async () => {
+  it("ends with its error event after the covered part when the slice is refused", async () => {
     const { asked, ends, relay, stream } = relayed()
     relay.receive(Buffer.from(a + b! + c! + d! + e! + f!))
     asked[0]!.answer("balance")

@@ -52,7 +52,7 @@ const keptRows = Effect.gen(function* () {
 
 describe("requests and responses of calls", () => {
   layer(layerGateway({ env }), { timeout: "120 seconds" })((it) => {
-    it.effect("are not kept before their user switches it on", () =>
+    it.effect("are not kept until their user switches keeping on", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         assert.deepStrictEqual((yield* user.call("GET", `${manage}/settings`)).json, {
