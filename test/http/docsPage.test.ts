@@ -20,7 +20,7 @@ const directivesOf = (policy: string | null): ReadonlyMap<string, ReadonlyArray<
 const pages = ["/docs", "/docs/errors"]
 
 liveLayer(runningGateway())("the pages of the documentation", (it) => {
-  it.effect("a policy allows nothing but the page itself and its own origin", () =>
+  it.effect("the policy allows only the page itself and its own origin", () =>
     Effect.gen(function* () {
       for (const path of pages) {
         const { answer, html } = yield* pageAt(path)
@@ -42,7 +42,7 @@ liveLayer(runningGateway())("the pages of the documentation", (it) => {
     })
   )
 
-  it.effect("no page is shown in a frame, and no type is guessed", () =>
+  it.effect("pages may not be framed, and types may not be sniffed", () =>
     Effect.gen(function* () {
       for (const path of pages) {
         const { headers } = yield* call(path)
@@ -55,7 +55,7 @@ liveLayer(runningGateway())("the pages of the documentation", (it) => {
     })
   )
 
-  it.effect("nothing on the page hands the document to somebody else", () =>
+  it.effect("nothing on the page passes the document to a third party", () =>
     Effect.gen(function* () {
       const { html } = yield* pageAt("/docs")
       const config = html.slice(html.lastIndexOf("createApiReference"))
@@ -66,7 +66,7 @@ liveLayer(runningGateway())("the pages of the documentation", (it) => {
     })
   )
 
-  it.effect("another method is 405 with Allow, HEAD is GET without its body", () =>
+  it.effect("another method is 405 with Allow, and HEAD is GET without its body", () =>
     Effect.gen(function* () {
       for (const path of pages) {
         for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {

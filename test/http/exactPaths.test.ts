@@ -61,7 +61,7 @@ const variants: Record<string, (path: string) => ReadonlyArray<string>> = {
 liveLayer(runningGateway())("exact paths", (it) => {
   for (const [what, make] of Object.entries(variants)) {
     it.effect(
-      `${what} is another path: 404`,
+      `${what} is a different path: 404`,
       () =>
         Effect.gen(function* () {
           const wrong: Array<string> = []
@@ -88,7 +88,7 @@ liveLayer(runningGateway())("exact paths", (it) => {
     })
   )
 
-  it.effect("a path in a whole URL (RFC 9112, 3.2.2) is judged alike", () =>
+  it.effect("a path in a whole URL (RFC 9112, 3.2.2) is treated in the same way", () =>
     Effect.gen(function* () {
       const { port } = yield* Running
       for (const [path, status] of [
@@ -104,13 +104,13 @@ liveLayer(runningGateway())("exact paths", (it) => {
     })
   )
 
-  it.effect("a query is no part of the path", () =>
+  it.effect("a query is not part of the path", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* codeAt("/manage/v1/wallet?x=a;b//c%61")).code, 2001)
     })
   )
 
-  it.effect("in the tail of a passthrough path an encoded letter is the letter", () =>
+  it.effect("an encoded letter in the tail of a passthrough path is the letter", () =>
     Effect.gen(function* () {
       const body = json({ contents: [{ parts: [{ text: "hello" }] }] })
       const model = "/vendors/google/v1beta/models/gemini-2.5-flash"

@@ -64,7 +64,7 @@ const newer = { "mcp-protocol-version": "2025-11-25" }
 layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds" })(
   "the MCP server",
   (it) => {
-    it.effect("agrees on a version, and makes no session", () =>
+    it.effect("agrees on a version, and creates no session", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         for (const [asked, agreed] of [
@@ -99,7 +99,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("takes notifications and responses with 202 and no body", () =>
+    it.effect("answers notifications and responses with 202 and no body", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         for (const message of [
@@ -114,7 +114,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("serves 2026-07-28 without initialize, by what each request says", () =>
+    it.effect("serves 2026-07-28 without initialize, by the metadata of each request", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const found = yield* rpc(
@@ -147,7 +147,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("refuses what contradicts itself, by header and by version", () =>
+    it.effect("refuses requests whose headers, metadata and versions contradict each other", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const call = { name: "wallet", _meta: meta }
@@ -179,7 +179,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("names what is malformed, and takes nothing of it", () =>
+    it.effect("names what is malformed in a request, and does nothing for it", () =>
       Effect.gen(function* () {
         const { key } = yield* makeUser()
         for (const [body, code] of [
@@ -214,7 +214,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("takes batches of 2025-03-26 only, and no more than ten messages", () =>
+    it.effect("accepts batches only of 2025-03-26, and of at most ten messages", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const batch = [
@@ -249,7 +249,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("refuses other origins, and every caller without a valid key", () =>
+    it.effect("refuses other origins and every caller without a valid key", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         for (const origin of ["https://evil.test", "null", "http://gateway.test:81"]) {
@@ -328,7 +328,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("names every fault of the arguments, so that a model can mend its call", () =>
+    it.effect("names every fault of the arguments, so that a model can correct its call", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const unknown = yield* rpc(user, "tools/call", { name: "drop_tables" })
@@ -377,7 +377,7 @@ layer(layerGateway({ env: { MAX_BODY_BYTES: "20000" } }), { timeout: "60 seconds
       })
     )
 
-    it.effect("lists models with price and schema, as the key may use them, in pages", () =>
+    it.effect("lists the models that the key may use, with price and schema, in pages", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const first = yield* useTool(user, "list_models", { limit: 4 })

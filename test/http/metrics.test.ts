@@ -28,7 +28,7 @@ const env = { METRICS_TOKEN: token, DASHSCOPE_API_KEY: "sk-vendor;name=one" }
 
 layer(layerGateway({ stores, env }), { timeout: "60 seconds" })("metrics", (it) => {
   it.effect(
-    "with METRICS_TOKEN it or the operator's token reads /metrics, and it reads nothing else",
+    "are read with METRICS_TOKEN or the operator's token, and METRICS_TOKEN reads nothing else",
     () =>
       Effect.gen(function* () {
         for (const [sent, code] of [
@@ -49,7 +49,7 @@ layer(layerGateway({ stores, env }), { timeout: "60 seconds" })("metrics", (it) 
       })
   )
 
-  it.effect("a scrape answers while the store is away, and says so", () =>
+  it.effect("are served while the store is away, and say so", () =>
     Effect.gen(function* () {
       const metrics = callWith(token)("GET", "/metrics")
       const before = yield* metrics
@@ -69,7 +69,7 @@ layer(layerGateway({ stores, env }), { timeout: "60 seconds" })("metrics", (it) 
   )
 
   it.effect(
-    "scrapes answer in 5 seconds while the store is silent, and wait by one statement",
+    "are served within 5 seconds while the store is silent, and scrapes share one statement",
     () =>
       Effect.gen(function* () {
         const metrics = callWith(token)("GET", "/metrics")

@@ -209,7 +209,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     })
   }
 
-  it("{} is accepted as a body where none is read, and a time with any zone as a time", async () => {
+  it("{} is accepted as a body if none is read, and a time may have any zone", async () => {
     const endpoint = { url: "https://example.com", events: ["task.failed"], enabled: false }
     const made = await gateway.call("POST", hooks, endpoint)
     const rotated = await gateway.call("POST", `${hooks}/${made.json.id}/rotate`, {})
@@ -244,7 +244,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     }
   })
 
-  it("409 of an e-mail address that is taken, on create and on change", async () => {
+  it("409 for an e-mail address that is taken, on create and on change", async () => {
     const first = await gateway.manage("POST", "/users", { email: "taken@example.com" })
     const other = await gateway.manage("POST", "/users", { email: "other@example.com" })
     assert.strictEqual(first.status, 201)
@@ -263,7 +263,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     ["OPTIONS", "/manage/v1/wallet", "GET, HEAD, PATCH"],
     ["PUT", `${keys}/key_1`, "GET, HEAD, PATCH, DELETE"]
   ] as const) {
-    it(`405 of ${method} ${target} names the allowed methods`, async () => {
+    it(`405 for ${method} ${target} names the allowed methods`, async () => {
       const answer = await send(target, { method })
       assertProblem(answer, 2007, target)
       assert.strictEqual(answer.headers.get("allow"), allow)
@@ -274,11 +274,11 @@ describe("errors are RFC 9457 problems with all members", () => {
     const head = () =>
       `POST ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
       "Content-Type: application/json\r\n"
-    it(`413 of ${target} by its length, without reading the rest, and the connection closes`, async () => {
+    it(`413 for ${target} by its length, without reading the rest, and the connection closes`, async () => {
       const answer = await speak([`${head()}Content-Length: ${10 * maxBytes}\r\n\r\n`, "{"])
       assert.match(answer, /^HTTP\/1.1 413 [^]*"code":2004/u)
     })
-    it(`413 of ${target} as a stream without a length, and the connection closes`, async () => {
+    it(`413 for ${target} as a stream without a length, and the connection closes`, async () => {
       const chunk = `1000\r\n${"x".repeat(4096)}\r\n`
       const answer = await speak([
         `${head()}Transfer-Encoding: chunked\r\n\r\n`,

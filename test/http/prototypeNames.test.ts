@@ -40,7 +40,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("names of Object.prototype", (i
     })
   )
 
-  it.effect.each(names)("are no values of a field: %s", (name) =>
+  it.effect.each(names)("are not values of a field: %s", (name) =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const images = { model: "image-edit-max", prompt: "a" }
@@ -57,7 +57,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("names of Object.prototype", (i
     })
   )
 
-  it.effect.each(names)("are no model, vendor, tool or parameter: %s", (name) =>
+  it.effect.each(names)("are not a model, vendor, tool or parameter: %s", (name) =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const http = yield* GatewayHttp
@@ -85,7 +85,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("names of Object.prototype", (i
     })
   )
 
-  it.effect.each(names)("are keys of metadata: %s", (name) =>
+  it.effect.each(names)("are accepted as keys of metadata: %s", (name) =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const body = { prompt: "a", metadata: member(name, "b") }

@@ -7,7 +7,7 @@ import { stores } from "../support/stores.ts"
 
 /** docs/reference/keys-and-limits.md#shares */
 describe("reads of the management API", () => {
-  it("of one user run one at a time, however many there are, and leave places for others", () => {
+  it("of one user run one at a time, however many are sent, and leave places for others", () => {
     const shares = new FairShares(manageReads)
     const fill = (caller: string) => {
       let count = 0

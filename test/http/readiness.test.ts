@@ -21,7 +21,7 @@ const stores = Layer.effect(
 ).pipe(Layer.provideMerge(Gateway.stores))
 
 layer(layerGateway({ stores }), { timeout: "60 seconds" })("readiness", (it) => {
-  it.effect("concurrent probes share one statement, also if one of them disconnects", () =>
+  it.effect("concurrent probes share one statement, even if one of them disconnects", () =>
     Effect.gen(function* () {
       const probe = callWith(undefined)("GET", "/readyz")
       const first = yield* Effect.forkChild(probe)

@@ -48,7 +48,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
       body
     })
 
-  it.effect("a type that ends in +json is JSON on every route", () =>
+  it.effect("are JSON on every route if their type ends in +json", () =>
     Effect.gen(function* () {
       const { key, userId } = yield* Running
       const bodies = {
@@ -62,7 +62,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     })
   )
 
-  it.effect("a refused type is a problem, also where the body may be left out", () =>
+  it.effect("of a refused type are answered with a problem, even if the body may be left out", () =>
     Effect.gen(function* () {
       const made = yield* read("/manage/v1/api-keys", json({ name: "other" }))
       const path = `/manage/v1/api-keys/${made.json.id}/rotate`
@@ -77,25 +77,31 @@ liveLayer(runningGateway())("request bodies", (it) => {
     })
   )
 
-  it.effect("values that nest as deeply as a body may are refused as what they are", () =>
-    Effect.gen(function* () {
-      const levels = jsonDepthMax - 1
-      const deep = "[".repeat(levels) + "]".repeat(levels)
-      const nested = '{"filter":'.repeat(levels) + "1" + "}".repeat(levels)
-      const { userId } = yield* Running
-      for (const [path, body, pointer] of [
-        ["webhook-deliveries/redeliver", `{"filter":${deep}}`, "#/filter"],
-        ["webhook-deliveries/redeliver", nested, "#/filter/filter"],
-        [`users/${userId}/top-ups`, `{"amount":${deep}}`, "#/amount"]
-      ] as const) {
-        const { status, text } = yield* send(`/manage/v1/${path}`, "application/json", body)
-        assert.deepStrictEqual([status, JSON.parse(text).errors?.[0].pointer], [400, pointer], path)
-      }
-    })
+  it.effect(
+    "are refused for the field with a wrong value, even if the value is nested as deeply as allowed",
+    () =>
+      Effect.gen(function* () {
+        const levels = jsonDepthMax - 1
+        const deep = "[".repeat(levels) + "]".repeat(levels)
+        const nested = '{"filter":'.repeat(levels) + "1" + "}".repeat(levels)
+        const { userId } = yield* Running
+        for (const [path, body, pointer] of [
+          ["webhook-deliveries/redeliver", `{"filter":${deep}}`, "#/filter"],
+          ["webhook-deliveries/redeliver", nested, "#/filter/filter"],
+          [`users/${userId}/top-ups`, `{"amount":${deep}}`, "#/amount"]
+        ] as const) {
+          const { status, text } = yield* send(`/manage/v1/${path}`, "application/json", body)
+          assert.deepStrictEqual(
+            [status, JSON.parse(text).errors?.[0].pointer],
+            [400, pointer],
+            path
+          )
+        }
+      })
   )
 
   for (const [path, body, status] of routes) {
-    it.effect(`a byte order mark before a body is skipped: ${path}`, () =>
+    it.effect(`may begin with a byte order mark, which is skipped: ${path}`, () =>
       Effect.gen(function* () {
         const text = JSON.stringify(body)
         // Below a vendor, bodies of unmetered requests are not parsed here
@@ -137,7 +143,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     "/manage/v1/api-keys",
     "/mcp"
   ])(
-    "one that would hold the process for long is refused before it has arrived: %s",
+    "are refused before they have arrived if they would block the process for long: %s",
     (path) =>
       Effect.gen(function* () {
         for (const [name, body] of Object.entries(bombs)) {
@@ -149,7 +155,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     60_000
   )
 
-  it.effect("a form of too many parts is refused", () =>
+  it.effect("are refused if they are forms of too many parts", () =>
     Effect.gen(function* () {
       for (const path of ["/v1/images/edits", "/v1/videos"]) {
         const text = yield* refused(path, "multipart/form-data; boundary=b", part.repeat(1000))
@@ -158,7 +164,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     })
   )
 
-  it.effect("one that is good arrives in any pieces, after 100 Continue or with no length", () =>
+  it.effect("may arrive in any pieces, after 100 Continue or without a length", () =>
     Effect.gen(function* () {
       const { key, port } = yield* Running
       const body = JSON.stringify({ prompt: "a".repeat(600) })
@@ -178,7 +184,7 @@ liveLayer(runningGateway())("request bodies", (it) => {
     })
   )
 
-  it.effect("a number of a form that JSON does not know is a fault of its field", () =>
+  it.effect("are refused for a form field with a number that JSON does not know", () =>
     Effect.gen(function* () {
       for (const n of ["01", "-0", "1e3", "+1", "0x1", "1.5", " 1", "NaN"]) {
         const form = new FormData()

@@ -177,7 +177,7 @@ liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
       })
     )
 
-    it.effect("of duplicate keys the last counts, as in every JSON parser (ADR 0110)", () =>
+    it.effect("the last of duplicate keys counts, as in every JSON parser (ADR 0110)", () =>
       Effect.gen(function* () {
         const answer = yield* call(create, json('{"prompt":1,"prompt":"a"}'))
         assert.strictEqual(answer.status, 202)
@@ -185,7 +185,7 @@ liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
       })
     )
 
-    it.effect("slow senders of headers or body are closed within the time-outs", () =>
+    it.effect("connections that send headers or body slowly are closed within the time-outs", () =>
       Effect.gen(function* () {
         const { key, port } = yield* Running
         const slowly = (text: string) =>
@@ -225,7 +225,7 @@ liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
       })
     )
 
-    it.effect("a body that is broken gets a problem in the shape of its route", () =>
+    it.effect("a broken body gets a problem in the shape of its route", () =>
       Effect.gen(function* () {
         const { key, port } = yield* Running
         const path = "/v1/messages"

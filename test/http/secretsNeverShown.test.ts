@@ -213,7 +213,7 @@ const describeSpan = (span: Tracer.NativeSpan): string => {
 }
 
 describe("after a run with every kind of vendor fault", () => {
-  it("no key or secret stands in logs, traces, errors, metrics or the database", async () => {
+  it("no key or secret is in logs, traces, errors, metrics or the database", async () => {
     await busyRun()
     const metrics = await (await fetch(`${gateway.origin}/metrics`)).text()
     const database = await dumpDatabase()

@@ -21,36 +21,34 @@ const headOf = (path: string, key: string) =>
 layer(runningGateway({ MAX_BODY_BYTES: String(4 * mebi) }), { timeout: "60 seconds" })(
   "a large body that arrives slowly",
   (it) => {
-    it.effect(
-      "delays requests of the same user, and of nobody else, even if it never arrives",
-      () =>
-        Effect.gen(function* () {
-          const { port } = yield* Running
-          const poor = yield* makeCaller(0.01)
-          const socketOf = Effect.acquireRelease(
-            Effect.promise(
-              () =>
-                new Promise<Socket>((resolve) => {
-                  const socket = connect(port, "127.0.0.1", () => {
-                    socket.write(
-                      `${headOf(routes[0], poor.key)}Content-Length: ${4 * mebi}\r\n\r\n{`,
-                      () => resolve(socket)
-                    )
-                  })
-                  socket.on("error", () => {})
+    it.effect("delays only requests of the same user, even if it never arrives", () =>
+      Effect.gen(function* () {
+        const { port } = yield* Running
+        const poor = yield* makeCaller(0.01)
+        const socketOf = Effect.acquireRelease(
+          Effect.promise(
+            () =>
+              new Promise<Socket>((resolve) => {
+                const socket = connect(port, "127.0.0.1", () => {
+                  socket.write(
+                    `${headOf(routes[0], poor.key)}Content-Length: ${4 * mebi}\r\n\r\n{`,
+                    () => resolve(socket)
+                  )
                 })
-            ),
-            (socket) => Effect.sync(() => socket.destroy())
-          )
-          yield* Effect.all(
-            Array.from({ length: 8 }, () => socketOf),
-            { concurrency: "unbounded" }
-          )
-          // Sent after them, so that the gateway has read their headers by then
-          assert.strictEqual((yield* call("/manage/v1/wallet")).status, 200)
-          const answer = yield* read(routes[0], json({ prompt: "x", y: "y".repeat(2 * mebi) }))
-          assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001])
-        })
+                socket.on("error", () => {})
+              })
+          ),
+          (socket) => Effect.sync(() => socket.destroy())
+        )
+        yield* Effect.all(
+          Array.from({ length: 8 }, () => socketOf),
+          { concurrency: "unbounded" }
+        )
+        // Sent after them, so that the gateway has read their headers by then
+        assert.strictEqual((yield* call("/manage/v1/wallet")).status, 200)
+        const answer = yield* read(routes[0], json({ prompt: "x", y: "y".repeat(2 * mebi) }))
+        assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001])
+      })
     )
 
     for (const path of routes) {

@@ -107,7 +107,7 @@ liveLayer(runningGateway())("an offer to upgrade the protocol", (it) => {
     ["/nowhere", throughProxy, () => {}]
   ] as const
   it.effect.each(shapes)(
-    "by a WebSocket handshake to %s is 426, and names HTTP/1.1",
+    "by a WebSocket handshake to %s is refused with 426, which names HTTP/1.1",
     ([path, headers, check]) =>
       Effect.gen(function* () {
         const { port } = yield* Running

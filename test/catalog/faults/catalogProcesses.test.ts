@@ -65,7 +65,7 @@ afterAll(async () => {
 })
 
 describe("several processes", { timeout: 180_000 }, () => {
-  it("all adopt within a second what one of them reads, by HTTP or by SIGHUP", async () => {
+  it("all adopt within a second the catalog that one of them reads, by HTTP or by SIGHUP", async () => {
     assert.strictEqual(await hashOf(first), await hashOf(second))
 
     one.write(priced("8.00"))
@@ -89,7 +89,7 @@ describe("several processes", { timeout: 180_000 }, () => {
     assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["9.00", "9.00"])
   })
 
-  it("one that starts beside others has what they have, and a new file is for all", async () => {
+  it("one that starts beside others has their catalog, and its new file applies to all", async () => {
     two.write(priced("9.00"))
     one.write(priced("10.00"))
     await first.manage("POST", "/catalog/reload")
@@ -104,7 +104,7 @@ describe("several processes", { timeout: 180_000 }, () => {
     assert.isBelow(await timeTo(first, "11.00", second), 1000)
   })
 
-  it("one that starts alone has its file, also one that was replaced before", async () => {
+  it("one that starts alone has its own file, even if the file was replaced before", async () => {
     await second.kill("SIGTERM")
     // The adopted catalog came from the other process's file
     await first.restart("SIGTERM")
@@ -121,7 +121,7 @@ describe("several processes", { timeout: 180_000 }, () => {
 describe("a task that runs while its model leaves the catalog", () => {
   // On Postgres alone: catalogs are stored by the same statements, which test/process/contract/catalogStore.test.ts
   // runs on both stores
-  it("ends with the entry that it was accepted with", { timeout: 180_000 }, async () => {
+  it("ends with the catalog entry by which it was accepted", { timeout: 180_000 }, async () => {
     const created = await first.call("POST", path, { prompt: "a [[sim:slow=3s]]" })
     assert.strictEqual(created.status, 202, created.text)
     const { id } = created.json.task_info

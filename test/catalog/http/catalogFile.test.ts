@@ -41,7 +41,7 @@ const pathOf = (vendor: string, model: string) => `/vendors/${vendor}/v1/${model
 describe("CATALOG_FILE", () => {
   liveLayer(runningGateway({ CATALOG_FILE: catalog }))((it) => {
     it.effect(
-      "a renamed model is served under its new path at its new price, its old path is 404",
+      "a renamed model is served under its new path at its new price, and its old path is 404",
       () =>
         Effect.gen(function* () {
           const path = pathOf("acme", "acme-image-max")
@@ -55,7 +55,7 @@ describe("CATALOG_FILE", () => {
           assert.strictEqual(old.status, 404)
         })
     )
-    it.effect("an added model has the body of its family, a removed one is not found", () =>
+    it.effect("an added model has the body of its family, and a removed one is not found", () =>
       Effect.gen(function* () {
         const added = pathOf("google", "acme-edit")
         const bad = yield* call(added, json({ prompt: "a", images: [] }))
@@ -98,25 +98,30 @@ describe("CATALOG_FILE", () => {
   }
   const remedy = "Correct the file, or unset CATALOG_FILE to use the built-in catalog"
 
-  it.live("a wrong file stops the start and names the place, the fault and the remedy", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(
-        yield* startWith({ remove: ["nothing"] }).pipe(
-          Effect.map((text) => text.replace(/one of .*, got/u, "one of …, got"))
-        ),
-        `CATALOG_FILE FILE: #/remove/0: Expected one of …, got "nothing" (line 1). ${remedy}`
-      )
-      assert.match(
-        yield* startWith({
-          change: { "text-to-image-max": { price: { per: "image", amount: -1 } } }
-        }),
-        /^CATALOG_FILE FILE: #\/change\/text-to-image-max\/price.*Correct the file/
-      )
-      assert.match(yield* startWith("{"), /^CATALOG_FILE FILE: #: .*\(line 1\)\. Correct the file/)
-      assert.match(
-        yield* startWith({ add: [{ label: "image-edit", model: "image-edit" }] }),
-        /Two models have the path \/vendors\/alibaba\/v1\/image-edit\/generation/
-      )
-    })
+  it.live(
+    "a wrong file stops the start with an error that names the place, the fault and the remedy",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual(
+          yield* startWith({ remove: ["nothing"] }).pipe(
+            Effect.map((text) => text.replace(/one of .*, got/u, "one of …, got"))
+          ),
+          `CATALOG_FILE FILE: #/remove/0: Expected one of …, got "nothing" (line 1). ${remedy}`
+        )
+        assert.match(
+          yield* startWith({
+            change: { "text-to-image-max": { price: { per: "image", amount: -1 } } }
+          }),
+          /^CATALOG_FILE FILE: #\/change\/text-to-image-max\/price.*Correct the file/
+        )
+        assert.match(
+          yield* startWith("{"),
+          /^CATALOG_FILE FILE: #: .*\(line 1\)\. Correct the file/
+        )
+        assert.match(
+          yield* startWith({ add: [{ label: "image-edit", model: "image-edit" }] }),
+          /Two models have the path \/vendors\/alibaba\/v1\/image-edit\/generation/
+        )
+      })
   )
 })

@@ -79,28 +79,30 @@ describe("the catalog of a running gateway", () => {
         })
     )
 
-    it.effect("a dry run is another request than a reload: to a repeat, and in no audit log", () =>
-      Effect.gen(function* () {
-        write({ change: { "text-to-image-max": { price: price("9.50") } } })
-        const reload = (query: string) =>
-          operator("POST", `/manage/v1/catalog/reload${query}`, undefined, {
-            "idempotency-key": "reload"
-          })
-        assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
-        const other = yield* reload("")
-        assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
-        const again = yield* reload("?dry_run=true")
-        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
-        const log = yield* operator("GET", "/manage/v1/audit-log?type=reloadCatalog&limit=100")
-        assert.isEmpty(
-          log.json.data.filter(({ changes }: { changes: object }) => "dry_run" in changes)
-        )
-        write({})
-      })
+    it.effect(
+      "a dry run is a different request from a reload for idempotency, and is not in the audit log",
+      () =>
+        Effect.gen(function* () {
+          write({ change: { "text-to-image-max": { price: price("9.50") } } })
+          const reload = (query: string) =>
+            operator("POST", `/manage/v1/catalog/reload${query}`, undefined, {
+              "idempotency-key": "reload"
+            })
+          assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
+          const other = yield* reload("")
+          assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
+          const again = yield* reload("?dry_run=true")
+          assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+          const log = yield* operator("GET", "/manage/v1/audit-log?type=reloadCatalog&limit=100")
+          assert.isEmpty(
+            log.json.data.filter(({ changes }: { changes: object }) => "dry_run" in changes)
+          )
+          write({})
+        })
     )
 
     it.effect(
-      "a repeat in OpenAI's shape gets the first tasks when their model has left, and buys nothing",
+      "a repeat in OpenAI's shape returns the first tasks after their model was removed, and buys nothing",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -139,48 +141,50 @@ describe("the catalog of a running gateway", () => {
         }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
     )
 
-    it.effect("create_task gets the first task when its model has left, and buys nothing", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const input = { prompt: "a" }
-        const model = "alibaba/text-to-image-max"
-        const asked = [
-          { model, input },
-          { model, input, action: "generation", metadata: { order: "17" } },
-          { model, input, idempotency_key: "kept" },
-          {
-            model: "google/image-edit-pro",
-            input: { ...input, images: ["https://example.com/photo.jpg"] }
+    it.effect(
+      "a repeated create_task returns the first task after its model was removed, and buys nothing",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const input = { prompt: "a" }
+          const model = "alibaba/text-to-image-max"
+          const asked = [
+            { model, input },
+            { model, input, action: "generation", metadata: { order: "17" } },
+            { model, input, idempotency_key: "kept" },
+            {
+              model: "google/image-edit-pro",
+              input: { ...input, images: ["https://example.com/photo.jpg"] }
+            }
+          ]
+          const create = (args: object) =>
+            Effect.map(useTool(user, "create_task", args), (it) => it.structuredContent)
+          const first = yield* Effect.forEach(asked, create)
+          const entries = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+          yield* adopt({ remove: ["text-to-image-max", "image-edit-pro"] })
+          const again = yield* Effect.forEach(asked, create)
+          for (const [at, it] of again.entries()) {
+            const { action, task_id } = first[at]
+            assert.deepInclude(it, { task_id, action, replayed: true, sandbox: true })
           }
-        ]
-        const create = (args: object) =>
-          Effect.map(useTool(user, "create_task", args), (it) => it.structuredContent)
-        const first = yield* Effect.forEach(asked, create)
-        const entries = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
-        yield* adopt({ remove: ["text-to-image-max", "image-edit-pro"] })
-        const again = yield* Effect.forEach(asked, create)
-        for (const [at, it] of again.entries()) {
-          const { action, task_id } = first[at]
-          assert.deepInclude(it, { task_id, action, replayed: true, sandbox: true })
-        }
-        const stranger = yield* makeUser()
-        for (const [caller, args, code] of [
-          [user, { model, input: { prompt: "b" } }, 2006],
-          [user, { model, input: { prompt: "b" }, idempotency_key: "kept" }, 2008],
-          [user, { model, input, action: "edit", idempotency_key: "kept" }, 2008],
-          [user, { model, input, idempotency_key: "unused" }, 2006],
-          [stranger, { model, input, idempotency_key: "kept" }, 2006]
-        ] as const) {
-          const refused = yield* failTool(caller, "create_task", args)
-          assert.strictEqual(refused.code, code, JSON.stringify(args))
-        }
-        const later = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
-        assert.deepStrictEqual(later.json, entries.json)
-      }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
+          const stranger = yield* makeUser()
+          for (const [caller, args, code] of [
+            [user, { model, input: { prompt: "b" } }, 2006],
+            [user, { model, input: { prompt: "b" }, idempotency_key: "kept" }, 2008],
+            [user, { model, input, action: "edit", idempotency_key: "kept" }, 2008],
+            [user, { model, input, idempotency_key: "unused" }, 2006],
+            [stranger, { model, input, idempotency_key: "kept" }, 2006]
+          ] as const) {
+            const refused = yield* failTool(caller, "create_task", args)
+            assert.strictEqual(refused.code, code, JSON.stringify(args))
+          }
+          const later = yield* user.call("GET", "/manage/v1/wallet/entries?kind=hold")
+          assert.deepStrictEqual(later.json, entries.json)
+        }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
     )
 
     it.effect(
-      "a background response is the first one when its model has left or has no price, and buys nothing",
+      "a repeated background response is the first one after its model or price was removed, and buys nothing",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -218,7 +222,7 @@ describe("the catalog of a running gateway", () => {
         }).pipe(Effect.ensuring(Effect.orDie(adopt({}))))
     )
 
-    it.effect("a repeated create is replayed when its model has left the catalog", () =>
+    it.effect("a repeated create is replayed after its model was removed", () =>
       Effect.gen(function* () {
         const { call } = yield* makeUser()
         const create = (key: string, prompt = "a") =>
@@ -240,7 +244,7 @@ describe("the catalog of a running gateway", () => {
     )
 
     it.effect(
-      "a file with any fault is refused whole, with every place, and the old one is kept",
+      "a file with any fault is refused as a whole, with the place of every fault, and the old one is kept",
       () =>
         Effect.gen(function* () {
           const before = yield* operator("GET", "/manage/v1/catalog")
@@ -276,7 +280,7 @@ describe("the catalog of a running gateway", () => {
         })
     )
 
-    it.effect("is the operator's alone", () =>
+    it.effect("is open to the operator only", () =>
       Effect.gen(function* () {
         const { call } = yield* makeUser()
         for (const [method, route] of [
@@ -290,7 +294,7 @@ describe("the catalog of a running gateway", () => {
     )
 
     it.effect(
-      "new tasks have the new price; each names its catalog, and history the price of its day",
+      "new tasks have the new price; each names its catalog, and old tasks keep the price of their day",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -349,7 +353,7 @@ describe("the catalog of a running gateway", () => {
     )
 
     it.effect(
-      "calls are settled at the catalog that they began with, and their receipts name it",
+      "calls are settled by the catalog with which they began, and their receipts name it",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser({ credits: 1_000_000 })
@@ -376,7 +380,7 @@ describe("the catalog of a running gateway", () => {
         })
     )
 
-    it.effect("a model that ends says so: Deprecation and Sunset, on tasks and calls", () =>
+    it.effect("the end of a model is announced by Deprecation and Sunset, on tasks and calls", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 1_000_000 })
         const ends = {
@@ -427,7 +431,7 @@ describe("the catalog of a running gateway", () => {
     )
 
     it.effect(
-      "what has no price is not sold: before its first day, after its last, when it has left",
+      "a model without a price is not sold: before its first day, after its last day, and after its removal",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser({ credits: 1_000_000 })
@@ -460,7 +464,7 @@ describe("the catalog of a running gateway", () => {
         })
     )
 
-    it.effect("the lists and the OpenAPI document are those of the adopted catalog", () =>
+    it.effect("the lists and the OpenAPI document show the adopted catalog", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const meter = { per: "call", amount: "1.50" }

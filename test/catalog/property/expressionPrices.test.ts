@@ -36,7 +36,7 @@ describe("a price by expression", () => {
     )
   })
 
-  it("so it is for the shipped models, whatever their vendors report as their figures", () => {
+  it("the capture of a shipped model stays within its hold too, whatever figures its vendor reports", () => {
     const priced = [...shippedJobVendors.values()].flatMap(({ jobs, name }) => {
       const figures = [...Object.keys(jobs!.usage ?? {}), ...Object.keys(jobs!.submit.handle ?? {})]
       return jobs!.models.map(({ body: schema, model, price }) => {

@@ -28,7 +28,7 @@ const faultsOf = (aliases: ReadonlyArray<object>, more: object = {}) =>
   )
 
 it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
-  it.effect("are at the vendor of their first model, and of two kinds", () =>
+  it.effect("are found at the vendor of their first model, for tasks and for calls", () =>
     Effect.gen(function* () {
       const aliases = [
         { alias: "fast-image", to: [max, flux] },
@@ -46,7 +46,7 @@ it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
     })
   )
 
-  it.effect("are refused with every fault at its place", () =>
+  it.effect("are refused with the place of every fault", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* faultsOf([
@@ -91,7 +91,7 @@ it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
     })
   )
 
-  it.effect("are shown at the dearest price, whatever the units", () =>
+  it.effect("are shown at the highest price, whatever the units", () =>
     Effect.gen(function* () {
       const video = { label: "text-to-video-spark", vendor: "fal", adapter: "fal-queue" }
       const film = (model: string, price: object) => ({
@@ -117,19 +117,21 @@ it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
     })
   )
 
-  it.effect("leave a catalog without them as it was, for releases that know none", () =>
-    Effect.gen(function* () {
-      assert.strictEqual((yield* read({ aliases: [] })).hash, builtIn.hash)
-      const stored = yield* read({ add, aliases: [{ alias: "a", to: [max, flux] }] })
-      assert.isTrue(readStored(stored.hash, stored.text)._tag === "Success")
-    })
+  it.effect(
+    "do not change the hash of a catalog without them, so that older releases can read it",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* read({ aliases: [] })).hash, builtIn.hash)
+        const stored = yield* read({ add, aliases: [{ alias: "a", to: [max, flux] }] })
+        assert.isTrue(readStored(stored.hash, stored.text)._tag === "Success")
+      })
   )
 })
 
 describe("the order of an alias", () => {
   const model = (name: string) => ({ vendor: "v", model: name })
 
-  it("is that of the list, without weights", () => {
+  it("is that of the list if there are no weights", () => {
     const targets = ["a", "b", "c"].map((it) => ({ model: model(it), weight: undefined }))
     assert.deepStrictEqual(
       inOrderOf(targets, "any").map((it) => it.model),
@@ -137,7 +139,7 @@ describe("the order of an alias", () => {
     )
   })
 
-  it("is drawn by the id with weights: the same for the same id, and as often as they say", () => {
+  it("is drawn by the id if there are weights: the same for the same id, and as often as the weights say", () => {
     const targets = [
       { model: model("a"), weight: 3 },
       { model: model("b"), weight: 1 }

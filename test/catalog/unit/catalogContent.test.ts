@@ -21,13 +21,13 @@ const withModels = (...tokenModels: ReadonlyArray<TokenModel>) => ({
 })
 
 describe("the text of a catalog", () => {
-  it("is the same in whatever order the members of its rows were written", () => {
+  it("is the same whatever the order of the members in its rows", () => {
     const turned = Object.fromEntries(Object.entries(sold).toReversed()) as unknown as TokenModel
     assert.strictEqual(hashed(withModels(turned)).hash, hashed(withModels(sold)).hash)
     assert.match(builtIn.hash, /^[0-9a-f]{64}$/u)
   })
 
-  it("is read again to the last micro-credit", () => {
+  it("keeps every micro-credit when it is read again", () => {
     const { content, hash, text } = hashed(withModels(sold))
     const again = Result.getOrThrow(readStored(hash, text))
     assert.deepStrictEqual(again.content, content)
@@ -35,7 +35,7 @@ describe("the text of a catalog", () => {
     assert.include(text, '"output":"0.0375"')
   })
 
-  it("sells what it lists and nothing of the release that reads it", () => {
+  it("sells what it lists, and nothing else that the reading release has built in", () => {
     const { hash, text } = hashed(withModels(sold))
     const { id, upstream } = makeVersion(Result.getOrThrow(readStored(hash, text)), 7)
     assert.strictEqual(id, 7)
@@ -45,7 +45,7 @@ describe("the text of a catalog", () => {
     assert.strictEqual(match._tag === "Open" ? match.catalog : undefined, upstream)
   })
 
-  it("is refused when it is not that of its hash, or is unknown to this release", () => {
+  it("is refused if it does not match its hash or is unknown to this release", () => {
     const { hash, text } = builtIn
     assert.isTrue(Result.isFailure(readStored(hash, text.replace("7.50", "0.50"))))
     const strange = text.replaceAll("dashscope-sync", "an-adapter-of-tomorrow")
@@ -68,7 +68,7 @@ describe("the difference of two catalogs", () => {
     assert.deepStrictEqual(differenceOf(builtIn.content, builtIn.content), none)
   })
 
-  it("names rows that come and go, and each value that changes", () => {
+  it("names added and removed rows, and each changed value", () => {
     const before = withModels(sold, { ...sold, model: "going" })
     const price = { ...sold.price, input: make(2n) }
     const after = {

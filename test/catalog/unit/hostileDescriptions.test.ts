@@ -67,7 +67,7 @@ const inJobs = (change: object) =>
   )
 
 describe("a hostile body", () => {
-  it.effect("has no patterns, references and conditions, each at its place", () =>
+  it.effect("is refused for patterns, references and conditions, each at its place", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* inField({ type: "string" }), [])
       for (const [name, value] of Object.entries({
@@ -93,32 +93,34 @@ describe("a hostile body", () => {
     })
   )
 
-  it.effect("has keywords of the right kind, and defaults that it accepts itself", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* inField({ type: "text", minLength: "1", enum: [{}], items: 1, multipleOf: 0 }),
-        ["/type", "/minLength", "/enum", "/items", "/multipleOf"]
-      )
-      assert.deepStrictEqual(yield* inField({ type: "integer", default: "abc" }), ["/default"])
-      assert.deepStrictEqual(yield* inField({ type: "integer", maximum: 5, default: 6 }), [
-        "/default"
-      ])
-      assert.deepStrictEqual(yield* inBody(closed({}, { required: ["constructor"] })), [
-        "/required/0"
-      ])
-      assert.deepStrictEqual(yield* inBody({ ...closed({}), additionalProperties: true }), [
-        "/additionalProperties"
-      ])
-      const objects = (...names: ReadonlyArray<string>) => ({
-        anyOf: names.map((name) => ({ type: "object", properties: { [name]: {} } }))
+  it.effect(
+    "is refused for keywords of the wrong kind, and for defaults that it does not accept itself",
+    () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(
+          yield* inField({ type: "text", minLength: "1", enum: [{}], items: 1, multipleOf: 0 }),
+          ["/type", "/minLength", "/enum", "/items", "/multipleOf"]
+        )
+        assert.deepStrictEqual(yield* inField({ type: "integer", default: "abc" }), ["/default"])
+        assert.deepStrictEqual(yield* inField({ type: "integer", maximum: 5, default: 6 }), [
+          "/default"
+        ])
+        assert.deepStrictEqual(yield* inBody(closed({}, { required: ["constructor"] })), [
+          "/required/0"
+        ])
+        assert.deepStrictEqual(yield* inBody({ ...closed({}), additionalProperties: true }), [
+          "/additionalProperties"
+        ])
+        const objects = (...names: ReadonlyArray<string>) => ({
+          anyOf: names.map((name) => ({ type: "object", properties: { [name]: {} } }))
+        })
+        assert.deepStrictEqual(yield* inField({ allOf: [objects("a", "b"), objects("c", "d")] }), [
+          "/allOf/1"
+        ])
       })
-      assert.deepStrictEqual(yield* inField({ allOf: [objects("a", "b"), objects("c", "d")] }), [
-        "/allOf/1"
-      ])
-    })
   )
 
-  it.effect("is refused in plain words where its keywords cannot be checked together", () =>
+  it.effect("is refused in plain words if its keywords cannot be checked together", () =>
     Effect.gen(function* () {
       const text = { type: "string" }
       const cases = [
@@ -152,7 +154,7 @@ describe("a hostile body", () => {
     })
   )
 
-  it("names for a number of the wrong type what it has to be, with all its rules", () => {
+  it("reports all rules of a number for a value of the wrong type", () => {
     const body = closed({
       steps: { type: "integer", minimum: 1, maximum: 50 },
       side: { type: "integer", minimum: 64, multipleOf: 8 },
@@ -185,7 +187,7 @@ describe("a hostile body", () => {
     )
   })
 
-  it.effect("is bounded in levels, alternatives and schemas", () =>
+  it.effect("has a bounded number of levels, alternatives and schemas", () =>
     Effect.gen(function* () {
       const items = (levels: number): object => (levels === 0 ? {} : { items: items(levels - 1) })
       assert.deepStrictEqual(yield* inField(items(22)), [])
@@ -200,7 +202,7 @@ describe("a hostile body", () => {
     })
   )
 
-  it.effect("that is deep is a fault and no defect, however deep it is", () =>
+  it.effect("is a fault and not a defect, however deep it is", () =>
     Effect.gen(function* () {
       for (const levels of [100, 5000, 200_000]) {
         for (const [open, close] of [
@@ -218,7 +220,7 @@ describe("a hostile body", () => {
     })
   )
 
-  it.effect("has no fields that every object has, at any level", () =>
+  it.effect("is refused for fields that every object inherits, at any level", () =>
     Effect.gen(function* () {
       const fields: BodySchema = JSON.parse('{"__proto__":{},"constructor":{},"toString":{}}')
       const names = ["__proto__", "constructor", "toString"]
@@ -233,7 +235,7 @@ describe("a hostile body", () => {
     })
   )
 
-  it("cannot be sent with them either", () => {
+  it("cannot be sent with inherited names either", () => {
     const of = (text: string) =>
       Result.isSuccess(decodeDescribed(closed({ f: { type: "string" } }), JSON.parse(text)))
     assert.deepStrictEqual(
@@ -263,7 +265,7 @@ describe("a body with very many values", () => {
 })
 
 describe("a hostile protocol", () => {
-  it.effect("has each fault at its place", () =>
+  it.effect("is refused with the place of each fault", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* inJobs({}), [])
       const at = (place: string, change: object) =>
@@ -302,7 +304,7 @@ describe("a hostile protocol", () => {
     })
   )
 
-  it.effect("of prototypes' names is refused, or has its own values", () =>
+  it.effect("is refused if it uses the name of a prototype", () =>
     Effect.gen(function* () {
       const text = JSON.stringify({ vendors: [describedKinds] }).replace(
         '"handle":{"id"',
@@ -343,7 +345,7 @@ describe("the work for a request", () => {
     assert.isFalse(joined({ a: Array(100).fill("x".repeat(100_000)) }))
   })
 
-  it("is bounded for copies of what the body has", () => {
+  it("is bounded for copies of the body's values", () => {
     const copies = (count: number): Template =>
       Array.from({ length: count }, () => ({ $: "$.body.image" }))
     const image = new Medium("x".repeat(10_000_000))
@@ -353,7 +355,7 @@ describe("the work for a request", () => {
     assert.isFalse(isMade(computed, { image }))
   })
 
-  it("is not done for a vendor's response with very many values, which then fulfils no condition", () => {
+  it("is not done for a vendor's response with very many values, which then fulfills no condition", () => {
     const scope = (count: number) => ({
       status: 400,
       code: "",
@@ -383,7 +385,7 @@ describe("a medium in an expression", () => {
     )
   })
 
-  it("is not read as a whole, whether it is small or large", () => {
+  it("is never read as a whole, whether it is small or large", () => {
     for (const image of [new Medium("abc"), "x".repeat(10_000_000)]) {
       for (const text of [
         "size(body.image)",

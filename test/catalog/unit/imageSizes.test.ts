@@ -20,7 +20,7 @@ const nearest = (label: (typeof entries)[number]["label"], size: string, upstrea
 
 /** docs/reference/shapes.md#sizes */
 describe("the nearest size of a model", () => {
-  it("is the wanted one, or has its ratio, or the next ratio; then the next area", () => {
+  it("is the requested size, else one of the same or the next ratio with the next area", () => {
     assert.strictEqual(nearest("text-to-image-max", "1024x1024"), "1328x1328")
     assert.strictEqual(nearest("text-to-image-max", "1792x1024"), "1664x928")
     assert.strictEqual(nearest("text-to-image-max", "1024x1536"), "1104x1472")
@@ -34,14 +34,14 @@ describe("the nearest size of a model", () => {
     assert.strictEqual(nearest("image-edit-pro", "3840x2160"), "16:9 2K")
   })
 
-  it("is one that the upstream model takes", () => {
+  it("is one that the upstream model accepts", () => {
     assert.strictEqual(nearest("text-to-image-preview", "1792x1024", "gpt-image-1.5"), "1536x1024")
     assert.strictEqual(nearest("text-to-image-preview", "1000x1000", "gpt-image-2"), "1008x1008")
     assert.strictEqual(nearest("image-edit-pro", "1024x1792", "gpt-image-1.5"), "2:3 1K")
     assert.strictEqual(nearest("text-to-image-max", "1024x1024", "gpt-image-1.5"), undefined)
   })
 
-  it("of nothing asked is the model's default, where its body has one", () => {
+  it("is the model's default if none is requested and the body has one", () => {
     const names = entries.map(({ label }) => [label, defaultSize(label)?.width])
     assert.deepStrictEqual(Object.fromEntries(names), {
       "image-edit": 1280,
@@ -52,7 +52,7 @@ describe("the nearest size of a model", () => {
     })
   })
 
-  it("of any request is one that the body of each model takes", async () => {
+  it("is accepted by the body of each model, whatever size is requested", async () => {
     const side = fc.integer({ min: 1, max: 999_999_999 })
     for (const { label } of entries) {
       for (const [width, height] of fc.sample(fc.tuple(side, side), 50)) {

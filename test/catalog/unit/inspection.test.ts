@@ -104,7 +104,7 @@ describe("inspectImage", () => {
       }
     })
   )
-  it.effect("refuses other formats by their first bytes, whatever their declared type", () =>
+  it.effect("refuses other formats by their first bytes, whatever type is declared", () =>
     Effect.gen(function* () {
       yield* refuses([gif()], /^Expected JPEG, PNG, BMP or WEBP by its first bytes, got GIF$/u)
       yield* refuses(
@@ -162,12 +162,12 @@ describe("inspectImage", () => {
         ])
     )
   )
-  it.effect("reads a BMP whose size of the file is 0", () => {
+  it.effect("reads a BMP whose file size is given as 0", () => {
     const file = bmp()
     file.fill(0, 2, 6)
     return keepsOnly(file, [new Uint8Array(), new Uint8Array(5)])
   })
-  it.effect("counts what was received, not what is kept, against the size", () =>
+  it.effect("counts the bytes received, not the bytes kept, against the maximum size", () =>
     refuses(
       [concat(jpeg(), new Uint8Array(10 * 1024 * 1024))],
       /^Expected at most 10 MB .*, got 1048\d{4} bytes$/u
@@ -218,23 +218,21 @@ describe("inspectImage", () => {
       yield* refuses([concat("\xff\xd8\xff\xe0\0\x02abc")], /damaged/u)
     })
   )
-  it.effect(
-    "an alpha channel or a transparent colour is refused where transparency is forbidden",
-    () =>
-      Effect.gen(function* () {
-        const transparent = [
-          png({ colourType: 4 }),
-          png({ colourType: 6 }),
-          png({ extra: [pngChunk("tRNS", new Uint8Array(6))] }),
-          png({ colourType: 3, extra: [pngChunk("tRNS", new Uint8Array(1))] })
-        ]
-        yield* refuses(transparent, /without transparency/u, opaque)
-        yield* takes(transparent)
-        yield* takes(Object.values(images), opaque)
-        yield* takes([webp({ kind: "lossless", alpha: true })], opaque)
-      })
+  it.effect("refuses an alpha channel or a transparent color if transparency is forbidden", () =>
+    Effect.gen(function* () {
+      const transparent = [
+        png({ colourType: 4 }),
+        png({ colourType: 6 }),
+        png({ extra: [pngChunk("tRNS", new Uint8Array(6))] }),
+        png({ colourType: 3, extra: [pngChunk("tRNS", new Uint8Array(1))] })
+      ]
+      yield* refuses(transparent, /without transparency/u, opaque)
+      yield* takes(transparent)
+      yield* takes(Object.values(images), opaque)
+      yield* takes([webp({ kind: "lossless", alpha: true })], opaque)
+    })
   )
-  it.effect("sides and bytes are bounded on both sides", () =>
+  it.effect("bounds the sides and the bytes from below and above", () =>
     Effect.gen(function* () {
       const rules = { ...anyImage, sideMin: 360, sideMax: 2000 }
       yield* takes([webp({ width: 360, height: 2000 })], rules)
@@ -276,14 +274,14 @@ describe("inspectAudio", () => {
       )
     })
   )
-  it.effect("3 and 30 seconds are taken, less and more are not", () =>
+  it.effect("accepts 3 to 30 seconds, and nothing shorter or longer", () =>
     Effect.gen(function* () {
       yield* takes([wav(3), wav(30), mp3(125), mp3(1250)], sound)
       yield* refuses([wav(2.99), wav(30.01)], /^Expected 3 to 30 seconds, got/u, sound)
       yield* refuses([mp3(124), mp3(1260)], /^Expected 3 to 30 seconds, got/u, sound)
     })
   )
-  it.effect("an MP3 of more than 30 seconds is refused, whatever its encoder added", () =>
+  it.effect("refuses an MP3 of more than 30 seconds, whatever its encoder added", () =>
     Effect.gen(function* () {
       yield* refuses([mp3(1251), mp3(1252)], /got 30.0[25]/u, sound)
       yield* refuses([mp3(1253)], /got 30.07/u, sound)

@@ -133,7 +133,7 @@ describe("media inspection never holds the event loop for more than 20 ms", () =
     })
   }
 
-  it("15 MB of Base64 that are audio, and 15 MB that are no Base64", async () => {
+  it("15 MB of Base64 audio, and 15 MB that are not Base64", async () => {
     const audio = Buffer.from(wav(29, { hertz: 192_000 })).toString("base64")
     const picture = Buffer.from(png()).toString("base64")
     // Parsed, like the text of a body
@@ -148,7 +148,7 @@ describe("media inspection never holds the event loop for more than 20 ms", () =
   })
 })
 
-describe("chunks are bounded", () => {
+describe("the number of chunks is bounded", () => {
   const faultOf = (bytes: Uint8Array, rules: ImageRules | AudioRules) =>
     Effect.runPromise(
       inspectMedia(bytes, rules).pipe(
@@ -163,7 +163,7 @@ describe("chunks are bounded", () => {
     })
   }
 
-  it("as many as real files have are accepted", async () => {
+  it("the number that real files have is accepted", async () => {
     const file = png()
     const chunks = repeated(pngChunk("teSt"), 9000 * 12)
     assert.strictEqual(

@@ -15,7 +15,7 @@ const faultsOf = (given: Jobs) => jobFaults(given).map(([at]) => at.join("/"))
 const [song, , sound] = jobs!.models
 
 describe("results of a description", () => {
-  it("are polled with all that polls need, or every submit has its own", () => {
+  it("are polled with everything that polls need, or come with every submit", () => {
     assert.deepStrictEqual(faultsOf(jobs!), [])
     const { submit, ...rest } = Struct.omit(jobs!, ["poll", "state", "results"])
     const atOnce = { ...rest, submit: Struct.omit(submit, ["handle"]) }
@@ -29,7 +29,7 @@ describe("results of a description", () => {
     assert.deepStrictEqual(faultsOf(Struct.omit(jobs!, ["state"])), ["state"])
   })
 
-  it("say where they are", () => {
+  it("state where they are", () => {
     const nowhere = { ...sound!, submit: { ...sound!.submit, results: { mime: "audio/mpeg" } } }
     const given = { ...jobs!, results: { shortLived: true }, models: [nowhere] as const }
     assert.sameMembers(faultsOf(given), ["results/urls", "models/0/submit/results/urls"])
@@ -39,7 +39,7 @@ describe("results of a description", () => {
 })
 
 describe("requests of a description", () => {
-  it("have only names that the handle or a form of the model's id has", () => {
+  it("use only names of the handle or of a form of the model's id", () => {
     const { jobs } = Schema.decodeSync(Vendor)(studio)
     const { submit } = jobs!
     assert.deepStrictEqual(faultsOf(jobs!), [])
@@ -82,7 +82,7 @@ describe("requests of a description", () => {
     )
   })
 
-  it("have names that are whole segments, each once, of one to nine segments", () => {
+  it("use names of one to nine whole segments, each name once", () => {
     const faultOf = (forms: object, poll = "{self}") => {
       const given = { ...studio, jobs: { ...studio.jobs!, poll: { path: poll } } }
       const submit = { ...studio.jobs!.submit, forms: [{ path: "/v1", ...forms }] }
@@ -108,7 +108,7 @@ describe("requests of a description", () => {
     }
   })
 
-  it("of the next page of a list have its URL or a parameter", () => {
+  it("for the next page of a list have its URL or a parameter", () => {
     const list = { path: "/jobs", jobs: "$[*]", id: "$.id", createdAt: "$.at", next: {} }
     const shows = [{ listed: "$.prompt", sent: "$.body.prompt" }]
     const given = { ...studio, jobs: { ...studio.jobs!, list: { ...list, shows } } }

@@ -19,7 +19,7 @@ describe("a path of a description", () => {
     bicycle: { color: "red", price: 399 }
   }
 
-  it("selects names, indexes and wildcards as RFC 9535 has them", () => {
+  it("selects names, indexes and wildcards as in RFC 9535", () => {
     const value = { store, "j j": { "k.k": 3 }, "☺": 1 }
     const queries: ReadonlyArray<readonly [string, ReadonlyArray<unknown>]> = [
       ["$", [value]],
@@ -38,7 +38,7 @@ describe("a path of a description", () => {
     for (const [path, nodes] of queries) assert.deepStrictEqual(select(path, value), nodes, path)
   })
 
-  it("has no slices, filters and descendants, and what it selects is bounded", () => {
+  it("has no slices, filters or descendants, and selects a bounded number of values", () => {
     const others = ["$..a", "$[?@.a]", "$[0:2]", "$[-1]", "a.b", "$.a[", "$.a b"]
     for (const path of [...others, `$${".a".repeat(17)}`]) assert.isFalse(isPath(path), path)
     assert.strictEqual(
@@ -50,7 +50,7 @@ describe("a path of a description", () => {
     )
   })
 
-  it("can be written where it is read", () => {
+  it("can also be used to write a value", () => {
     const made = written(written({}, "$.output[*].url", ["a", "b"]), "$.status", ["done"])
     assert.deepStrictEqual(made, { output: [{ url: "a" }, { url: "b" }], status: "done" })
     assert.strictEqual(first("$.output[1].url", made), "b")
@@ -81,7 +81,7 @@ describe("an expression of a description", () => {
     }
   })
 
-  it("fails, and makes nothing up, where a value is missing, overflows or has another type", () => {
+  it("fails instead of guessing if a value is missing, overflows or has another type", () => {
     for (const text of [
       "body.missing * 2",
       "body.n * 9223372036854775807",

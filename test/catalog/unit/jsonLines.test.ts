@@ -14,7 +14,7 @@ describe("the line of a value in a JSON file", () => {
   "n": null
 }
 `
-  it("is found by its pointer; what is missing has the line of what lacks it", () => {
+  it("is found by its pointer; a missing value has the line of the object or list that lacks it", () => {
     const places: ReadonlyArray<readonly [string, number]> = [
       ["#", 1],
       ["#/a~1b", 2],
@@ -37,7 +37,7 @@ describe("the line of a value in a JSON file", () => {
     )
   })
 
-  it("is that of the printed value, for any JSON", () => {
+  it("is the line on which the value is printed, for any JSON", () => {
     const mark = "the only one"
     const path = fc.array(fc.oneof(fc.string({ maxLength: 20 }), fc.nat({ max: 3 })), {
       maxLength: 5

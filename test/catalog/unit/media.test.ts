@@ -46,7 +46,7 @@ describe("acceptBody", () => {
       )
     })
   )
-  it.effect("the body with placeholders decodes again", () =>
+  it.effect("a body with placeholders decodes again", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { images: [picture] })
       assert.deepStrictEqual(yield* decodeBody("image-edit", body), body)
@@ -122,7 +122,7 @@ describe("acceptBody", () => {
 })
 
 describe("mapMedia", () => {
-  it.effect("mapMedia replaces each medium", () =>
+  it.effect("replaces each medium", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { prompt: "artifact:0", images: [picture] })
       const mapped = yield* mapMedia("image-edit", body, (pointer, text) => `${text}@${pointer}`)
@@ -137,7 +137,7 @@ describe("mapMedia", () => {
 describe("decodeBase64", () => {
   const decoded = (text: string) => Effect.runSync(inSlices(() => decodeBase64(text)))
 
-  it("decodes what is longer than a slice, and refuses padding and blanks at its bounds", async () => {
+  it("decodes text longer than a slice, and refuses padding and blanks at the bounds of slices", async () => {
     const bytes = Uint8Array.from({ length: 3 * sliceBytes }, (_, n) => (n * 7) % 251)
     const run = (text: string) => Effect.runPromise(inSlices(() => decodeBase64(text)))
     for (const cut of [0, 1, 2, 3, 4]) {

@@ -19,7 +19,7 @@ const faultsFor = (schema: Schema.Codec<unknown, unknown>, input: unknown, optio
 
 describe("longTextFaults", () => {
   const long = new LongText(Buffer.alloc(300, "a"))
-  it("names the strings that are too long, as many as are shown", () => {
+  it("names the strings that are too long, up to the number that is shown", () => {
     const detail = "Expected a shorter string, got a string of 300 bytes"
     assert.deepStrictEqual(longTextFaults({ a: [1, { "b/c": long }], d: "x" }), [
       { pointer: "#/a/1/b~1c", detail }
@@ -27,7 +27,7 @@ describe("longTextFaults", () => {
     assert.deepStrictEqual(longTextFaults(long), [{ pointer: "#", detail }])
     assert.lengthOf(longTextFaults(Array.from({ length: 40_000 }, () => long)), faultsMax)
   })
-  it("takes a small part of a turn of the event loop for as many values as a body may have", () => {
+  it("takes a small part of an event loop turn for the maximum number of values in a body", () => {
     const value = { a: { b: Array.from({ length: 390_000 }, (_, at) => at) } }
     const took = Array.from({ length: 3 }, () => {
       const before = cpuMillis()

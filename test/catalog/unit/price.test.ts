@@ -68,7 +68,7 @@ describe("quote", () => {
 })
 
 describe("chargeHeld", () => {
-  it.effect("counts the results that exist; no results cost nothing", () =>
+  it.effect("counts the results; no results cost nothing", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit")
       const held = quote(entryOf("image-edit"), body)
@@ -208,10 +208,10 @@ describe("token prices", () => {
           [input = 0, cached = 0, write = 0, long = 0, output = 0, reasoning = 0],
           [audio = 0, image = 0],
           keeps,
-          dearest
+          mostExpensive
         ) => {
-          const dear = { [dearest]: make(9000n) }
-          const rated = { ...price, ...dear, long: { ...price.long, ...dear } }
+          const expensive = { [mostExpensive]: make(9000n) }
+          const rated = { ...price, ...expensive, long: { ...price.long, ...expensive } }
           const found = chargeTokens(rated, {
             inputTokens: input,
             cachedInputTokens: cached,
@@ -380,7 +380,7 @@ describe("Gemini's usage by modality", () => {
 })
 
 describe("the model that a response names", () => {
-  it("stands where each protocol has it", () => {
+  it("is read where each protocol puts it", () => {
     assert.strictEqual(responderOf("openai-chat", { model: "a" }), "a")
     assert.strictEqual(responderOf("openai-embeddings", { model: "a" }), "a")
     assert.strictEqual(responderOf("openai-responses", { model: "a" }), "a")
@@ -393,7 +393,7 @@ describe("the model that a response names", () => {
     assert.isUndefined(responderOf("openai-chat", "no object"))
   })
 
-  it("is the fallback that responded, where Anthropic reports one", () => {
+  it("is the fallback that responded if Anthropic reports one", () => {
     const iterations = [
       { type: "message", input_tokens: 1 },
       { type: "fallback_message", model: "b", input_tokens: 1 }

@@ -29,14 +29,14 @@ describe("a price row", () => {
     assert.deepStrictEqual(prices, [undefined, 1, 1, 2, 3, 3, undefined])
   })
 
-  it("without days has its price always", () => {
+  it("always has its price if it has no days", () => {
     assert.strictEqual(priceAt({ price: 1 }, 0), 1)
     assert.deepStrictEqual(pricePeriods({ price: 1 }), [
       { from: null, until: null, price: 1, source: null }
     ])
   })
 
-  it("is a period for each price, in the order of their days", () => {
+  it("has a period for each price, in the order of their days", () => {
     assert.deepStrictEqual(
       pricePeriods(row).map(({ from, source, until }) => [from, until, source]),
       [
@@ -62,19 +62,19 @@ describe("a price row", () => {
     ],
     [{ deprecation: "2027-01-01" }, "deprecation"],
     [{ deprecation: "2027-01-02", sunset: "2027-01-01" }, "deprecation"]
-  ] as const)("whose days are not in order is a fault: %o", (days, field) => {
+  ] as const)("has a fault if its days are not in order: %o", (days, field) => {
     assert.deepStrictEqual(
       orderFaults(days).map((it) => it.field),
       [field]
     )
   })
 
-  it("whose days are in order is none", () => {
+  it("has no fault if its days are in order", () => {
     assert.deepStrictEqual(orderFaults(row), [])
     assert.deepStrictEqual(orderFaults({ deprecation: "2027-01-01", sunset: "2027-01-01" }), [])
   })
 
-  it("of a model that ends has the headers of RFC 9745 and RFC 8594", () => {
+  it("has the headers of RFC 9745 and RFC 8594 if its model ends", () => {
     const ends = { deprecation: "2026-11-22", sunset: "2026-12-11" }
     assert.deepStrictEqual(endingOf(ends), {
       deprecation: "@1795305600",

@@ -80,7 +80,7 @@ describe("a model of fal", () => {
     ])
   })
 
-  it("makes what its output or its category says, or what the operator says", () => {
+  it("makes the results that its output, its category or the operator says", () => {
     const video = made(falModel({ id: "acme-ai/film", document: falVideo }))
     assert.deepStrictEqual([video.result, video.output], ["videos", ["video"]])
     assert.deepStrictEqual(video.media, {
@@ -106,7 +106,7 @@ describe("a model of fal", () => {
 })
 
 describe("a model of Replicate", () => {
-  it("of the vendor is run by name, a user's in the version that was read", () => {
+  it("is run by name if it is the vendor's, and in the version that was read if it is a user's", () => {
     const images = made(
       replicateModel({ id: "black-forest-labs/flux-schnell", document: replicateImages })
     )
@@ -139,7 +139,7 @@ describe("a model of Replicate", () => {
     )
   })
 
-  it("without a version or a schema is refused", () => {
+  it("is refused without a version or a schema", () => {
     for (const document of [{}, [], null, "text", { latest_version: null }, replicateModelOf({})]) {
       assert.include(refused(replicateModel({ id: "a/b", document })), "no version with a schema")
     }
@@ -152,7 +152,7 @@ describe("a hostile schema", () => {
   }
   const property = { $ref: "#/components/schemas/Self" }
 
-  it("that refers to itself loses the field, or is refused if the field is required", () => {
+  it("loses a field that refers to itself, or is refused if the field is required", () => {
     const fields = { properties: { prompt: { type: "string" }, self: property } }
     const { body, notes } = made(ofInput(fields, self))
     assert.deepStrictEqual(Object.keys(Object(body["properties"])), ["prompt"])
@@ -164,7 +164,7 @@ describe("a hostile schema", () => {
     )
   })
 
-  it("that repeats itself without end is read no further than its bound", () => {
+  it("is read no further than its bound if it repeats itself without end", () => {
     const many = Object.fromEntries(
       Array.from({ length: 12 }, (_, level) => [
         `L${level}`,
@@ -183,7 +183,7 @@ describe("a hostile schema", () => {
     assert.include(refused(ofInput(input, { ...many, L12: { type: "string" } })), "more than 3000")
   })
 
-  it("that is deep, wide or refers elsewhere is refused", () => {
+  it("is refused if it is deep or wide or refers elsewhere", () => {
     const deep = (levels: number): object =>
       levels === 0 ? { type: "string" } : { type: "array", items: deep(levels - 1) }
     const ofField = (schema: object) =>
@@ -197,7 +197,7 @@ describe("a hostile schema", () => {
     assert.include(refused(ofInput({ properties: wide })), "more than 100 fields")
   })
 
-  it("with names of prototypes, patterns and odd keywords leaves no trace of them", () => {
+  it("leaves no trace of prototype names, patterns and odd keywords", () => {
     const input = JSON.parse(`{"properties": {
       "__proto__": {"type": "string"},
       "constructor": {"type": "string", "pattern": "(a+)+$", "default": null},

@@ -71,7 +71,7 @@ const counted = (model: string): number => {
 }
 
 describe("the price that a call is settled at", () => {
-  it("is the requested model's when that model responded, or none was named", () => {
+  it("is the requested model's if that model responded or none was named", () => {
     const before = counted("big")
     assert.deepStrictEqual(settle("big", "big"), [100, undefined])
     assert.deepStrictEqual(settle("big", undefined), [100, undefined])
@@ -80,7 +80,7 @@ describe("the price that a call is settled at", () => {
     assert.strictEqual(counted("big"), before)
   })
 
-  it("is the responding model's, when that has one and the request pinned no version", () => {
+  it("is the responding model's if it has a price and the request pinned no version", () => {
     const before = counted("big")
     assert.deepStrictEqual(settle("big", "small"), [10, "small"])
     assert.deepStrictEqual(settle("small", "big"), [100, "big"])
@@ -90,7 +90,7 @@ describe("the price that a call is settled at", () => {
     assert.strictEqual(counted("big"), before)
   })
 
-  it("is the requested model's, and counted, when the responding model has no price", () => {
+  it("is the requested model's, and counted, if the responding model has no price", () => {
     const before = counted("big")
     assert.deepStrictEqual(settle("big", "unheard-of"), [100, undefined])
     // No longer sold, although its model is
@@ -98,13 +98,13 @@ describe("the price that a call is settled at", () => {
     assert.strictEqual(counted("big"), before + 2)
   })
 
-  it("is the requested model's, and counted, when the request pinned a version", () => {
+  it("is the requested model's, and counted, if the request pinned a version", () => {
     const before = counted("big-2026-01-31")
     assert.deepStrictEqual(settle("big-2026-01-31", "small"), [90, undefined])
     assert.strictEqual(counted("big-2026-01-31"), before + 1)
   })
 
-  it("is the responding model's behind a pinned version that named it as a fallback", () => {
+  it("is the responding model's if a pinned version named it as a fallback", () => {
     const pinned = "big-2026-01-31"
     const before = counted(pinned)
     assert.deepStrictEqual(settle(pinned, "small", { fallback: "small" }), [10, "small"])
@@ -114,12 +114,12 @@ describe("the price that a call is settled at", () => {
 })
 
 describe("models without a price", () => {
-  it("a version that is not sold does not have the price of its model", () => {
+  it("include versions that are not sold, even if their model is", () => {
     assert.isDefined(catalog.priced("openai", "gpt-4o-2024-08-06"))
     assert.isUndefined(catalog.priced("openai", "gpt-4o-2024-05-13"))
   })
 
-  it("have a reason, their versions too; others have none", () => {
+  it("have a reason, and so do their versions; other models have none", () => {
     assert.include(catalog.unsold("openai", "o4-mini"), "2026-10-23")
     assert.include(catalog.unsold("openai", "o4-mini-2025-04-16"), "2026-10-23")
     assert.isUndefined(catalog.unsold("openai", "gpt-4o"))
@@ -127,7 +127,7 @@ describe("models without a price", () => {
     assert.isUndefined(catalog.unsold("anthropic", "o4-mini"))
   })
 
-  it("a price in the catalog file sells them", () => {
+  it("are sold once the catalog file gives them a price", () => {
     const own = makeUpstreamCatalog(withBuiltIn({ tokenModels: [row("o4-mini", 5n)] }))
     assert.strictEqual(own.priced("openai", "o4-mini-2025-04-16")?.model, "o4-mini")
     assert.isUndefined(own.unsold("openai", "o4-mini"))

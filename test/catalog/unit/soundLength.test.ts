@@ -69,7 +69,7 @@ describe("the length of a sound", () => {
     }
   })
 
-  it("a WAV that did not know its length when it began is counted to its end", () => {
+  it("is counted to the end for a WAV whose header does not state it", () => {
     for (const unknown of [0, 0xffff_ffff]) {
       const open = Buffer.from(wav)
       open.writeUInt32LE(unknown, 40)
@@ -77,11 +77,11 @@ describe("the length of a sound", () => {
     }
   })
 
-  it("samples without a header are counted by their rate", () => {
+  it("is counted by the rate for samples without a header", () => {
     assert.closeTo(lengthOf(samples, 999, 48_000) ?? NaN, 2, 1e-6)
   })
 
-  it("what it does not know has no length, and bytes that are no frame do not end the count", () => {
+  it("is unknown for unknown formats, and bytes that are not a frame do not end the count", () => {
     assert.isUndefined(lengthOf(Buffer.from("\x1aE\xdf\xa3 webm".repeat(500), "latin1"), 100))
     assert.isUndefined(lengthOf(flac(0), 100))
     assert.isUndefined(lengthOf(Buffer.from("RIFF"), 1))

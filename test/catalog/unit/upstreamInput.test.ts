@@ -32,14 +32,14 @@ describe("the input of an added model", () => {
     )
   })
 
-  it("renames a required field, or leaves it out, and refuses it in neither case", () => {
+  it("may rename a required field or leave it out, and accepts the field in both cases", () => {
     assert.deepEqual(upstreamInput(label, body, { fields: { prompt: "text" } }), { text: "p" })
     const without: UpstreamInput = { fields: { prompt: null } }
     assert.deepEqual(upstreamInput(label, body, without), {})
     assert.isTrue(isMapped(label, "prompt", without))
   })
 
-  it("has the required fields alone without a mapping", () => {
+  it("has only the required fields without a mapping", () => {
     assert.deepEqual(upstreamInput(label, body), { prompt: "p" })
     assert.deepEqual(upstreamInput(label, { ...body, safety_filter: null }), { prompt: "p" })
   })

@@ -55,7 +55,7 @@ describe("a model of a kind", () => {
     ...change
   })
 
-  it.effect("is priced by a unit that its calls have", () =>
+  it.effect("is priced by a unit of its calls", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* faultsOf({ tokenModels: [row({})] }), [])
       const other = row({ price: { per: "minute", ...amount } })
@@ -194,7 +194,7 @@ describe("a vendor of a catalog file", () => {
     "https://key@api.acme.example/v1",
     "https://api.acme.example/v1?key=1"
   ]) {
-    it.effect(`may not name ${base} as its base: only the operator's variables may`, () =>
+    it.effect(`may not name ${base} as its base, because only the operator's variables may`, () =>
       Effect.map(faultsOf(withAcme({ base })), (pointers) =>
         assert.deepStrictEqual(pointers, ["#/vendors/0/base"])
       )
@@ -223,7 +223,7 @@ describe("a vendor of a catalog file", () => {
 })
 
 describe("the shipped vendors", () => {
-  it("are those of part 19", () => {
+  it("are exactly these", () => {
     assert.sameMembers(
       shippedVendors.map(({ name }) => name),
       [

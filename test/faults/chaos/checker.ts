@@ -94,7 +94,7 @@ export class Checker {
     this.#vendorsAndReceivers()
   }
 
-  /** Checks the invariants that hold once everything is well again. */
+  /** Checks the invariants that hold once all faults are over. */
   async checkAtRest(): Promise<void> {
     await this.check()
     for (const invariant of atRest) await this.#ask(invariant)

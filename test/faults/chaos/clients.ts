@@ -38,7 +38,7 @@ export interface Request {
   readonly timeout?: number
 }
 
-/** From when on a secret may be refused, and from when on it must be. */
+/** The times from which a secret may be refused and must be refused. */
 interface End {
   readonly may: number
   readonly must: number

@@ -154,7 +154,7 @@ export const always: ReadonlyArray<Invariant> = [
   }
 ]
 
-/** Invariants like these whose breach lasts only seconds, because the task that breaks them ends. */
+/** Further invariants, whose breach lasts only seconds because the task that breaks them ends. */
 export const brief: ReadonlyArray<Invariant> = [
   {
     name: "no task of a deleted user runs after the first pass of its erasure",
@@ -164,7 +164,7 @@ export const brief: ReadonlyArray<Invariant> = [
   }
 ]
 
-/** Invariants that hold once everything is well again and nothing is running. */
+/** Invariants that hold once all faults are over and nothing is running. */
 export const atRest: ReadonlyArray<Invariant> = [
   { name: "no task is left", sql: "SELECT format('run %s', task_id) AS what FROM runs" },
   {

@@ -307,7 +307,7 @@ export class Load {
     )
   }
 
-  /** After the second rotation the first secret signs no more. */
+  /** After the second rotation the first secret no longer signs. */
   async #rotateHook(user: User): Promise<void> {
     const { id, path } = this.#random.pick(user.hooks)
     for (let times = 0; times < 2; times += 1) {

@@ -22,7 +22,7 @@ export interface Delivery {
   accepted: number
 }
 
-/** A secret of an endpoint, and since when it signs no more, alone and beside a newer one. */
+/** A secret of an endpoint, with the times from which it no longer signs alone and beside a newer one. */
 interface Signer {
   readonly secret: string
   current: number
@@ -56,7 +56,7 @@ export class Receivers {
   readonly badlySigned: Array<string> = []
   readonly #signers = new Map<string, Array<Signer>>()
   readonly #unknown: Array<Signed> = []
-  /** Paths of endpoints with a secret that nobody has seen. */
+  /** Paths of endpoints with a secret that no client has seen. */
   readonly #unseen = new Set<string>()
   readonly caFile: string
   readonly #server
@@ -114,7 +114,7 @@ export class Receivers {
     return `https://localhost:${(this.#server.address() as AddressInfo).port}${path}`
   }
 
-  /** The secret signs from now on. The one before signs beside it, and the one before that no more. */
+  /** The secret signs from now on. The previous one signs beside it, and the one before that no longer signs. */
   sign(path: string, secret: string): void {
     const signers = this.#signers.get(path) ?? []
     for (const signer of signers) {
@@ -124,7 +124,7 @@ export class Receivers {
     this.#signers.set(path, [...signers, { secret, current: Infinity, previous: Infinity }])
   }
 
-  /** Another secret may have signed meanwhile, which nobody has seen. */
+  /** Another secret, which no client has seen, may have signed meanwhile. */
   signUnseen(path: string): void {
     this.#unseen.add(path)
   }
@@ -144,7 +144,7 @@ export class Receivers {
       .map(({ id, path }) => `${id} at ${path}`)
   }
 
-  /** Notes a secret that has ended. `false`: the signature is of no known secret. */
+  /** Records a secret that has ended. `false`: no known secret has made the signature. */
   #verify({ body, current, id, path, previous, seconds }: Signed): boolean {
     const parts = { deliveryId: id, timestampSeconds: seconds, body }
     const signers = this.#signers.get(path) ?? []

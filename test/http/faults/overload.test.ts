@@ -60,8 +60,8 @@ const statusOf = async (response: Promise<Response>) => {
 const get = (path: string, method = "GET", token: string = gateway.key) =>
   fetch(`${gateway.origin}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
 
-describe("a process that does not keep up", () => {
-  it("refuses new work with a problem, and has done nothing for it", async () => {
+describe("an overloaded process", () => {
+  it("refuses new work with a problem, and does nothing for it", async () => {
     fill()
     for (const [path, body] of newWork) {
       const response = await gateway.post(path, body)
@@ -111,12 +111,12 @@ describe("a process that does not keep up", () => {
     drain()
   })
 
-  it("serves all again when what waited is done", async () => {
+  it("serves everything again once the waiting work is done", async () => {
     assert.strictEqual(await statusOf(gateway.post(create, job)), 202)
     assert.strictEqual(await statusOf(gateway.post("/v1/chat/completions", chat)), 200)
   })
 
-  it("refuses nothing while calls wait for a slow vendor, and creates for the end of their task", async () => {
+  it("refuses nothing while calls wait for a slow vendor and creates wait for the end of their tasks", async () => {
     const silent: Array<() => void> = []
     upstream.script = (_request, response) => {
       silent.push(() => response.end("{}"))
@@ -145,7 +145,7 @@ describe("a process that does not keep up", () => {
     assert.deepStrictEqual([...new Set(await Promise.all(calls))], [200])
   })
 
-  it("counts nothing of calls whose clients have left", async () => {
+  it("no longer counts calls whose clients have left", async () => {
     for (let n = 0; n < bounds.most * 2; n += 1) {
       const left = new AbortController()
       const call = gateway.post("/v1/chat/completions", chat, {}, { signal: left.signal })
@@ -157,7 +157,7 @@ describe("a process that does not keep up", () => {
     drain(capacity - 1)
   })
 
-  it("refuses no create of a key while others flood it without one", async () => {
+  it("refuses no create with a key while others flood it without a key", async () => {
     assert.strictEqual(await statusOf(gateway.post(create, job)), 202)
     const anonymous: Array<number> = []
     for (let round = 0; round < rounds; round += 1) {

@@ -39,8 +39,8 @@ const answerOn = (port: number) =>
 const connections = (port: number, count: number) =>
   Array.from({ length: count }, () => connect(port, host).on("error", () => {}))
 
-describe("a port with as many listening sockets as the system shares it between", () => {
-  it("takes many connections in a turn, serves them, and closes whole", async () => {
+describe("a port with the number of listening sockets that the system shares it between", () => {
+  it("accepts many connections in a turn, serves them, and closes completely", async () => {
     const server = createServer((_request, response) => response.end("served"))
     addAcceptors(server)
     const port = await listening(server, sharesPorts)
@@ -83,7 +83,7 @@ describe("a port with as many listening sockets as the system shares it between"
 })
 
 describe("a port that closes while connections arrive", () => {
-  it("serves each that the kernel accepted before", async () => {
+  it("serves each connection that the kernel accepted before", async () => {
     const server = createServer((_request, response) => response.end("served"))
     const port = await listening(server, false)
     const answers: Array<Promise<string>> = []
@@ -107,7 +107,7 @@ describe("a port that closes while connections arrive", () => {
 })
 
 describe("a listener", () => {
-  it("closes a connection beyond its bound at once, and takes one when another has closed", async () => {
+  it("closes a connection beyond its limit at once, and accepts one when another has closed", async () => {
     const { server } = makeListener({ ...listenerBounds, connectionsMax: 2 })
     const port = await listening(server, false)
     const open = new Set<Socket>()

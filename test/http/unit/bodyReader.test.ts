@@ -18,7 +18,7 @@ const kibi = 1024
 const unwatched = { add: () => undefined }
 
 describe("the body of a request", () => {
-  it.effect("is whole when its source ends before the last chunks are read", () =>
+  it.effect("is complete even if its source ends before the last chunks are read", () =>
     Effect.gen(function* () {
       for (const bytes of [1, 15 * kibi, 16 * kibi, 64 * kibi]) {
         const chunks = chunksOf(5, bytes)

@@ -23,7 +23,7 @@ describe("a burst of one caller", () => {
   beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }))
   afterEach(() => vi.useRealTimers())
 
-  it("is what exceeds 32 requests within 5 ms, and starts two in each turn of the event loop", async () => {
+  it("is more than 32 requests within 5 ms, and the rest start two in each turn of the event loop", async () => {
     const { started, turns } = arrive(["b", ...burst("a", 37)])
     for (const count of [33, 35, 37, 38, 38]) {
       assert.lengthOf(started, count)
@@ -40,7 +40,7 @@ describe("a burst of one caller", () => {
     assert.deepStrictEqual(arrive(["b", "b"], turns).started, ["b", "b"])
   })
 
-  it("keeps its order, also for requests that arrive while others wait", async () => {
+  it("keeps its order, even for requests that arrive while others wait", async () => {
     const turns = new CallerTurns()
     const started: Array<number> = []
     const send = (n: number) =>

@@ -52,7 +52,7 @@ const attempt = new AttemptRow({
 })
 
 describe("the words of a delivery", () => {
-  it("say of an event that is too large that the gateway did not send it", () => {
+  it("say that the gateway did not send an event that is too large", () => {
     const words = explain({ row, endpoint, attempts: [attempt] })
     assert.include(words, "the event is larger than 64 KB, and was not sent")
     for (const wrong of ["receiver", "was sent at", "of 6 was the last"]) {

@@ -17,7 +17,7 @@ const partsOf = (fields: ReadonlyArray<readonly [name: string, value: string]>) 
 }
 
 describe("the parts of a form", () => {
-  it("a text is a string, whatever stands before it", () => {
+  it("include a text as a string, whatever comes before it", () => {
     const prompt = "中".repeat(textCodePointsMax)
     const image = "A".repeat(8_000_000)
     const [first, ...others] = partsOf([

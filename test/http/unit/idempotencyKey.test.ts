@@ -28,7 +28,7 @@ const reversed = (value: unknown): unknown => {
 }
 
 describe("the hash of a request with an idempotency key", () => {
-  it("is that of its values: equal for equal ones in any order, another for others", async () => {
+  it("depends on its values: it is equal for equal values in any order, and differs for others", async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), async (one, other) => {
         // -0 and 0 are the same number in JSON
@@ -49,7 +49,7 @@ describe("the hash of a request with an idempotency key", () => {
     assert.notStrictEqual(await hashOf({}, "/a"), await hashOf({}, "/b"))
   })
 
-  it("of many values and long strings lets others run in between", async () => {
+  it("lets others run while it hashes many values and long strings", async () => {
     const value = { zeros: Array.from({ length: 50_000 }, () => 0), text: longText("A", 9_000_000) }
     let turns = 0
     const count = setInterval(() => (turns += 1), 0)
@@ -58,7 +58,7 @@ describe("the hash of a request with an idempotency key", () => {
     assert.isAbove(turns, 3)
   })
 
-  it("of a long string is that of its characters, however they were escaped", async () => {
+  it("depends on the characters of a long string, however they were escaped", async () => {
     const text = "A".repeat(3_000_000)
     assert.strictEqual(await hashOf({ text: longText("A", 3_000_000) }), await hashOf({ text }))
     const escaped = new LongText(Buffer.from("\\u0041".repeat(3_000_000)))

@@ -10,7 +10,7 @@ import { makeListener } from "../../../src/http/server/listener/Listener.ts"
 
 /** docs/operating.md#stopping */
 describe("a listener that drains", () => {
-  it("closes connections on which no request has begun: the server does not wait for them", async () => {
+  it("closes connections on which no request has begun, so the server does not wait for them", async () => {
     const { drain, server } = makeListener()
     server.listen(0, "127.0.0.1")
     await once(server, "listening")

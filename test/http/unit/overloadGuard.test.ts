@@ -21,7 +21,7 @@ const isAdmitted = (kind: "creates" | "calls", method: string, url: string) => {
 
 /** docs/reference/http.md#overload */
 describe("a process without capacity for creates", () => {
-  it("refuses what is a create or may be one", () => {
+  it("refuses requests that are or may be a create", () => {
     for (const url of [
       "/vendors/alibaba/v1/text-to-image-max/generation",
       "/vendors/alibaba/v1/image-edit/edit?dry_run=true",
@@ -53,7 +53,7 @@ describe("a process without capacity for creates", () => {
 
 /** docs/reference/http.md#overload */
 describe("a process without capacity for calls", () => {
-  it("refuses no cancel, and nothing else about what exists", () => {
+  it("refuses no cancel, and nothing else about existing objects", () => {
     for (const base of ["/v1", "/vendors/openai/v1"]) {
       assert.isTrue(isAdmitted("calls", "POST", `${base}/responses/resp_1/cancel`), base)
       assert.isTrue(isAdmitted("calls", "POST", `${base}/batches/batch_1/cancel?a=b`), base)
@@ -90,7 +90,7 @@ const busy = (millis: number) => {
 
 /** ADR 0207 */
 describe("the turn of the loop after one that admitted work", () => {
-  it("is measured from its beginning, with what is done before more work is asked for", async () => {
+  it("is measured from its beginning, with everything that is done before more work is requested", async () => {
     const bounds = { least: 4, usual: 4, most: 4, delayMillisMax: 3 }
     const calls = new Measured({ turn: bounds, store: bounds })
     const guard = makeOverloadGuard({ creates: free(), calls }, oneCaller, () => {})
@@ -107,7 +107,7 @@ describe("the turn of the loop after one that admitted work", () => {
     assert.isAtLeast(calls.turns[1]!, 20)
   })
 
-  it("is not waited for once nothing is asked for", async () => {
+  it("is not waited for once nothing is requested", async () => {
     let turns = 0
     class Counted extends AdmissionLimiter {
       override turn(nowMillis: number, tookMillis: number): void {
@@ -129,7 +129,7 @@ describe("the turn of the loop after one that admitted work", () => {
 
 /** ADR 0207 */
 describe("refusals that one turn of the loop has no time for", () => {
-  it("go to the newest request first, and before it to one that has waited for a second", async () => {
+  it("go to the newest request first, but before it to one that has waited for a second", async () => {
     let now = 0
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
     const refused: Array<string | undefined> = []

@@ -82,7 +82,7 @@ const scenario = (
 ) => Effect.scoped(Effect.flatMap(makeSenders, run)).pipe(Effect.provide(layer))
 
 describe("capacity for large request bodies", () => {
-  it.effect("counts bytes that arrived: what is only announced takes nothing from others", () =>
+  it.effect("counts bytes that arrived, so announced bytes take nothing from others", () =>
     scenario((open) =>
       Effect.gen(function* () {
         for (let n = 0; n < 20; n += 1) yield* open(`idle ${n}`, largest)
@@ -93,7 +93,7 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("four of the largest are in memory; more wait, and continue when one is used", () =>
+  it.effect("holds four of the largest bodies; more wait, and continue when one is used", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const all: Array<Sender> = []
@@ -114,7 +114,7 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("a user has at most a quarter of it; the user's other bodies wait unread", () =>
+  it.effect("gives a user at most a quarter; the user's other bodies wait unread", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const first = yield* open("one", largest)
@@ -135,7 +135,7 @@ describe("capacity for large request bodies", () => {
   )
 
   it.effect(
-    "a body without a length takes of the user's part what arrived, never more than it",
+    "gives a body without a length only the bytes that arrived, within its user's part",
     () =>
       scenario((open) =>
         Effect.gen(function* () {
@@ -165,7 +165,7 @@ describe("capacity for large request bodies", () => {
       )
   )
 
-  it.effect("a sender below 64 KiB a second over 10 seconds loses its place: 408", () =>
+  it.effect("is taken from a sender below 64 KiB a second over 10 seconds: 408", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const idle = yield* open("one", largest)
@@ -198,39 +198,41 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("above the limit another body continues when one waits for its user's others", () =>
-    scenario((open) =>
-      Effect.gen(function* () {
-        const others = [yield* open("b", largest), yield* open("c", largest)]
-        others.push(yield* open("d", largest))
-        for (const { send } of others) send(7 * mebi)
-        yield* eventually("21 MiB", () => others.every(({ state }) => state.arrived === 7 * mebi))
-        const second = yield* open("a", "chunked")
-        second.send(1.5 * mebi)
-        yield* eventually("its bytes", () => second.state.arrived === 1.5 * mebi)
-        // It has 4 MiB and needs 4 more, of which another body of its user has taken 2
-        const first = yield* open("a", "chunked")
-        first.send(4.5 * mebi)
-        yield* eventually("its part", () => first.state.arrived >= 4 * mebi)
-        yield* settled
-        second.send(mebi / 4)
-        for (const { send } of others) send(mebi / 2)
-        yield* settled
-        second.finish()
-        yield* eventually("the second body", () => second.state.isComplete)
-        second.end()
-        for (const { send } of others) send(mebi / 2)
-        first.finish()
-        for (const { end, state } of others) {
-          yield* eventually("another user's body", () => state.isComplete)
-          end()
-        }
-        yield* eventually("the first body", () => first.state.isComplete)
-      })
-    )
+  it.effect(
+    "lets other bodies continue above the limit while one waits for its user's other bodies",
+    () =>
+      scenario((open) =>
+        Effect.gen(function* () {
+          const others = [yield* open("b", largest), yield* open("c", largest)]
+          others.push(yield* open("d", largest))
+          for (const { send } of others) send(7 * mebi)
+          yield* eventually("21 MiB", () => others.every(({ state }) => state.arrived === 7 * mebi))
+          const second = yield* open("a", "chunked")
+          second.send(1.5 * mebi)
+          yield* eventually("its bytes", () => second.state.arrived === 1.5 * mebi)
+          // It has 4 MiB and needs 4 more, of which another body of its user has taken 2
+          const first = yield* open("a", "chunked")
+          first.send(4.5 * mebi)
+          yield* eventually("its part", () => first.state.arrived >= 4 * mebi)
+          yield* settled
+          second.send(mebi / 4)
+          for (const { send } of others) send(mebi / 2)
+          yield* settled
+          second.finish()
+          yield* eventually("the second body", () => second.state.isComplete)
+          second.end()
+          for (const { send } of others) send(mebi / 2)
+          first.finish()
+          for (const { end, state } of others) {
+            yield* eventually("another user's body", () => state.isComplete)
+            end()
+          }
+          yield* eventually("the first body", () => first.state.isComplete)
+        })
+      )
   )
 
-  it.effect("others never wait for a small body, however slow it is", () =>
+  it.effect("lets no body wait for a small one, however slow it is", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const large: Array<Sender> = []
@@ -248,7 +250,7 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("whom the service keeps waiting is not slow", () =>
+  it.effect("treats no sender as slow while the service keeps it waiting", () =>
     scenario((open) =>
       Effect.gen(function* () {
         const all: Array<Sender> = []
@@ -263,7 +265,7 @@ describe("capacity for large request bodies", () => {
     )
   )
 
-  it.effect("small bodies never wait, and are never slow", () =>
+  it.effect("lets small bodies never wait, and never treats them as slow", () =>
     scenario((open) =>
       Effect.gen(function* () {
         yield* open("one", largest)

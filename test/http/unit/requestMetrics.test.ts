@@ -14,7 +14,7 @@ const countOf = (kind: string) =>
   })
 
 /** docs/operating.md#monitoring */
-it.effect("a request is counted by what it does, whatever its query", () =>
+it.effect("a request is counted by its operation, whatever its query", () =>
   Effect.gen(function* () {
     for (const [kind, method, url] of [
       ["create", "POST", "/vendors/alibaba/v1/text-to-image-max/generation"],

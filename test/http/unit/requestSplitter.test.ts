@@ -89,7 +89,7 @@ describe("a body with requests", () => {
     assert.isString(cut.push(Buffer.from([0xef, 0x7b])))
   })
 
-  it("has a line for each request, also if they are written over several lines", () => {
+  it("has a line for each request, even if the requests are written over several lines", () => {
     const { fault, text = "" } = read(JSON.stringify({ requests }, null, 2), 7)
     assert.isUndefined(fault)
     assert.deepStrictEqual(

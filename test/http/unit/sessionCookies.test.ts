@@ -17,7 +17,7 @@ const requestWith = (headers: Readonly<Record<string, string>>, method = "POST")
   HttpServerRequest.fromWeb(new Request("http://127.0.0.1:8080/", { method, headers }))
 
 describe("the cookie of a session", () => {
-  it.effect("belongs to one host and to https when the gateway is reached so", () =>
+  it.effect("is bound to one host and to https if the gateway is reached by https", () =>
     Effect.gen(function* () {
       const own = { "sec-fetch-site": "same-origin", origin: "https://gateway.example.com" }
       const response = yield* signIn({ operator_token: adminToken }, own)
@@ -68,7 +68,7 @@ describe("the cookie of a session", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("over http a host that is its own Host passes, as localhost and 127.0.0.1 do", () =>
+  it.effect("is accepted over http if the origin equals Host, as for localhost and 127.0.0.1", () =>
     Effect.gen(function* () {
       const { refuseForeign } = yield* makeSessionCookies
       const passes = (headers: Readonly<Record<string, string>>) =>
@@ -99,7 +99,7 @@ describe("the address of a client", () => {
       return Option.getOrNull(read(request))
     }).pipe(configured({ TRUSTED_PROXIES }))
 
-  it.effect("is that of the connection, unless a trusted proxy names another", () =>
+  it.effect("is the one of the connection, unless a trusted proxy names another", () =>
     Effect.gen(function* () {
       for (const [proxies, remote, forwarded, expected] of [
         ["", "203.0.113.9", "10.9.9.9", "203.0.113.9"],

@@ -29,10 +29,10 @@ const bind = (
   })
 
 /** ADR 0134 */
-describeStores("the store of affinities", (database) => {
+describeStores("the affinity store", (database) => {
   liveLayer(Layer.mergeAll(walletStores, AffinityStore.layer).pipe(Layer.provideMerge(database)))(
     (it) => {
-      it.effect("keeps the first account of a key, whichever is next", () =>
+      it.effect("keeps a key at its first account, whichever one is proposed later", () =>
         Effect.gen(function* () {
           const user = yield* newCaller(1)
           assert.isUndefined(yield* bind(user, undefined))
@@ -48,7 +48,7 @@ describeStores("the store of affinities", (database) => {
         })
       )
 
-      it.effect("begins with the account of the key's last receipt", () =>
+      it.effect("starts a key at the account of its last receipt", () =>
         Effect.gen(function* () {
           const user = yield* newCaller(10)
           const call = callStart(user, 1)
@@ -76,15 +76,17 @@ describeStores("the store of affinities", (database) => {
         })
       )
 
-      it.effect("an account that is gone is replaced by the next, but not for what it kept", () =>
-        Effect.gen(function* () {
-          const user = yield* newCaller(1)
-          yield* bind(user, "openai:a")
-          const rest = ["openai:b", "openai:c"]
-          assert.strictEqual(yield* bind(user, undefined, rest), "openai:a")
-          assert.strictEqual(yield* bind(user, "openai:c", rest), "openai:c")
-          assert.strictEqual(yield* bind(user, "openai:b", rest), "openai:c")
-        })
+      it.effect(
+        "replaces an account that is gone with the next one, except for references to what it stored",
+        () =>
+          Effect.gen(function* () {
+            const user = yield* newCaller(1)
+            yield* bind(user, "openai:a")
+            const rest = ["openai:b", "openai:c"]
+            assert.strictEqual(yield* bind(user, undefined, rest), "openai:a")
+            assert.strictEqual(yield* bind(user, "openai:c", rest), "openai:c")
+            assert.strictEqual(yield* bind(user, "openai:b", rest), "openai:c")
+          })
       )
     }
   )

@@ -94,7 +94,7 @@ describeLive("the call store", walletStores, (it) => {
     })
   )
 
-  it.effect("a key that is revoked, expired, without the scope or unknown holds nothing", () =>
+  it.effect("a revoked, expired or unknown key, or one without the scope, holds nothing", () =>
     Effect.gen(function* () {
       const users = yield* UserStore
       const sql = yield* PgClient.PgClient
@@ -121,42 +121,44 @@ describeLive("the call store", walletStores, (it) => {
     })
   )
 
-  it.effect("a key whose models are others than were checked for the call holds nothing", () =>
-    Effect.gen(function* () {
-      const users = yield* UserStore
-      const now = yield* DateTime.now
-      const userId = yield* newCaller(1000)
-      const allow = (allowedModels: ReadonlyArray<string> | null) =>
-        users.updateKey(
-          userId,
-          ApiKeyId.make(callStart(userId, 1).key),
-          { allowedModels, rateLimitPerMinute: 60 },
-          now
-        )
-      const held = (models: ReadonlyArray<string> | null | undefined) =>
-        Effect.map(
-          writeCalls({
-            starts: [
-              {
-                ...callStart(userId, 1),
-                ...(models === undefined ? {} : { checked: { models } })
-              }
-            ]
-          }),
-          ({ refused }) => refused.size === 0
-        )
-      const listed = ['gpt-4o "é"', "o3"]
-      yield* allow(listed)
-      assert.isTrue(yield* held(listed))
-      for (const models of [undefined, null, [], ["o3"], listed.toReversed()]) {
-        assert.isFalse(yield* held(models))
-      }
-      yield* allow(null)
-      assert.isTrue(yield* held(null))
-      assert.isFalse(yield* held(listed))
-      assert.isFalse(yield* held(undefined))
-      assert.strictEqual(yield* breachesOf(userId), 0)
-    })
+  it.effect(
+    "a key holds nothing if its models have changed since they were checked for the call",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const now = yield* DateTime.now
+        const userId = yield* newCaller(1000)
+        const allow = (allowedModels: ReadonlyArray<string> | null) =>
+          users.updateKey(
+            userId,
+            ApiKeyId.make(callStart(userId, 1).key),
+            { allowedModels, rateLimitPerMinute: 60 },
+            now
+          )
+        const held = (models: ReadonlyArray<string> | null | undefined) =>
+          Effect.map(
+            writeCalls({
+              starts: [
+                {
+                  ...callStart(userId, 1),
+                  ...(models === undefined ? {} : { checked: { models } })
+                }
+              ]
+            }),
+            ({ refused }) => refused.size === 0
+          )
+        const listed = ['gpt-4o "é"', "o3"]
+        yield* allow(listed)
+        assert.isTrue(yield* held(listed))
+        for (const models of [undefined, null, [], ["o3"], listed.toReversed()]) {
+          assert.isFalse(yield* held(models))
+        }
+        yield* allow(null)
+        assert.isTrue(yield* held(null))
+        assert.isFalse(yield* held(listed))
+        assert.isFalse(yield* held(undefined))
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
   )
 
   it.effect(
@@ -182,7 +184,7 @@ describeLive("the call store", walletStores, (it) => {
       })
   )
 
-  it.effect("a call ends once, at most at its hold, and has one receipt", () =>
+  it.effect("a call is settled once, for at most its hold, and has one receipt", () =>
     Effect.gen(function* () {
       const calls = yield* CallStore
       const userId = yield* newCaller(10)
@@ -247,7 +249,7 @@ describeLive("the call store", walletStores, (it) => {
       })
   )
 
-  it.effect("batches that share wallets in any order complete together", () =>
+  it.effect("concurrent batches that share wallets in any order all complete", () =>
     Effect.gen(function* () {
       const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(100))
       const rounds = Array.from({ length: 8 }, (_, n) =>
@@ -293,7 +295,7 @@ describeLive("the call store", walletStores, (it) => {
   )
 
   it.effect(
-    "a hold that is younger than the lease is no orphan: its process lived when it was made",
+    "a hold younger than the lease is not an orphan, because its process was alive when it was made",
     () =>
       Effect.gen(function* () {
         const calls = yield* CallStore
@@ -315,30 +317,32 @@ describeLive("the call store", walletStores, (it) => {
       })
   )
 
-  it.effect("a hold or a ledger row without a wallet is refused, and a wallet stays", () =>
-    Effect.gen(function* () {
-      const sql = yield* PgClient.PgClient
-      const userId = yield* newCaller(10)
-      const start = callStart(userId, 1)
-      yield* writeCalls({ starts: [start] })
-      const unknownId = callStart(userId, 1).id
-      yield* sql`INSERT INTO users (id, email, created_at) VALUES (${unknownId}, ${unknownId}, now())`
-      const statements = [
-        sql`INSERT INTO holds (id, user_id, kind, amount, created_at)
+  it.effect(
+    "a hold or a ledger row without a wallet is refused, and no wallet can be removed",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(10)
+        const start = callStart(userId, 1)
+        yield* writeCalls({ starts: [start] })
+        const unknownId = callStart(userId, 1).id
+        yield* sql`INSERT INTO users (id, email, created_at) VALUES (${unknownId}, ${unknownId}, now())`
+        const statements = [
+          sql`INSERT INTO holds (id, user_id, kind, amount, created_at)
           VALUES (${unknownId}, ${unknownId}, 'call', 1, now())`,
-        sql`INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after,
+          sql`INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after,
             operation_id, subject_id, created_at)
           VALUES (${unknownId}, 1, 'hold', 1, 2, 1, ${`hold:${unknownId}`}, ${unknownId}, now())`,
-        sql`UPDATE holds SET user_id = ${unknownId} WHERE id = ${start.id}`,
-        sql`DELETE FROM wallets WHERE user_id = ${userId}`,
-        sql`UPDATE wallets SET user_id = ${unknownId} WHERE user_id = ${userId}`,
-        sql`TRUNCATE wallets`
-      ]
-      for (const [index, statement] of statements.entries()) {
-        const exit = yield* Effect.exit(statement)
-        assert.strictEqual(exit._tag, "Failure", `statement ${index} was let through`)
-      }
-      assert.strictEqual(yield* breachesOf(userId), 0)
-    })
+          sql`UPDATE holds SET user_id = ${unknownId} WHERE id = ${start.id}`,
+          sql`DELETE FROM wallets WHERE user_id = ${userId}`,
+          sql`UPDATE wallets SET user_id = ${unknownId} WHERE user_id = ${userId}`,
+          sql`TRUNCATE wallets`
+        ]
+        for (const [index, statement] of statements.entries()) {
+          const exit = yield* Effect.exit(statement)
+          assert.strictEqual(exit._tag, "Failure", `statement ${index} was let through`)
+        }
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
   )
 })

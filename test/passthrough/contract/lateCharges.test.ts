@@ -58,20 +58,20 @@ const overdrawn = Effect.gen(function* () {
 
 describeStores("late charges", (database) => {
   liveLayer(Layer.provideMerge(walletStores, database))((it) => {
-    it.effect("a call that ends after its rescue is charged once, at most what it held", () =>
+    it.effect("a call that ends after its rescue is charged once, for at most its hold", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(100)
-        const [cheap, dear, free] = [
+        const [cheap, expensive, free] = [
           callStart(userId, 8),
           callStart(userId, 3),
           callStart(userId, 2)
         ]
-        yield* writeCalls({ starts: [cheap, dear, free] })
-        yield* rescue(cheap, dear, free)
+        yield* writeCalls({ starts: [cheap, expensive, free] })
+        yield* rescue(cheap, expensive, free)
         assert.deepInclude(yield* receiptOf(cheap), { outcome: "lost", chargedLate: false })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(100), held: credits(0) })
-        const ends = [callEnd(cheap, 5), callEnd(dear, 4), callEnd(free, 0)]
+        const ends = [callEnd(cheap, 5), callEnd(expensive, 4), callEnd(free, 0)]
         yield* writeCalls({ ends })
         yield* writeCalls({ ends })
         yield* writeCalls({ ends: [callEnd(cheap, 8)], starts: [callStart(userId, 1)] })
@@ -82,7 +82,7 @@ describeStores("late charges", (database) => {
             .map((it) => [it.operationId, it.amount, it.subjectId, it.heldAfter]),
           [
             [`late_charge:${cheap.id}`, credits(5), cheap.id, credits(0)],
-            [`late_charge:${dear.id}`, credits(3), dear.id, credits(0)]
+            [`late_charge:${expensive.id}`, credits(3), expensive.id, credits(0)]
           ]
         )
         assert.deepInclude(yield* receiptOf(cheap), {
@@ -94,7 +94,7 @@ describeStores("late charges", (database) => {
           accountId: "openai:0123456789",
           usage: { inputTokens: 20, outputTokens: 40, counted: false }
         })
-        assert.deepInclude(yield* receiptOf(dear), { chargedLate: true, captured: credits(3) })
+        assert.deepInclude(yield* receiptOf(expensive), { chargedLate: true, captured: credits(3) })
         assert.deepInclude(yield* receiptOf(free), { outcome: "lost", chargedLate: false })
         const [used] = yield* sql`
           SELECT sum(requests)::int AS requests, sum(credits)::bigint::text AS credits,
@@ -141,40 +141,42 @@ describeStores("late charges", (database) => {
       })
     )
 
-    it.effect("it alone may exceed the balance; then nothing is accepted until a top-up", () =>
-      Effect.gen(function* () {
-        const { other, userId } = yield* overdrawn
-        assert.deepInclude(yield* walletOf(userId), { settled: credits(2), held: credits(9) })
-        const size = reservation(userId, 0, 10)
-        const isRefused = Effect.gen(function* () {
-          const starts = [callStart(userId, 0), callStart(userId, 0.000001)]
-          const { refused } = yield* writeCalls({ starts })
-          const tasks = yield* Effect.forEach([0, 1], (price) => accept(userId, price))
-          const { grants } = yield* writeReservations({ sizes: [size] })
-          const answers = [
-            ...starts.map(({ id }) => refused.get(id) === "balance"),
-            ...tasks.map(({ outcome }) => outcome._tag === "BalanceTooLow"),
-            ...grants.map(({ alive, granted }) => !alive && granted === credits(0))
-          ]
-          assert.strictEqual(new Set(answers).size, 1, JSON.stringify(answers))
-          return answers[0]
+    it.effect(
+      "only a late charge may exceed the balance; then nothing is accepted until a top-up",
+      () =>
+        Effect.gen(function* () {
+          const { other, userId } = yield* overdrawn
+          assert.deepInclude(yield* walletOf(userId), { settled: credits(2), held: credits(9) })
+          const size = reservation(userId, 0, 10)
+          const isRefused = Effect.gen(function* () {
+            const starts = [callStart(userId, 0), callStart(userId, 0.000001)]
+            const { refused } = yield* writeCalls({ starts })
+            const tasks = yield* Effect.forEach([0, 1], (price) => accept(userId, price))
+            const { grants } = yield* writeReservations({ sizes: [size] })
+            const answers = [
+              ...starts.map(({ id }) => refused.get(id) === "balance"),
+              ...tasks.map(({ outcome }) => outcome._tag === "BalanceTooLow"),
+              ...grants.map(({ alive, granted }) => !alive && granted === credits(0))
+            ]
+            assert.strictEqual(new Set(answers).size, 1, JSON.stringify(answers))
+            return answers[0]
+          })
+          assert.isTrue(yield* isRefused)
+          // What is held can still be charged
+          yield* writeCalls({ ends: [callEnd(other, 7)] })
+          assert.deepInclude(yield* walletOf(userId), { settled: credits(-5), held: credits(0) })
+          assert.isTrue(yield* isRefused)
+          assert.strictEqual((yield* topUp(userId, -1, "down"))._tag, "BelowHeld")
+          assert.strictEqual((yield* topUp(userId, 4, "part"))._tag, "Added")
+          assert.deepInclude(yield* walletOf(userId), { settled: credits(-1), held: credits(0) })
+          assert.isTrue(yield* isRefused)
+          yield* topUp(userId, 200, "rest")
+          assert.isFalse(yield* isRefused)
+          assert.strictEqual(yield* breachesOf(userId), 0)
         })
-        assert.isTrue(yield* isRefused)
-        // What is held can still be charged
-        yield* writeCalls({ ends: [callEnd(other, 7)] })
-        assert.deepInclude(yield* walletOf(userId), { settled: credits(-5), held: credits(0) })
-        assert.isTrue(yield* isRefused)
-        assert.strictEqual((yield* topUp(userId, -1, "down"))._tag, "BelowHeld")
-        assert.strictEqual((yield* topUp(userId, 4, "part"))._tag, "Added")
-        assert.deepInclude(yield* walletOf(userId), { settled: credits(-1), held: credits(0) })
-        assert.isTrue(yield* isRefused)
-        yield* topUp(userId, 200, "rest")
-        assert.isFalse(yield* isRefused)
-        assert.strictEqual(yield* breachesOf(userId), 0)
-      })
     )
 
-    it.effect("a reservation keeps what running calls need, and nothing for calls to come", () =>
+    it.effect("a reservation keeps what running calls need, and nothing for future calls", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(200)
         const late = callStart(userId, 195)
@@ -193,7 +195,7 @@ describeStores("late charges", (database) => {
       })
     )
 
-    it.effect("it counts in the key's budget, and may cross the threshold of the alert", () =>
+    it.effect("a late charge counts in the key's budget and may cross the alert threshold", () =>
       Effect.gen(function* () {
         const users = yield* UserStore
         const sql = yield* PgClient.PgClient
@@ -234,38 +236,40 @@ describeStores("late charges", (database) => {
       })
     )
 
-    it.effect("the audit finds no drift, and the database refuses all else below the holds", () =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const wallets = yield* WalletStore
-        const { userId } = yield* overdrawn
-        const now = yield* DateTime.now
-        yield* wallets.audit({ after: Option.none(), wallets: 10_000, entries: 10_000, now })
-        assert.notInclude(yield* wallets.drifting, userId)
-        const { rows } = yield* wallets.search(userId, { before: Option.none(), limit: 1 })
-        const seq = Number(rows[0]!.seq) + 1
-        const id = callStart(userId, 1).id
-        const move = (kind: string, settled: number, held: number) =>
-          sql.unsafe(`WITH entry AS (
+    it.effect(
+      "the audit finds no drift, and the database refuses other entries that leave less than the holds",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const wallets = yield* WalletStore
+          const { userId } = yield* overdrawn
+          const now = yield* DateTime.now
+          yield* wallets.audit({ after: Option.none(), wallets: 10_000, entries: 10_000, now })
+          assert.notInclude(yield* wallets.drifting, userId)
+          const { rows } = yield* wallets.search(userId, { before: Option.none(), limit: 1 })
+          const seq = Number(rows[0]!.seq) + 1
+          const id = callStart(userId, 1).id
+          const move = (kind: string, settled: number, held: number) =>
+            sql.unsafe(`WITH entry AS (
               INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after, operation_id,
                 subject_id, created_at)
               VALUES ('${userId}', ${seq}, '${kind}', 1, ${settled}, ${held}, '${kind}:${id}', '${id}', now()))
             UPDATE wallets SET settled = ${settled}, held = ${held}, entry_count = ${seq}
             WHERE user_id = '${userId}'`)
-        const { held, settled } = yield* walletOf(userId)
-        const now2 = [Number(settled), Number(held)] as const
-        for (const [kind, by, of] of [
-          ["capture", -1, 0],
-          ["hold", 0, 1],
-          ["release", -1, 0],
-          ["late_charge", -2, 0]
-        ] as const) {
-          const exit = yield* Effect.exit(move(kind, now2[0] + by, now2[1] + of))
-          assert.strictEqual(exit._tag, "Failure", kind)
-        }
-        assert.strictEqual((yield* Effect.exit(move("late_charge", -1, -1)))._tag, "Failure")
-        assert.strictEqual(yield* breachesOf(userId), 0)
-      })
+          const { held, settled } = yield* walletOf(userId)
+          const current = [Number(settled), Number(held)] as const
+          for (const [kind, by, of] of [
+            ["capture", -1, 0],
+            ["hold", 0, 1],
+            ["release", -1, 0],
+            ["late_charge", -2, 0]
+          ] as const) {
+            const exit = yield* Effect.exit(move(kind, current[0] + by, current[1] + of))
+            assert.strictEqual(exit._tag, "Failure", kind)
+          }
+          assert.strictEqual((yield* Effect.exit(move("late_charge", -1, -1)))._tag, "Failure")
+          assert.strictEqual(yield* breachesOf(userId), 0)
+        })
     )
   })
 })

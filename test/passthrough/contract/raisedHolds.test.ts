@@ -58,7 +58,7 @@ const linesOf = (userId: UserId) =>
   )
 
 describeLive("a hold that is raised", walletStores, (it) => {
-  it.effect("grows by what is missing, once for each amount, and is settled as a whole", () =>
+  it.effect("grows by the missing amount, once for each new total, and is settled as a whole", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(10)
       const call = callStart(userId, 2)
@@ -96,46 +96,50 @@ describeLive("a hold that is raised", walletStores, (it) => {
     })
   )
 
-  it.effect("comes after what has ended and before what begins, in one transaction", () =>
-    Effect.gen(function* () {
-      const userId = yield* newCaller(10)
-      const [ended, running] = [callStart(userId, 6), callStart(userId, 3)]
-      yield* writeCalls({ starts: [ended, running] })
-      const cheap = callStart(userId, 1)
-      const dear = callStart(userId, 2)
-      const { refused } = yield* writeCalls({
-        ends: [callEnd(ended, 1)],
-        raises: [raiseTo(running, 8)],
-        starts: [dear, cheap]
+  it.effect(
+    "is raised after ended calls are settled and before new calls are held, in one transaction",
+    () =>
+      Effect.gen(function* () {
+        const userId = yield* newCaller(10)
+        const [ended, running] = [callStart(userId, 6), callStart(userId, 3)]
+        yield* writeCalls({ starts: [ended, running] })
+        const cheap = callStart(userId, 1)
+        const expensive = callStart(userId, 2)
+        const { refused } = yield* writeCalls({
+          ends: [callEnd(ended, 1)],
+          raises: [raiseTo(running, 8)],
+          starts: [expensive, cheap]
+        })
+        assert.deepStrictEqual<unknown>([...refused], [[expensive.id, "balance"]])
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(9), held: credits(9) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
       })
-      assert.deepStrictEqual<unknown>([...refused], [[dear.id, "balance"]])
-      assert.deepInclude(yield* walletOf(userId), { settled: credits(9), held: credits(9) })
-      assert.strictEqual(yield* breachesOf(userId), 0)
-    })
   )
 
-  it.effect("counts in the spend limit of its key, whose rest refuses it", () =>
-    Effect.gen(function* () {
-      const userId = yield* newCaller(100)
-      yield* limitKey(userId, 10)
-      const [one, two] = [callStart(userId, 2), callStart(userId, 3)]
-      const now = yield* DateTime.now
-      yield* writeCalls({ starts: [one, two], now })
-      const raises = [raiseTo(one, 5), raiseTo(two, 8)]
-      const { refused } = yield* writeCalls({ raises, now })
-      const left = { _tag: "OverSpendLimit", reset: "never", left: credits(5), at: now }
-      assert.deepEqual<unknown>([...refused], [[two.id, left]])
-      yield* assertBudget(userId, 8_000_000, 0)
-      const rest = yield* writeCalls({ raises: [raiseTo(two, 5)], now })
-      assert.strictEqual(rest.refused.size, 0, "all that is left")
-      yield* assertBudget(userId, 10_000_000, 0)
-      yield* writeCalls({ ends: [callEnd(one, 4), callEnd(two, 3)] })
-      yield* assertBudget(userId, 0, 7_000_000)
-      assert.strictEqual(yield* breachesOf(userId), 0)
-    })
+  it.effect(
+    "counts towards the spend limit of its key, and is refused beyond what the limit leaves",
+    () =>
+      Effect.gen(function* () {
+        const userId = yield* newCaller(100)
+        yield* limitKey(userId, 10)
+        const [one, two] = [callStart(userId, 2), callStart(userId, 3)]
+        const now = yield* DateTime.now
+        yield* writeCalls({ starts: [one, two], now })
+        const raises = [raiseTo(one, 5), raiseTo(two, 8)]
+        const { refused } = yield* writeCalls({ raises, now })
+        const left = { _tag: "OverSpendLimit", reset: "never", left: credits(5), at: now }
+        assert.deepEqual<unknown>([...refused], [[two.id, left]])
+        yield* assertBudget(userId, 8_000_000, 0)
+        const rest = yield* writeCalls({ raises: [raiseTo(two, 5)], now })
+        assert.strictEqual(rest.refused.size, 0, "all that is left")
+        yield* assertBudget(userId, 10_000_000, 0)
+        yield* writeCalls({ ends: [callEnd(one, 4), callEnd(two, 3)] })
+        yield* assertBudget(userId, 0, 7_000_000)
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
   )
 
-  it.effect("whose budget period has ended is limited by the wallet only", () =>
+  it.effect("is limited only by the wallet once its budget period has ended", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const userId = yield* newCaller(100)
@@ -153,7 +157,7 @@ describeLive("a hold that is raised", walletStores, (it) => {
     })
   )
 
-  it.effect("that another process has released is lost, and its call charged late", () =>
+  it.effect("is lost if another process has released it, and its call is charged late", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(10)
       const call = callStart(userId, 2)
@@ -170,7 +174,7 @@ describeLive("a hold that is raised", walletStores, (it) => {
     })
   )
 
-  it.effect("is raised by no batch that is not committed because an alert is due", () =>
+  it.effect("is raised once by a batch that is written again because an alert is due", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(1010)
       yield* subscribe(userId)
@@ -202,7 +206,7 @@ describeLive("what a call cost beyond its hold", walletStores, (it) => {
     return row
   })
 
-  it.effect("is a late charge of the transaction that settles it, once", () =>
+  it.effect("is charged late, once, in the transaction that settles the call", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(3)
       yield* limitKey(userId, 10)
@@ -245,7 +249,7 @@ describeLive("what a call cost beyond its hold", walletStores, (it) => {
     })
   )
 
-  it.effect("is charged late too when the call was drawn on a reservation", () =>
+  it.effect("is also charged late if the call was drawn on a reservation", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(1000)
       yield* writeReservations({ sizes: [reservation(userId, 0, 20)] })
@@ -278,17 +282,19 @@ describeLive("a reservation whose running calls need more", walletStores, (it) =
       ({ grants }) => grants[0]?.granted
     )
 
-  it.effect("grows as far as the wallet covers it, and for calls to come by a sixteenth", () =>
-    Effect.gen(function* () {
-      const userId = yield* newCaller(100)
-      assert.strictEqual(yield* granted(userId, 0, 50), 6_250_000n)
-      assert.strictEqual(yield* granted(userId, 36, 0), credits(36))
-      // 36 are kept, 32 grow, and then 2 of the remaining 32
-      assert.strictEqual(yield* granted(userId, 68, 50), credits(70))
-      assert.strictEqual(yield* granted(userId, 200, 50), credits(100))
-      assert.deepInclude(yield* walletOf(userId), { settled: credits(100), held: credits(100) })
-      assert.strictEqual(yield* breachesOf(userId), 0)
-    })
+  it.effect(
+    "grows as far as the wallet covers it, and by a sixteenth of the rest for future calls",
+    () =>
+      Effect.gen(function* () {
+        const userId = yield* newCaller(100)
+        assert.strictEqual(yield* granted(userId, 0, 50), 6_250_000n)
+        assert.strictEqual(yield* granted(userId, 36, 0), credits(36))
+        // 36 are kept, 32 grow, and then 2 of the remaining 32
+        assert.strictEqual(yield* granted(userId, 68, 50), credits(70))
+        assert.strictEqual(yield* granted(userId, 200, 50), credits(100))
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(100), held: credits(100) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
   )
 
   it.effect("grows as far as the spend limit of its key covers it", () =>
@@ -302,7 +308,7 @@ describeLive("a reservation whose running calls need more", walletStores, (it) =
     })
   )
 
-  it.effect("grows also when its key was revoked: a running call continues", () =>
+  it.effect("grows even if its key was revoked, because a running call continues", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const userId = yield* newCaller(100)
@@ -313,7 +319,7 @@ describeLive("a reservation whose running calls need more", walletStores, (it) =
     })
   )
 
-  it.effect("shares what the wallet has between keys, whatever each of them asks for", () =>
+  it.effect("gets no more than the reservation of another key leaves in the wallet", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(10)
       const now = yield* DateTime.now

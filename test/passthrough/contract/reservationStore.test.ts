@@ -34,7 +34,7 @@ const grantOf = Effect.fnUntraced(function* (userId: UserId, needs: number, extr
 })
 
 describeLive("the reservation store", walletStores, (it) => {
-  it.effect("a reservation is held, its calls are captures of it, and its rest is released", () =>
+  it.effect("a reservation is held, its calls are captured from it, and the rest is released", () =>
     Effect.gen(function* () {
       const calls = yield* CallStore
       const userId = yield* newCaller(1000)
@@ -97,7 +97,7 @@ describeLive("the reservation store", walletStores, (it) => {
     })
   )
 
-  it.effect("a key that was rotated is drawn on by its newest secret alone", () =>
+  it.effect("only the newest secret of a rotated key draws on its reservation", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const userId = yield* newCaller(1000)
@@ -116,7 +116,7 @@ describeLive("the reservation store", walletStores, (it) => {
   )
 
   it.effect(
-    "the vendor's request id and the first token's time stand in the receipt, drawn or held",
+    "receipts of drawn and held calls have the vendor's request id and the time of the first token",
     () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
@@ -136,7 +136,7 @@ describeLive("the reservation store", walletStores, (it) => {
         }
         const first = ended(drawn!, "req_drawn")
         yield* writeReservations({ sizes: [reservation(userId, 10)], ended: [first] })
-        // The first call is a repeat, so the careful function writes the second
+        // The first call is a repeat, so the slower function writes the second
         const batch = [first, ended(again!, "req_again")]
         yield* writeReservations({ sizes: [reservation(userId, 0)], ended: batch })
         const rows = yield* sql<{
@@ -161,12 +161,12 @@ describeLive("the reservation store", walletStores, (it) => {
       })
   )
 
-  it.effect("repeating a batch changes nothing, alone or with more", () =>
+  it.effect("a repeated batch changes nothing, alone or with further calls", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(1000)
       yield* writeReservations({ sizes: [reservation(userId, 0, 20)] })
       const [one, two] = [callStart(userId, 8), callStart(userId, 8)]
-      // 8 of the 9 that the batch names: what the call was drawn for
+      // 8 of the 9 that the batch names are charged, because the call was drawn for 8
       const free = drawnCall(callStart(userId, 0), 0)
       const batch = { sizes: [reservation(userId, 8, 1)], ended: [drawnCall(one, 9), free] }
       yield* writeReservations(batch)
@@ -182,7 +182,7 @@ describeLive("the reservation store", walletStores, (it) => {
   )
 
   it.effect(
-    "a reservation grows by a sixteenth of what is available, and never shrinks unasked",
+    "a reservation grows by a sixteenth of what is available, and shrinks only on request",
     () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(160)
@@ -247,31 +247,33 @@ describeLive("the reservation store", walletStores, (it) => {
     })
   )
 
-  it.effect("nothing is drawn on one that is more than a lowered spend limit leaves", () =>
-    Effect.gen(function* () {
-      const users = yield* UserStore
-      const userId = yield* newCaller(1000)
-      const key = ApiKeyId.make(reservation(userId, 0).key)
-      const limitTo = (amount: number) =>
-        Effect.flatMap(DateTime.now, (now) =>
-          users.updateKey(userId, key, { spendLimit: credits(amount), reset: "never" }, now)
-        )
-      yield* limitTo(160)
-      assert.deepInclude(yield* grantOf(userId, 0, 10), { alive: true, granted: credits(10) })
-      yield* limitTo(9)
-      // Calls may have been drawn meanwhile, so it stays and takes no others
-      assert.deepInclude(yield* grantOf(userId, 4, 6), { alive: false, granted: credits(10) })
-      assert.deepInclude(yield* grantOf(userId, 4), { alive: true, granted: credits(4) })
-      yield* limitTo(3)
-      assert.deepInclude(yield* grantOf(userId, 4), { alive: false, granted: credits(4) })
-      assert.deepInclude(yield* grantOf(userId, 0), { alive: true, granted: credits(0) })
-      assert.deepInclude(yield* grantOf(userId, 0, 1), { alive: true, granted: credits(3 / 16) })
-      assert.strictEqual(yield* breachesOf(userId), 0)
-    })
+  it.effect(
+    "nothing is drawn on a reservation that exceeds what a lowered spend limit leaves",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const userId = yield* newCaller(1000)
+        const key = ApiKeyId.make(reservation(userId, 0).key)
+        const limitTo = (amount: number) =>
+          Effect.flatMap(DateTime.now, (now) =>
+            users.updateKey(userId, key, { spendLimit: credits(amount), reset: "never" }, now)
+          )
+        yield* limitTo(160)
+        assert.deepInclude(yield* grantOf(userId, 0, 10), { alive: true, granted: credits(10) })
+        yield* limitTo(9)
+        // Calls may have been drawn meanwhile, so the reservation stays, but takes no new calls
+        assert.deepInclude(yield* grantOf(userId, 4, 6), { alive: false, granted: credits(10) })
+        assert.deepInclude(yield* grantOf(userId, 4), { alive: true, granted: credits(4) })
+        yield* limitTo(3)
+        assert.deepInclude(yield* grantOf(userId, 4), { alive: false, granted: credits(4) })
+        assert.deepInclude(yield* grantOf(userId, 0), { alive: true, granted: credits(0) })
+        assert.deepInclude(yield* grantOf(userId, 0, 1), { alive: true, granted: credits(3 / 16) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
   )
 
   it.effect(
-    "a revocation sees every reservation that is opened beside it, or keeps it closed",
+    "a revocation sees every reservation that is opened at the same time, or prevents it",
     () =>
       Effect.gen(function* () {
         const users = yield* UserStore
@@ -293,7 +295,7 @@ describeLive("the reservation store", walletStores, (it) => {
       })
   )
 
-  it.effect("two processes hold for one key at the same time", () =>
+  it.effect("two processes hold reservations for one key at the same time", () =>
     Effect.gen(function* () {
       const userId = yield* newCaller(1600)
       yield* writeReservations({ sizes: [reservation(userId, 0, 30)], processId: "prc_one" })
@@ -364,7 +366,7 @@ describeLive("the reservation store", walletStores, (it) => {
     })
   )
 
-  it.effect("batches of many kinds on shared wallets complete together", () =>
+  it.effect("concurrent batches of many kinds on shared wallets all complete", () =>
     Effect.gen(function* () {
       const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(1000))
       const rounds = Array.from({ length: 8 }, (_, n) =>
@@ -391,7 +393,7 @@ describeLive("the reservation store", walletStores, (it) => {
   )
 
   it.effect(
-    "one that is younger than the lease is not lost: its process lived when it was made",
+    "a reservation younger than the lease is not lost, because its process was alive when it was made",
     () =>
       Effect.gen(function* () {
         const store = yield* ReservationStore
@@ -409,7 +411,7 @@ describeLive("the reservation store", walletStores, (it) => {
       })
   )
 
-  it.effect("those of dead processes are found and closed", () =>
+  it.effect("reservations of dead processes are found and closed", () =>
     Effect.gen(function* () {
       const store = yield* ReservationStore
       const sql = yield* PgClient.PgClient

@@ -153,7 +153,7 @@ const openCalls = async ({ chat, hold, isWaiting, second, upstream }: Bench) => 
 }
 
 /**
- * The wallets of these keys once they hold nothing and were charged for so many of the calls that the vendor held back,
+ * The wallets of these keys once they hold nothing and this many of the calls that the vendor held back were charged,
  * after an audit that found no drift.
  */
 const settled = async (
@@ -397,24 +397,24 @@ describe("two processes on one store", () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  describe("a key that calls often at one", () => {
+  describe("a key that is busy at one and revoked or rotated at the other", () => {
     it(
-      "and is revoked or rotated at the other is refused after the response: nothing is sent or held, and the sums are exact",
+      "is refused after that response: nothing is sent or held, and the sums are exact",
       () => revokeKeys(bench),
       180_000
     )
   })
 
-  describe("one that was paused for 14 s", () => {
+  describe("a process that was paused for 14 s", () => {
     it("charges every call that it answers", () => paused(bench), 400_000)
   })
 
-  describe("one that was stopped for longer than the lease of its calls", () => {
+  describe("a process that was stopped for longer than the lease of its calls", () => {
     it(
-      "ends what another has released, and is charged once for what its clients have",
+      "ends calls that the other has released, which are charged once for what their clients received",
       () => released(bench),
       400_000
     )
-    it("continues with the holds that nobody has released", () => kept(bench), 400_000)
+    it("continues with holds that were not released", () => kept(bench), 400_000)
   })
 })

@@ -19,16 +19,16 @@ import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
 /** docs/reference/passthrough.md#streams-left-by-their-client */
-/** What the upstream sends at first, and what it sends after `goOn`. */
+/** What the upstream sends at first, and what it sends after `resume`. */
 let first: ReadonlyArray<string> = []
 let rest: ReadonlyArray<string> | "breaks" = []
-let goOn: () => void = () => {}
-let mayGoOn: Promise<void> = Promise.resolve()
+let resume: () => void = () => {}
+let resumed: Promise<void> = Promise.resolve()
 
 const script = async (_: Seen, response: ServerResponse): Promise<void> => {
   response.writeHead(200, { "content-type": "text/event-stream" })
   for (const event of first) response.write(event)
-  await mayGoOn
+  await resumed
   if (rest === "breaks") {
     response.destroy()
     return
@@ -57,7 +57,7 @@ const catalogFile = () => {
 const upstream = await upstreamOfTests(mockVendor(script))
 const gateway = await gatewayOfTests(envOf(catalogFile()), 100_000n)
 beforeEach(() => {
-  mayGoOn = new Promise((resolve) => (goOn = resolve))
+  resumed = new Promise((resolve) => (resume = resolve))
 })
 
 const newestOf = async (from: TestGateway) => {
@@ -75,9 +75,9 @@ const readToEnd = async (stream: ReasoningStream): Promise<Receipt> => {
   if (known !== undefined) return known
   first = stream.events
   rest = []
-  goOn()
+  resume()
   await (await gateway.post(stream.path, stream.body)).text()
-  mayGoOn = new Promise((resolve) => (goOn = resolve))
+  resumed = new Promise((resolve) => (resume = resolve))
   const receipt = await newestOf(gateway)
   receipts.set(stream, receipt)
   return receipt
@@ -107,7 +107,7 @@ const leaveAt = async (
   await until(() => from.open() <= others, { what: "the gateway knows that the client has left" })
 }
 
-/** The client has left, and the hold of its call is not settled before `goOn`. */
+/** The client has left, and the hold of its call is not settled before `resume`. */
 const walletOf = ({ userId }: TestGateway) => Effect.flatMap(Wallet, (wallet) => wallet.get(userId))
 
 const isClosed = () => upstream.seen.at(-1)!.aborted !== undefined
@@ -121,7 +121,7 @@ const reasoning = {
   gemini
 }
 
-describe("a stream of a reasoning model that its client leaves is charged as one that is read to the end", () => {
+describe("a stream of a reasoning model that its client leaves is charged like one that is read to the end", () => {
   it.each(
     Object.entries(reasoning).flatMap(([name, stream]) =>
       Object.entries(stream.moments).map(([moment, mark]) => ({ name, stream, moment, mark }))
@@ -132,7 +132,7 @@ describe("a stream of a reasoning model that its client leaves is charged as one
     await leaveAt(stream, mark)
     // The hold of a call that is still read stays
     assert.notEqual((await gateway.run(walletOf(gateway))).held, 0n)
-    goOn()
+    resume()
     const left = await newestOf(gateway)
     assert.deepEqual(
       { captured: left.captured, usage: left.usage, outcome: left.outcome },
@@ -145,17 +145,17 @@ describe("a stream of a reasoning model that its client leaves is charged as one
 describe("a stream of a model that does not reason", () => {
   const plain = chat("gpt-4o", 500)
 
-  it("left in the middle of its text: the upstream is closed at once, and what passed is charged", async () => {
+  it("is closed at once when its client leaves in the middle of its text, and what passed is charged", async () => {
     await leaveAt(plain, "Hello")
     await until(isClosed, { what: "the upstream is closed" })
     const { captured, usage } = await newestOf(gateway)
     const inputTokens = Math.ceil(JSON.stringify(plain.body).length / 4)
     assert.deepEqual(usage, { inputTokens, outputTokens: 2, counted: true })
     assert.equal(captured, BigInt(inputTokens) * 250n + 2n * 1000n)
-    goOn()
+    resume()
   })
 
-  it("left in the middle of large events: their text is charged, a token for four bytes", async () => {
+  it("is charged a token for four bytes of text when its client leaves in the middle of large events", async () => {
     const pieces = ["a".repeat(1000), `${"b".repeat(996)}here`]
     const large = pieces.map((content) => ({ choices: [{ index: 0, delta: { content } }] }))
     const events = large.map((event) => `data: ${JSON.stringify(event)}\n\n`)
@@ -163,47 +163,47 @@ describe("a stream of a model that does not reason", () => {
       await leaveAt({ ...plain, body: { ...plain.body, max_tokens }, events }, "here")
       const { usage } = await newestOf(gateway)
       assert.deepInclude(usage, { outputTokens: 500, counted: true })
-      goOn()
+      resume()
     }
   })
 
-  it("left after its finish event: charged by the figures that come", async () => {
+  it("is charged by the figures that follow when its client leaves after the finish event", async () => {
     const whole = await readToEnd(plain)
     await leaveAt(plain, '"stop"')
-    goOn()
+    resume()
     const left = await newestOf(gateway)
     assert.deepEqual([left.captured, left.usage], [whole.captured, whole.usage])
   })
 
-  it("left after its figures: the upstream is closed at once, and they are charged", async () => {
+  it("is closed at once when its client leaves after the figures, and is charged by them", async () => {
     const whole = await readToEnd(plain)
     const asked = { ...plain.body, stream_options: { include_usage: true } }
     await leaveAt({ ...plain, body: asked }, '"prompt_tokens"')
     await until(isClosed, { what: "the upstream is closed" })
     const left = await newestOf(gateway)
     assert.deepEqual([left.captured, left.usage], [whole.captured, whole.usage])
-    goOn()
+    resume()
   })
 
   it.each([
-    ["reasoning that is turned off", { ...chat().body, reasoning_effort: "none" }],
-    ["the same of a response", { ...responses.body, reasoning: { effort: "none" } }]
-  ])("%s: closed at once", async (_, body) => {
+    ["a chat with reasoning turned off", { ...chat().body, reasoning_effort: "none" }],
+    ["a response with reasoning turned off", { ...responses.body, reasoning: { effort: "none" } }]
+  ])("is closed at once: %s", async (_, body) => {
     const stream = "input" in body ? responses : chat()
     await leaveAt({ ...stream, body }, "input" in body ? "output_item.added" : "Hello")
     await until(isClosed, { what: "the upstream is closed" })
     assert.deepInclude((await newestOf(gateway)).usage, { counted: true })
-    goOn()
+    resume()
   })
 })
 
-describe("what ends the reading of a stream that was left", () => {
+describe("a stream that its client has left is read until", () => {
   const { body, events, path } = chat()
   const promptTokens = Math.ceil(JSON.stringify(body).length / 4)
   /** Two pieces have passed, of about one token each. */
   const seen = { inputTokens: promptTokens, outputTokens: 2, counted: true }
 
-  it("the end of its time: charged by what was seen", async () => {
+  it("its time is over; it is charged by what was seen", async () => {
     const hasty = await startGateway({
       ...envOf(catalogFile()),
       ABANDONED_STREAM_TIMEOUT: "50 millis"
@@ -211,44 +211,44 @@ describe("what ends the reading of a stream that was left", () => {
     await leaveAt(chat(), "Hello", hasty)
     await until(isClosed, { what: "the upstream is closed" })
     assert.deepEqual((await newestOf(hasty)).usage, seen)
-    goOn()
+    resume()
     await hasty.stop()
   })
 
-  it("more bytes than are read on", async () => {
+  it("it exceeds the limit of bytes", async () => {
     await leaveAt({ path, body, events: events.slice(0, 2), moments: {} }, "Hello")
     const comment = `: ${"x".repeat(64 * 1024 - 4)}\n\n`
     const comments = Array.from({ length: abandonedStreamBytesMax / comment.length }, () => comment)
     rest = comments
-    goOn()
+    resume()
     const whole = await newestOf(gateway)
     assert.deepEqual(whole.usage, seen)
     assert.isFalse(isClosed())
 
-    mayGoOn = new Promise((resolve) => (goOn = resolve))
+    resumed = new Promise((resolve) => (resume = resolve))
     await leaveAt({ path, body, events: events.slice(0, 2), moments: {} }, "Hello")
     // The last events come in a separate chunk
     rest = [...comments, comment, comment, comment, comment, ...events.slice(2)]
-    goOn()
+    resume()
     assert.deepEqual((await newestOf(gateway)).usage, seen)
   })
 
-  it("the upstream, which breaks off: what the client has seen is charged", async () => {
+  it("the upstream breaks off; what the client has seen is charged", async () => {
     await leaveAt(chat(), "Hello")
     rest = "breaks"
-    goOn()
+    resume()
     assert.deepEqual((await newestOf(gateway)).usage, seen)
   })
 
-  it("the upstream's error event: nothing is charged, as with a client that stays", async () => {
+  it("the upstream sends an error event; nothing is charged, as if the client had stayed", async () => {
     await leaveAt(chat(), "Hello")
     rest = [`data: ${JSON.stringify({ error: { message: "overloaded" } })}\n\n`]
-    goOn()
+    resume()
     const { captured, outcome } = await newestOf(gateway)
     assert.deepEqual([captured, outcome], [0n, "released"])
   })
 
-  it("the drain of the process: charged by what was seen, and later ones are not read on", async () => {
+  it("the process drains; it is charged by what was seen, and later streams are not read on", async () => {
     const stopping = await startGateway(envOf(catalogFile()))
     await leaveAt(chat(), "Hello", stopping)
     assert.notEqual((await stopping.run(walletOf(stopping))).held, 0n)
@@ -258,7 +258,7 @@ describe("what ends the reading of a stream that was left", () => {
     await leaveAt(chat(), "Hello", stopping)
     await until(isClosed, { what: "the upstream is closed" })
     assert.deepEqual((await newestOf(stopping)).usage, seen)
-    goOn()
+    resume()
     await stopping.stop()
   })
 })
@@ -269,7 +269,7 @@ describe("a stream of the sandbox", async () => {
   it.each([
     ["gpt-5.1", { outputTokens: 16, counted: false }],
     ["gpt-4o", { counted: true }]
-  ])("of %s that its client leaves is settled as a vendor's is", async (model, usage) => {
+  ])("is settled like a vendor's stream when its client leaves: %s", async (model, usage) => {
     const { body, path } = chat(model)
     await leaveAt({ path, body, events: ['"assistant"'], moments: {} }, '"assistant"', sandbox)
     assert.deepInclude((await newestOf(sandbox)).usage, usage)
@@ -277,7 +277,7 @@ describe("a stream of the sandbox", async () => {
 })
 
 describe("many streams that a user has left", () => {
-  it("keep the user from other calls until some have ended, and nobody else", async () => {
+  it("keep this user, and no other, from new calls until some have ended", async () => {
     const stream = chat("gpt-5-nano")
     const other = (await gateway.newCaller(1000)).key
     const leave = () => leaveAt(stream, '"assistant"')
@@ -292,7 +292,7 @@ describe("many streams that a user has left", () => {
       authorization: `Bearer ${other}`
     })
     assert.equal(served.status, 200)
-    goOn()
+    resume()
     await served.text()
     await gateway.settled()
     const calls = (await gateway.calls()).filter(({ model }) => model === "gpt-5-nano")

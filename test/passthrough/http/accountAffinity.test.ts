@@ -43,7 +43,7 @@ const options = { timeout: 120_000 }
 
 /** docs/reference/passthrough.md#what-accounts-keep */
 describe("several accounts of different organizations", options, () => {
-  it("what a key's responses leave behind is made and found at one account", async () => {
+  it("the state that a key's responses leave behind is stored and found at one account", async () => {
     const { key } = await gateway.newCaller(1000)
     for (let i = 0; i < 4; i += 1) assert.equal((await respond(key, {})).status, 200)
     assert.include([0, 4], first.seen.length)
@@ -53,7 +53,7 @@ describe("several accounts of different organizations", options, () => {
     await gateway.settled()
   })
 
-  it("keys begin at different accounts, and calls that keep nothing are shared", async () => {
+  it("keys start at different accounts, and calls that store nothing are spread over all", async () => {
     for (let n = 0; n < 4; n += 1) {
       const { key } = await gateway.newCaller(1000)
       assert.equal((await respond(key, {})).status, 200)
@@ -66,7 +66,7 @@ describe("several accounts of different organizations", options, () => {
     assert.deepEqual(seen(), [2, 2])
   })
 
-  it("a call that names what an account keeps does not go to another one", async () => {
+  it("a call that refers to the state of one account does not go to another", async () => {
     const { key } = await gateway.newCaller(1000)
     await respond(key, {})
     const home = first.seen.length === 1 ? first : second
@@ -79,7 +79,7 @@ describe("several accounts of different organizations", options, () => {
     assert.equal((await respond(key, { store: false })).status, 200)
   })
 
-  it("a reference whose account is not known is refused, and nothing is charged or sent", async () => {
+  it("a reference whose account is unknown is refused, and nothing is charged or sent", async () => {
     const { key } = await gateway.newCaller(1000)
     assert.deepEqual(await faultOf(await respond(key, reference)), {
       status: 400,

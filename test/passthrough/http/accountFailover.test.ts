@@ -40,7 +40,7 @@ describe("several accounts of a vendor", options, async () => {
     assert.equal(second.seen[0]!.headers.authorization, "Bearer sk-secret-bbbb")
   })
 
-  it("a client whose text an error quotes cannot disable an account", async () => {
+  it("an error that quotes a client's text cannot disable an account", async () => {
     for (const message of ["Invalid value: 'API key not valid'", "No: credit balance is too low"]) {
       first.script = (_, response) => json(response, 400, { error: { message, code: "bad" } })
       second.script = first.script
@@ -65,7 +65,7 @@ describe("several accounts of a vendor", options, async () => {
     await shared.settled()
   })
 
-  it("a rate-limited call goes to the other account, and the limit holds for the time that the vendor names", async () => {
+  it("a rate-limited call goes to the other account, and the limit lasts as long as the vendor says", async () => {
     first.script = (_, response) =>
       json(response, 429, { error: { message: "slow down" } }, { "retry-after": "30" })
     for (let i = 0; i < 4; i += 1) assert.equal((await shared.post(path, chat)).status, 200)
@@ -83,7 +83,7 @@ describe("several accounts of a vendor", options, async () => {
     assert.equal(first.seen.length + second.seen.length, 7)
   })
 
-  it("an account that the vendor refuses is an operator fault, whatever its status", async () => {
+  it("an account that the vendor refuses is an operator fault, whatever the status of the refusal", async () => {
     const gateway = await start()
     first.script = (_, response) =>
       json(response, 429, { error: { message: "You exceeded", code: "insufficient_quota" } })

@@ -110,7 +110,7 @@ describe("a model that another route serves", options, () => {
     })
   }
 
-  it("is shown by the clients of the three vendors", async () => {
+  it("is named with its route in the errors of the three vendors' clients", async () => {
     const fails = (call: PromiseLike<unknown>) =>
       Promise.resolve(call).then(
         () => assert.fail("expected a failure"),
@@ -133,7 +133,7 @@ describe("a model that another route serves", options, () => {
     assert.include(await fails(contents), gptAt)
   })
 
-  it("is refused in a list of models too, without asking the vendor", async () => {
+  it("is also refused when it is looked up at /v1/models, without a request to the vendor", async () => {
     const { body, response } = await get("/v1/models/claude-sonnet-5")
     assert.equal(response.status, 404)
     assert.equal(body.detail, claudeAt)
@@ -142,7 +142,7 @@ describe("a model that another route serves", options, () => {
     assert.equal(openai.seen.length + anthropic.seen.length, 0)
   })
 
-  it("stays without a price if no route serves it", async () => {
+  it("is refused for its missing price if no route serves it", async () => {
     const response = await gateway.post("/v1/chat/completions", { model: "gpt-unknown", messages })
     const { detail } = (await response.json()) as Body
     assert.equal(detail, "The model gpt-unknown is not offered here: it has no price")
@@ -231,7 +231,7 @@ describe("what coding agents send", options, () => {
     await gateway.settled()
   })
 
-  it("and so do the fields of Codex at the responses of OpenAI", async () => {
+  it("passes unchanged from Codex to OpenAI's responses", async () => {
     const body = JSON.stringify({
       model: "gpt-4o",
       instructions: "You are an agent.",

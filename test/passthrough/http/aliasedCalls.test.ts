@@ -63,7 +63,7 @@ const gateway = await gatewayOfTests({
 })
 
 describe("a call that names an alias", () => {
-  it("goes to the first model, whose name and price its receipt has", async () => {
+  it("goes to the first model, and its receipt has the name and price of that model", async () => {
     reset()
     const response = await gateway.post("/v1/chat/completions", chat)
     assert.equal(response.status, 200)
@@ -86,7 +86,7 @@ describe("a call that names an alias", () => {
     const usual = dialect === "openai" ? openAiScript : anthropicScript
 
     for (const stream of [false, true]) {
-      it(`${dialect}${stream ? ", as a stream" : ""}: a rate limit leads to the next model, within the hold of the dearest`, async () => {
+      it(`${dialect}${stream ? ", as a stream" : ""}: goes to the next model after a rate limit, within the hold of the most expensive`, async () => {
         reset()
         const plain = await gateway.post(path, { ...body, model: first })
         await plain.text()
@@ -114,7 +114,7 @@ describe("a call that names an alias", () => {
       })
     }
 
-    it(`${dialect}: what may have been executed, or was refused for its content, is not asked of the next`, async () => {
+    it(`${dialect}: is not repeated at the next model if it may have been executed or was refused for its content`, async () => {
       const answers: ReadonlyArray<readonly [number, Script]> = [
         [
           400,
@@ -138,7 +138,7 @@ describe("a call that names an alias", () => {
     })
   }
 
-  it("is sent as the client wrote it, but for the model: numbers, spaces and names", async () => {
+  it("is sent as the client wrote it except for the model, with its numbers, spaces and names", async () => {
     const text = (model: string) =>
       `{ "seed": 12345678901234567890, "mod\\u0065l" :"${model}", "top_p":1.0,"max_tokens":600,
         "messages":[{"role":"user","content":"{\\"model\\":"}] }`
@@ -158,7 +158,7 @@ describe("a call that names an alias", () => {
     }
   })
 
-  it("keeps its models and their prices through a reload, which is for the next call", async () => {
+  it("keeps its models and their prices through a reload, which applies to the next call", async () => {
     const load = async (content: object) => {
       writeFileSync(file, JSON.stringify(content))
       const response = await fetch(`${gateway.origin}/manage/v1/catalog/reload`, {
@@ -183,7 +183,7 @@ describe("a call that names an alias", () => {
     await load(catalog)
   })
 
-  it("is never done by the simulator beside a live vendor, nor by a vendor without the route", async () => {
+  it("is never served by the simulator if a vendor is live, nor by a vendor without the route", async () => {
     for (const [path, body, reason] of [
       ["/v1/chat/completions", chat, "sandbox"],
       ["/v1/responses", { max_output_tokens: 600, input: "Hi" }, "no_route"]
@@ -198,7 +198,7 @@ describe("a call that names an alias", () => {
     }
   })
 
-  it("of which all models are busy gets the last one's answer, and nothing stays held", async () => {
+  it("gets the response of the last model if all models are busy, and nothing stays held", async () => {
     reset()
     openAi.script = busy
     const response = await gateway.post("/v1/chat/completions", chat)
@@ -209,7 +209,7 @@ describe("a call that names an alias", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("is allowed by a key that allows each of its models, whatever it says of the alias", async () => {
+  it("is allowed for a key that allows each of its models, whether or not it allows the alias", async () => {
     for (const [allowed_models, status] of [
       [["chat"], 403],
       [["gpt-4o"], 403],
@@ -236,7 +236,7 @@ describe("a call that names an alias", () => {
     }
   })
 
-  it("is refused above X-Service-Max-Cost before anything is held, by the dearest", async () => {
+  it("is refused before anything is held if its most expensive model exceeds X-Service-Max-Cost", async () => {
     reset()
     const refused = await gateway.post("/v1/chat/completions", chat, {
       "x-service-max-cost": "0.01"
@@ -245,7 +245,7 @@ describe("a call that names an alias", () => {
     assert.equal(openAi.seen.length, 0)
   })
 
-  it("is listed as a model, and has the fault of its models' bodies", async () => {
+  it("is refused for the faults that its models refuse, and the alias is listed as a model", async () => {
     reset()
     const get = async (path: string) => {
       const headers = { authorization: `Bearer ${gateway.key}` }

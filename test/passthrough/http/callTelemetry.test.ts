@@ -107,14 +107,14 @@ describe("the span of a call", () => {
     assert.equal(span.attributes.get("gen_ai.provider.name"), provider)
   })
 
-  it("Google's models are those of gcp.gemini", async () => {
+  it("names gcp.gemini as the provider of Google's models", async () => {
     const path = "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent"
     const { span } = await spanOf({ contents: [] }, path)
     assert.equal(span.attributes.get("gen_ai.provider.name"), "gcp.gemini")
     assert.equal(span.attributes.get("gen_ai.operation.name"), "generate_content")
   })
 
-  it("of a route by the call has the name of its path only if the catalog knows it", async () => {
+  it("has the model in the path of a route charged by the call only if the catalog knows it", async () => {
     const known = await spanOf({}, "/vendors/openai/v1/engines/gpt-4o/run")
     assert.equal(known.span.attributes.get("gen_ai.request.model"), "gpt-4o")
     const unknown = await spanOf({}, "/vendors/openai/v1/engines/any-name/run")
@@ -122,7 +122,7 @@ describe("the span of a call", () => {
     assert.equal(unknown.span.attributes.get("gen_ai.request.model"), "")
   })
 
-  it("a refusal of the vendor is its error", async () => {
+  it("has the vendor's refusal as its error", async () => {
     upstream.script = (_, response) => json(response, 400, { error: { message: "no" } })
     const { exit, span } = await spanOf(chat)
     upstream.script = openAiScript

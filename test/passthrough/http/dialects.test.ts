@@ -49,7 +49,7 @@ const contents = { contents: [{ parts: [{ text: "Hi" }] }] }
 
 /** docs/reference/errors.md#error-members-of-the-vendors */
 describe("a problem in the dialect of its route", options, () => {
-  it("is an error of Anthropic's on Anthropic's routes, and its client shows the message", async () => {
+  it("is an Anthropic error on Anthropic's routes, and Anthropic's client shows its message", async () => {
     const answer = await gateway.post(messages, { max_tokens: 5, messages: [] })
     const problem = await bodyOf(answer)
     assert.equal(answer.headers.get("content-type"), "application/problem+json")
@@ -82,7 +82,7 @@ describe("a problem in the dialect of its route", options, () => {
     assert.include(error.message, '"type":"not_found_error"')
   })
 
-  it("has Google's member on Google's routes, and its client shows the message", async () => {
+  it("has Google's error member on Google's routes, and Google's client shows its message", async () => {
     const problem = await bodyOf(gateway.post(`${gemini}:generateContent`, []))
     assert.equal(problem.code, 2001)
     assert.deepEqual(problem.error, {
@@ -120,7 +120,7 @@ describe("a problem in the dialect of its route", options, () => {
 
 /** docs/reference/passthrough.md#lists-of-models */
 describe("a list of models", options, () => {
-  it("has what may be called here, with its price, and no private model of the operator", async () => {
+  it("has the models that may be called here with their prices, and no private model of the operator", async () => {
     openai.script = (_, response) =>
       json(response, 200, {
         object: "list",
@@ -173,7 +173,7 @@ describe("a list of models", options, () => {
     assert.isString(list.models[0]!.price.input)
   })
 
-  it("a model that may not be called here is 404, whatever the vendor has of it", async () => {
+  it("answers 404 for a model that may not be called here, even if the vendor has it", async () => {
     openai.script = (_, response) =>
       json(response, 200, { id: "computer-use-preview", object: "model" })
     const closed = await get("/v1/models/computer-use-preview")
@@ -227,7 +227,7 @@ describe("a list of models", options, () => {
     }
   })
 
-  it("an error of the vendor is relayed as it is", async () => {
+  it("relays an error of the vendor unchanged", async () => {
     openai.script = (_, response) => json(response, 500, { error: { message: "broken" } })
     const answer = await get("/v1/models")
     assert.equal(answer.status, 500)
@@ -262,7 +262,7 @@ describe("x-should-retry", options, () => {
     })
   }
 
-  it("is not on routes of our own, and not where a later request may be served", async () => {
+  it("is absent on the gateway's own routes, and where a later request may be served", async () => {
     const own = await fetch(`${gateway.origin}/manage/v1/wallet`, { headers: wrong })
     assert.deepEqual([own.status, retryOf(own)], [401, null])
     for (const status of [408, 409, 425, 429, 500, 503]) {
@@ -306,7 +306,7 @@ describe("x-should-retry", options, () => {
 
 /** docs/reference/passthrough.md#aliases */
 describe("a key in the query, as Gemini's clients send it", options, () => {
-  it("is accepted on Google's routes, and goes no further", async () => {
+  it("is accepted on Google's routes, and neither forwarded nor logged", async () => {
     for (const query of [`key=${gateway.key}`, `alt=json&key=${gateway.key}&a=1`]) {
       const answer = await fetch(`${gateway.origin}${gemini}:generateContent?${query}`, {
         method: "POST",
@@ -324,7 +324,7 @@ describe("a key in the query, as Gemini's clients send it", options, () => {
     assert.notInclude(gateway.logs.join("\n"), gateway.key)
   })
 
-  it("is not read elsewhere, nor beside a header", async () => {
+  it("is ignored on other routes and beside a header", async () => {
     const openAi = await fetch(`${gateway.origin}/v1/models?key=${gateway.key}`)
     assert.equal((await bodyOf(openAi)).code, 1001)
     const both = await get(`/vendors/google/v1beta/models?key=${gateway.key}`, {

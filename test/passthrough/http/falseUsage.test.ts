@@ -25,7 +25,7 @@ const cases: ReadonlyArray<readonly [string, string]> = [
   ["a negative part", '{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":-9}}'],
   ["a fraction", '{"prompt_tokens":10.5,"completion_tokens":5}'],
   ["a text", '{"prompt_tokens":"10","completion_tokens":5}'],
-  ["more than a number can be", '{"prompt_tokens":1e999,"completion_tokens":5}'],
+  ["more than a number can hold", '{"prompt_tokens":1e999,"completion_tokens":5}'],
   ["more than the model reads", '{"prompt_tokens":1000000000,"completion_tokens":5}'],
   ["more than the model writes", '{"prompt_tokens":10,"completion_tokens":1000000000}'],
   ["nothing at all", '{"prompt_tokens":0,"completion_tokens":0}']
@@ -33,7 +33,7 @@ const cases: ReadonlyArray<readonly [string, string]> = [
 
 describe("usage figures that cannot be true", () => {
   it.each(cases)(
-    "%s: the gateway's own count is settled, and the fault counted",
+    "are replaced by the gateway's own count, and the fault is counted: %s",
     async (_, usage) => {
       const before = await faults()
       const answer = JSON.stringify({ ...chatCompletion("gpt-4o"), usage: null })
@@ -53,7 +53,7 @@ describe("usage figures that cannot be true", () => {
     }
   )
 
-  it.each(cases)("%s, in a stream: the same", async (_, usage) => {
+  it.each(cases)("are replaced in a stream too: %s", async (_, usage) => {
     const before = await faults()
     const delta = (content: string) =>
       `data: {"choices":[{"index":0,"delta":{"content":"${content}"}}],"usage":null}\n\n`
@@ -75,7 +75,7 @@ describe("usage figures that cannot be true", () => {
     assert.equal(await faults(), before + 1)
   })
 
-  it("true figures are no fault", async () => {
+  it("true figures are not counted as a fault", async () => {
     const before = await faults()
     const usage = { prompt_tokens: 3000, completion_tokens: 600, prompt_tokens_details: null }
     upstream.script = (_, response) => json(response, 200, { ...chatCompletion("gpt-4o"), usage })

@@ -87,7 +87,7 @@ describe("the @google/genai package, unchanged", () => {
     assert.equal((await newest()).captured, whole.captured)
   })
 
-  it("embeds, by the vendor's count of tokens or, without one, by four bytes a token", async () => {
+  it("embeds, and is charged by the vendor's count of tokens or, without one, by four bytes a token", async () => {
     const embed = { model: "gemini-embedding-001", contents: ["Hi", "there"] }
     const embeddings = [{ values: [0.5] }, { values: [0.25] }]
     mock.script = (_, response) =>

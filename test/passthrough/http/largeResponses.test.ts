@@ -101,21 +101,21 @@ describe("a large response", () => {
     assert.deepInclude(call.usage, { inputTokens: 1000, counted: false })
   })
 
-  it("contains asterisks instead of the vendor's key, also where a chunk ends", async () => {
+  it("contains asterisks instead of the vendor's key, even if a chunk ends within the key", async () => {
     const text = JSON.stringify({ data: "sk-vendor-secret".repeat(20_000), usage })
     respondWith(text)
     const response = await gateway.post("/v1/embeddings", body)
     assert.strictEqual(await response.text(), text.replaceAll("sk-vendor-secret", "*".repeat(16)))
   })
 
-  it("whose client does not read waits at the vendor, and is complete when it does", async () => {
+  it("waits at the vendor while its client does not read, and is complete once it does", async () => {
     const text = embeddingsOf(30 * megabyte)
     respondWith(text)
     await assertWaits(await begun(), text)
     assert.equal((await receipt()).captured, cost)
   })
 
-  it("of a free call waits in the same way, and has no receipt", async () => {
+  it("waits in the same way for a free call, and has no receipt", async () => {
     const text = embeddingsOf(30 * megabyte)
     respondWith(text)
     const before = (await gateway.calls()).length
@@ -127,14 +127,14 @@ describe("a large response", () => {
     assert.lengthOf(await gateway.calls(), before)
   })
 
-  it("of a free call contains asterisks instead of the vendor's key", async () => {
+  it("contains asterisks instead of the vendor's key for a free call", async () => {
     const text = JSON.stringify({ data: "sk-vendor-secret".repeat(20_000) })
     respondWith(text)
     const response = await gateway.post("/v1/moderations", body)
     assert.strictEqual(await response.text(), text.replaceAll("sk-vendor-secret", "*".repeat(16)))
   })
 
-  it("of a free call that breaks off breaks the client's connection", async () => {
+  it("breaks the client's connection if it breaks off during a free call", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "application/json" })
       response.write(embeddingsOf(megabyte), () => response.destroy())
@@ -148,7 +148,7 @@ describe("a large response", () => {
     assert.isTrue(broken)
   })
 
-  it("of a free call whose client leaves is closed at the vendor", async () => {
+  it("is closed at the vendor when the client of a free call leaves", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "application/json" })
       response.write(embeddingsOf(megabyte))
@@ -158,7 +158,7 @@ describe("a large response", () => {
     await until(() => upstream.seen.at(-1)?.aborted !== undefined)
   })
 
-  it("whose client leaves is charged by the vendor's figures if they still arrive", async () => {
+  it("is charged by the vendor's figures if they arrive after its client has left", async () => {
     respondWith(embeddingsOf(2 * megabyte))
     const response = await begun()
     response.once("data", () => response.destroy())
@@ -167,7 +167,7 @@ describe("a large response", () => {
     assert.deepInclude(call.usage, { counted: false })
   })
 
-  it("that breaks off costs nothing, and the client's connection breaks too", async () => {
+  it("costs nothing if it breaks off, and the client's connection breaks too", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "application/json" })
       response.write(embeddingsOf(megabyte).slice(0, -100), () => response.destroy())

@@ -47,7 +47,9 @@ const left = async (
   await until(when, { what: "the moment to leave" })
   controller.abort()
   await call.catch(() => {})
-  await until(() => upstream.seen.at(-1)!.aborted !== undefined, { what: "the upstream is let go" })
+  await until(() => upstream.seen.at(-1)!.aborted !== undefined, {
+    what: "the upstream is aborted"
+  })
   await gateway.settled()
   assert.equal(await gateway.drift(), 0)
   return (await gateway.calls())[0]!
@@ -73,7 +75,7 @@ describe("a client that leaves before the answer", () => {
       13n
     ],
     ["messages", "/vendors/anthropic/v1/messages", { ...chat, model: "claude-haiku-4-5" }, 100n]
-  ] as const)("%s: pays for the tokens of the prompt", async (_, path, body, rate) => {
+  ] as const)("pays for the tokens of the prompt: %s", async (_, path, body, rate) => {
     const call = await left(path, body)
     const inputTokens = promptTokens(body)
     assert.deepEqual(
@@ -89,7 +91,7 @@ describe("a client that leaves before the answer", () => {
     )
   })
 
-  it("a stream that has begun without an event: the same", async () => {
+  it("pays for the tokens of the prompt if a stream has begun without an event", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write(": the model thinks\n\n")
@@ -104,14 +106,14 @@ describe("a client that leaves before the answer", () => {
     )
     assert.equal(answer.status, 200)
     controller.abort()
-    await until(() => upstream.seen[0]!.aborted !== undefined, { what: "the upstream is let go" })
+    await until(() => upstream.seen[0]!.aborted !== undefined, { what: "the upstream is aborted" })
     await gateway.settled()
     const call = (await gateway.calls())[0]!
     assert.equal(call.captured, BigInt(promptTokens(body)) * 250n)
     assert.equal(call.httpStatus, 200)
   })
 
-  it("a route that is paid by the call: pays for the call, its stream too", async () => {
+  it("pays for the call on a route that is charged by the call, also for a stream", async () => {
     const path = "/vendors/openai/v1/images/generations"
     assert.equal((await left(path, { prompt: "x" })).captured, 4_000_000n)
     upstream.seen.length = 0
@@ -124,7 +126,7 @@ describe("a client that leaves before the answer", () => {
     assert.equal((await gateway.calls())[0]!.captured, 4_000_000n)
   })
 
-  it("after one account refused it and before the other has it all the same", async () => {
+  it("pays for the prompt if one account refused the call and the other received it", async () => {
     // The second account gets the call, which is charged; the refusal of the first alone would not be
     upstream.script = (request, response) => {
       if (request.headers.authorization === "Bearer sk-vendor-1") {

@@ -47,7 +47,7 @@ const broken: Script = onlyGpt4o((_, response) => json(response, 500, { error: {
 describe("limits of one model", { timeout: 120_000 }, () => {
   beforeEach(start)
 
-  it("a 429 concerns its own model only, and is relayed again while it lasts", async () => {
+  it("a 429 affects its own model only, and is relayed again while it lasts", async () => {
     vendor.script = rateLimited({ "retry-after": "30" })
     assert.equal((await chat()).status, 429)
     assert.equal((await chat("gpt-4o-mini")).status, 200)
@@ -61,7 +61,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await chat()).status, 200)
   })
 
-  it("a 429 that says that nothing is left is 1203 with the rest of its wait", async () => {
+  it("calls after a 429 that says that nothing is left are refused with 1203 and the rest of the wait", async () => {
     vendor.script = rateLimited({ "retry-after": "30", "x-ratelimit-remaining-requests": "0" })
     const relayed = await chat()
     assert.equal(relayed.status, 429)
@@ -81,7 +81,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await gateway.settled()).held, 0n)
   })
 
-  it("a refused account is 5003, for everyone only when a second user was refused", async () => {
+  it("a refused account is 5003, for all users only after a second user was refused", async () => {
     vendor.script = (_, response) => json(response, 401, { error: { message: "Incorrect key" } })
     for (let i = 0; i < 2; i += 1) {
       const refused = await chat()
@@ -97,7 +97,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.match(await gateway.metrics(), fault)
   })
 
-  it("a 402 of one user's request does not keep another user from the account", async () => {
+  it("a 402 for one user's request does not keep another user from the account", async () => {
     vendor.script = (request, response) =>
       request.body.includes("huge")
         ? json(response, 402, { error: { message: "This request requires more credits" } })
@@ -107,7 +107,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await chat("gpt-4o", "small")).status, 200)
   })
 
-  it("a scope that the key lacks concerns the one route", async () => {
+  it("a scope that the key lacks affects only the route that needs it", async () => {
     vendor.script = (request, response) =>
       request.url === "/v1/models"
         ? json(response, 401, {
@@ -120,7 +120,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     assert.equal((await chat()).status, 200)
   })
 
-  it("five requests that fail open the circuit of their model, for everyone when two users' fail", async () => {
+  it("five failed requests open the circuit of their model, for all users if two users' requests fail", async () => {
     vendor.script = broken
     for (let i = 0; i < 5; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, 500)
     const cut = await chat("gpt-4o", "new")
@@ -141,7 +141,7 @@ describe("limits of one model", { timeout: 120_000 }, () => {
 describe("what limits no model", { timeout: 120_000 }, () => {
   beforeAll(start)
 
-  it("a model that the vendor says is gone concerns no other model, and opens nothing", async () => {
+  it("a model that the vendor reports as gone affects no other model, and opens no circuit", async () => {
     for (const [status, code] of [
       [404, "model_not_found"],
       [400, "model_deprecated"],

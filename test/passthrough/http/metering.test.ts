@@ -175,7 +175,7 @@ describe("metering", () => {
     assert.equal(call.captured, call.held)
   })
 
-  it("a route that is paid per call costs its price, a free one nothing", async () => {
+  it("a route that is charged by the call costs its price, and a free one costs nothing", async () => {
     const image = await gateway.post("/vendors/openai/v1/images/generations", { prompt: "x" })
     assert.equal(image.headers.get("x-service-cost"), "4.00")
     assert.equal((await gateway.newest()).captured, 4_000_000n)
@@ -274,7 +274,7 @@ describe("the vendor's id of a request", () => {
     return (await requestIds())[0]!
   }
 
-  it("stands in the receipt, of whole answers and of streams, and not in its usage", async () => {
+  it("is in the receipt of whole responses and streams, and not in its usage", async () => {
     answerWith({ "x-request-id": "req_whole" })
     await gateway.post("/v1/chat/completions", chat)
     const { id, usage } = await newestId()
@@ -289,7 +289,7 @@ describe("the vendor's id of a request", () => {
     assert.equal((await newestId()).id, "req_mock")
   })
 
-  it("is kept while it is a short plain text", async () => {
+  it("is kept if it is a short plain text", async () => {
     for (const id of ["x".repeat(129), "a b", "ü"]) {
       answerWith({ "x-request-id": id })
       await gateway.post("/v1/chat/completions", chat)
@@ -300,7 +300,7 @@ describe("the vendor's id of a request", () => {
     assert.lengthOf((await newestId()).id!, 128)
   })
 
-  it("stands in the receipts of calls that are drawn on a reservation too", async () => {
+  it("is also in the receipts of calls that are drawn on a reservation", async () => {
     answerWith({ "x-request-id": "req_drawn" })
     const before = (await requestIds()).length
     for (let n = 0; n < 4; n += 1) {

@@ -15,10 +15,10 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 import { until } from "../../support/until.ts"
 
-/** ADR 0113: calls of every kind go one way, whatever their body, key and response are like. */
+/** ADR 0113: calls of every kind take one path, whatever their body, key and response. */
 const upstream = await upstreamOfTests(mockOpenAi())
 const file = join(temporaryFolder("ordinary-calls"), "catalog.json")
-/** Its path is that of a task, too. */
+/** Its path is also that of a task. */
 const edit = {
   vendor: "openai",
   provider: "openai",
@@ -146,7 +146,7 @@ describe("a call", () => {
   } satisfies Record<string, MockVendor["script"]>
 
   for (const [what, script] of Object.entries(scripts)) {
-    it(`${what} reaches the client alike for both`, async () => {
+    it(`gets the same response with a length and chunked: ${what}`, async () => {
       upstream.script = script
       const ordinary = await post(gateway, chat, false)
       const chunked = await post(gateway, chat, true)
@@ -171,7 +171,7 @@ describe("a call", () => {
     "a malformed key": [chat, { authorization: "Basic abc" }]
   }
   for (const [what, [body, headers]] of Object.entries(faults)) {
-    it(`${what} is the same problem, and nothing is sent`, async () => {
+    it(`gets the same problem with a length and chunked, and nothing is sent: ${what}`, async () => {
       const ordinary = await post(gateway, body, false, headers)
       const chunked = await post(gateway, body, true, headers)
       assert.deepEqual(comparable(ordinary), comparable(chunked))
@@ -221,7 +221,7 @@ describe("a call", () => {
       socket.write(bytes)
     })
   for (const [what, [bytes, status]] of Object.entries(odd)) {
-    it(`with ${what} goes the same way: ${status}`, async () => {
+    it(`with ${what} takes the same path: ${status}`, async () => {
       const before = gateway.routed()
       const received = await exchange(bytes())
       assert.match(received, new RegExp(`^HTTP/1.1 ${status} `))
@@ -265,7 +265,7 @@ describe("a call", () => {
     })
   }
 
-  it("a path that the routes do not pass to the passthrough stays with the routes", async () => {
+  it("is served by the routes on a path that is not one of the passthrough", async () => {
     for (const other of ["/v1/completions", "/v1/fine_tuning/jobs", "/v1/chat/completions/"]) {
       const answer = await gateway.post(other, chat)
       assert.equal(answer.status, 404, other)
@@ -287,7 +287,7 @@ describe("a call", () => {
     )
   })
 
-  it("a call that costs nothing has its key looked up each time: a revoked one is refused", async () => {
+  it("a call that costs nothing looks its key up each time, so a revoked key is refused", async () => {
     const { key, row } = await gateway.run(makeKey(gateway.userId, ["inference"]))
     upstream.script = (_, response) => json(response, 200, { results: [] })
     const own = { authorization: `Bearer ${key}`, "content-type": "application/json" }
@@ -298,7 +298,7 @@ describe("a call", () => {
         body: JSON.stringify({ input: "x" })
       })
     assert.equal((await moderate()).status, 200)
-    // From now on it is known, because the statement that holds looks it up again
+    // From now on the key is cached, because the statement of the hold checks it again
     upstream.script = openAiScript
     assert.equal((await post(gateway, chat, false, own)).status, 200)
     await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
@@ -308,7 +308,7 @@ describe("a call", () => {
     await gateway.settled()
   })
 
-  it("the path of a task is served by the tasks, whatever routes a catalog opens", async () => {
+  it("the path of a task is served as a task, whatever routes a catalog opens", async () => {
     const answer = await gateway.post("/vendors/openai/v1/gpt-4o/edit", chat)
     assert.equal(answer.status, 404)
     assert.equal(upstream.seen.length, 0)
@@ -401,7 +401,7 @@ describe("a call", () => {
     await until(() => completed === 1, { what: "the second is complete" })
     socket.destroy()
     const first = upstream.seen.find(({ body }) => body.includes("first"))!
-    await until(() => first.aborted !== undefined, { what: "the first is given up" })
+    await until(() => first.aborted !== undefined, { what: "the first is aborted" })
     await gateway.settled()
   })
 

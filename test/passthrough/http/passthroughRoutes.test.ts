@@ -21,7 +21,7 @@ const chat = {
 const last = () => upstream.seen.at(-1)!
 
 describe("what is relayed", () => {
-  it("the upstream path is appended after /vendors/{vendor}, and the alias is the same route", async () => {
+  it("the path after /vendors/{vendor} is called at the upstream, and the alias is the same route", async () => {
     for (const path of ["/vendors/openai/v1/chat/completions", "/v1/chat/completions"]) {
       const answer = await gateway.post(`${path}?a=1`, chat)
       assert.equal(answer.status, 200)
@@ -64,7 +64,7 @@ describe("what is relayed", () => {
     await gateway.settled()
   })
 
-  it("the body reaches the upstream byte for byte, and its response the client", async () => {
+  it("the body reaches the upstream byte for byte, and the response reaches the client", async () => {
     const body = ` { "model" : "gpt-4o","max_tokens":5, "seed": 12345678901234567890, "messages":[] }\n`
     const answer = await gateway.post("/v1/chat/completions", body)
     assert.equal(last().body, body)
@@ -113,7 +113,7 @@ describe("what is relayed", () => {
     await until(() => performance.now() > began + 1100, { what: "a free account" })
   })
 
-  it("wrong members that determine the cost are named by their pointers", async () => {
+  it("faults in members that determine the cost are reported with their pointers", async () => {
     const answer = await gateway.post("/v1/chat/completions", { ...chat, stream: "yes", n: "2" })
     assert.equal(answer.status, 400)
     const { code, errors } = (await answer.json()) as {
@@ -248,7 +248,7 @@ describe("what is refused", () => {
     }
   })
 
-  it("one request stays one: smuggled lengths and split headers are refused or not interpreted", async () => {
+  it("one request remains one: smuggled lengths and split headers are refused or not interpreted", async () => {
     const { connect } = await import("node:net")
     const auth = `Authorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\n`
     const body = JSON.stringify(chat)
@@ -280,7 +280,7 @@ describe("what is refused", () => {
     await gateway.settled()
   })
 
-  it("a route that is not open is 2006, another method of an open one 2007 with Allow", async () => {
+  it("a route that is not open is 2006, and another method of an open route is 2007 with Allow", async () => {
     const closed = await gateway.post("/vendors/openai/v1/fine_tuning/jobs", {})
     assert.equal(closed.status, 404)
     const problem = await jsonOf(closed)
@@ -316,7 +316,7 @@ describe("what is refused", () => {
 })
 
 describe("faults of the upstream", () => {
-  it("an upstream that does not respond is 5004, one that breaks off 5002, each called once", async () => {
+  it("an upstream that does not respond is 5004, one that breaks off is 5002, and each is called once", async () => {
     upstream.script = () => {}
     const silent = await gateway.post("/v1/chat/completions", chat)
     assert.equal(silent.status, 504)
@@ -329,7 +329,7 @@ describe("faults of the upstream", () => {
     await gateway.settled()
   })
 
-  it("an upstream that stops in the middle of a stream is ended, and is not charged", async () => {
+  it("an upstream that stops in the middle of a stream is aborted, and its call is not charged", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write(chatEvents(["a"], false)[0])
@@ -343,13 +343,13 @@ describe("faults of the upstream", () => {
       () => assert.fail("the stream has ended as if it were whole"),
       () => {}
     )
-    await until(() => last().aborted !== undefined, { what: "the upstream is let go" })
+    await until(() => last().aborted !== undefined, { what: "the upstream is aborted" })
     await gateway.settled()
     assert.equal((await gateway.calls())[0]!.outcome, "released")
     assert.equal(upstream.seen.length, 1)
   })
 
-  it("an upstream's refusal is relayed unchanged, and costs nothing", async () => {
+  it("a refusal of the upstream is relayed unchanged and costs nothing", async () => {
     const before = (await gateway.settled()).settled
     const refusal = { error: { message: "no", type: "invalid_request_error", code: "bad" } }
     for (const status of [400, 404, 500]) {
@@ -364,7 +364,7 @@ describe("faults of the upstream", () => {
     assert.equal((await gateway.settled()).settled, before)
   })
 
-  it("a refusal of the service's own key is not shown to the client, nor logged", async () => {
+  it("a refusal of the service's own key is neither shown to the client nor logged", async () => {
     upstream.script = (_, response) =>
       json(response, 401, { error: { message: `Incorrect API key provided: ${vendorKey}` } })
     const answer = await gateway.post("/v1/chat/completions", chat)

@@ -67,8 +67,8 @@ const receipts = async () => {
   return gateway.calls()
 }
 
-describe("a reload beside calls", () => {
-  it("changes what the next call costs, and closes a route that has left", async () => {
+describe("a reload while calls are made", () => {
+  it("changes the cost of the next call, and closes a route that was removed", async () => {
     const first = await reload()
     await ask(completions, {})
     const before = await ask(completions, {})
@@ -88,7 +88,7 @@ describe("a reload beside calls", () => {
     assert.equal((await ask(completions, {})).status, 404)
   })
 
-  it("a model that ends says so", async () => {
+  it("announces the end of a model in its responses", async () => {
     write("1000000", "1.00", { sunset: "2026-12-11", deprecation: "2026-11-22" })
     await reload()
     await ask("/v1/chat/completions", chat)
@@ -97,7 +97,7 @@ describe("a reload beside calls", () => {
     assert.equal(response.headers.get("deprecation"), "@1795305600")
   })
 
-  it("each call of a key that calls often is settled at one catalog, which its receipt names", async () => {
+  it("settles each call of a busy key by one catalog, which its receipt names", async () => {
     const costOf = new Map<string, bigint>()
     const callOften = async (times: number, clients = 8) => {
       await Promise.all(
@@ -110,7 +110,7 @@ describe("a reload beside calls", () => {
     }
     await until(
       async () => {
-        // So many that a slow machine, too, gets sixteen of them within a second
+        // So many that even a slow machine completes sixteen of them within a second
         await callOften(2, 20)
         return (await gateway.entries()).some(({ note }) => note !== null)
       },

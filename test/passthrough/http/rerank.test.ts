@@ -17,7 +17,7 @@ const documents = ["A lamp gives light.", "A stone is heavy."]
 const results = [{ index: 0, relevance_score: 0.9 }]
 
 describe("reranking", () => {
-  it("Cohere's is charged by the searches that it reports", async () => {
+  it("is charged by the searches that Cohere reports", async () => {
     vendor.script = (_, response) =>
       json(response, 200, { id: "r", results, meta: { billed_units: { search_units: 2 } } })
     const many = Array.from({ length: 150 }, () => documents[0])
@@ -36,7 +36,7 @@ describe("reranking", () => {
     assert.equal(call.vendor, "cohere")
   })
 
-  it("without figures a search is counted for each hundred documents", async () => {
+  it("is charged a search for each hundred documents without figures", async () => {
     vendor.script = (_, response) => json(response, 200, { results })
     const many = Array.from({ length: 101 }, () => documents[0])
     await gateway.post("/vendors/cohere/v2/rerank", {
@@ -49,7 +49,7 @@ describe("reranking", () => {
     assert.deepInclude(call.usage, { searches: 2, counted: true })
   })
 
-  it("Jina's is charged by its tokens, and held for the query with each document", async () => {
+  it("is charged by tokens for Jina, and held for the query with each document", async () => {
     vendor.script = (_, response) =>
       json(response, 200, { object: "list", results, usage: { total_tokens: 60 } })
     const response = await gateway.post("/v1/rerank", {
@@ -67,7 +67,7 @@ describe("reranking", () => {
     assert.equal(call.usage?.["inputTokens"], 60)
   })
 
-  it("at /v1/rerank a model of Cohere's goes to its own path", async () => {
+  it("goes from /v1/rerank to Cohere's own path for a model of Cohere", async () => {
     vendor.script = (_, response) =>
       json(response, 200, { results, meta: { billed_units: { search_units: 1 } } })
     const response = await gateway.post("/v1/rerank", {
@@ -81,7 +81,7 @@ describe("reranking", () => {
     assert.equal((await gateway.newest()).captured, 200_000n)
   })
 
-  it("documents are needed for a price", async () => {
+  it("is refused without documents, which determine the price", async () => {
     const response = await gateway.post("/v1/rerank", { model: "jina-reranker-v3", query })
     assert.deepInclude(await jsonOf(response), {
       code: 2001,

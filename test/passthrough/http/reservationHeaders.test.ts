@@ -62,7 +62,7 @@ const released = async (caller: Caller) => {
 }
 
 describe("a key that calls often", () => {
-  it("draws on a reservation up to the last call that its wallet covers; each is charged once, with a receipt", async () => {
+  it("draws on a reservation up to the last call that its wallet covers; each call is charged once and has a receipt", async () => {
     const caller = await gateway.newCaller(100)
     const statuses = await callOften(caller, 250)
     assert.deepEqual([...statuses.keys()].toSorted(), [200, 402])

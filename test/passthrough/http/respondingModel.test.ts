@@ -60,7 +60,7 @@ const charged = async (
 const chat = "/v1/chat/completions"
 
 describe("a call is settled at the price of the model that responded", () => {
-  it("by its name in a whole response of each vendor", async () => {
+  it("which a whole response of each vendor names", async () => {
     const small = [`big`, 150_000n, "small"]
     assert.deepEqual(await charged(chat, body("big"), chatCompletion("small")), small)
     const input = { model: "big", max_output_tokens: 1000, input: "x".repeat(1000) }
@@ -77,7 +77,7 @@ describe("a call is settled at the price of the model that responded", () => {
     assert.deepEqual(await charged(gemini, asked, generated), small)
   })
 
-  it("of a fallback that Anthropic chose, in a stream too", async () => {
+  it("which may be a fallback that Anthropic chose, also in a stream", async () => {
     const iterations = [{ type: "message" }, { type: "fallback_message", model: "small" }]
     const start = { type: "message_start", message: { model: "big", usage: anthropicUsage } }
     const end = { type: "message_delta", usage: { output_tokens: 500, iterations } }
@@ -89,7 +89,7 @@ describe("a call is settled at the price of the model that responded", () => {
     assert.deepEqual([captured, usage!["pricedAs"]], [150_000n, "small"])
   })
 
-  it("in a chat stream, whose chunks name it", async () => {
+  it("which the chunks of a chat stream name", async () => {
     const lines = chatEvents(["Hel", "lo"], true).map((it) => it.replaceAll("gpt-4o", "small"))
     upstream.script = (_, response) => events(response, lines)
     await (await gateway.post(chat, { ...body("big"), stream: true })).text()
@@ -97,7 +97,7 @@ describe("a call is settled at the price of the model that responded", () => {
     assert.deepEqual([captured, usage!["pricedAs"]], [150_000n, "small"])
   })
 
-  it("and never above the hold", async () => {
+  it("but never above the hold", async () => {
     const request = { ...body("small"), max_tokens: 1 }
     upstream.script = (_, response) => json(response, 200, chatCompletion("big"))
     await gateway.post(chat, request)

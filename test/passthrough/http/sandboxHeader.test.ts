@@ -52,7 +52,7 @@ describe("the sandbox header after a reload of the catalog", () => {
     return [sandbox, ...[service, live, simulated].map(({ headers }) => headers.get(name))]
   }
 
-  it("says what the adopted catalog sells", async () => {
+  it("follows the adopted catalog", async () => {
     const allSimulated = [true, "true", "true", "true"]
     assert.deepEqual(await modes(), allSimulated)
     await reload({})
@@ -84,7 +84,7 @@ describe("the sandbox header of a route whose vendor has no key", () => {
   })
   const chat = { max_tokens: 9, messages: [{ role: "user", content: "Hi" }] }
 
-  it("is that of the model that did a call of an alias", async () => {
+  it("is that of the model that served the call of an alias", async () => {
     for (const [model, sandbox] of [
       ["mixed", null],
       ["gpt-4o", "true"],

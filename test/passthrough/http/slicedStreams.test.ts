@@ -164,7 +164,7 @@ const reading = (response: Response) => {
 
 describe("a stream whose output is visible", () => {
   it.each(names)(
-    "of %s holds its input and at most two slices beyond what has passed, and is charged as reported",
+    "holds its input and at most two slices beyond what has passed, and is charged as reported: %s",
     async (name) => {
       const { body, path } = dialects[name]!
       const caller = await newCaller(1000)
@@ -190,7 +190,7 @@ describe("a stream whose output is visible", () => {
   )
 
   it.each(names)(
-    "of %s ends with an error event when the wallet covers no other slice, and is charged for what passed",
+    "ends with an error event if the wallet covers no other slice, and is charged for what passed: %s",
     async (name) => {
       const { body, path, refusal } = dialects[name]!
       const caller = await newCaller(1000)
@@ -230,7 +230,7 @@ describe("a stream whose output is visible", () => {
     assert.strictEqual(receipt.outcome, "settled")
   })
 
-  it("whose vendor reports more than it showed pays the rest as a late charge", async () => {
+  it("is charged late for what its vendor reports beyond what it showed", async () => {
     const caller = await newCaller(5)
     scripted("OpenAI's chats", 1, 9000)
     await (await post(caller, chat.path, chat.body)).text()
@@ -241,7 +241,7 @@ describe("a stream whose output is visible", () => {
     assert.strictEqual((await post(caller, chat.path, chat.body)).status, 402)
   })
 
-  it("is refused before its hold by its worst case, not by its first slice", async () => {
+  it("is refused before its hold if its worst case, and not only its first slice, exceeds the maximum", async () => {
     const caller = await newCaller(1000)
     const refused = await post(caller, chat.path, chat.body, { "x-service-max-cost": "10" })
     assert.strictEqual(refused.status, 402)
@@ -254,7 +254,7 @@ describe("a stream whose output is visible", () => {
     await allowed.text()
   })
 
-  it("of a busy key takes its slices from the reservation, and more of it when that is used up", async () => {
+  it("takes the slices of a busy key from its reservation, which grows when it is used up", async () => {
     const caller = await newCaller(200)
     scripted("OpenAI's chats", 0, 10)
     const busy = async () => {
@@ -293,14 +293,14 @@ describe("a call whose output is not visible as it passes", () => {
     return held
   }
 
-  it("holds its worst case: one that may reason, with a prediction, or with no more output than a slice", async () => {
+  it("holds its worst case if it may reason, has a prediction or has no more output than a slice", async () => {
     assert.isTrue((await held({})) < micro(5))
     assert.isTrue((await held({ reasoning_effort: "low" })) > micro(16))
     assert.isTrue((await held({ prediction: { type: "content", content: "x" } })) > micro(16))
     assert.isTrue((await held({ max_tokens: 4096 })) > micro(4))
   })
 
-  it("holds its worst case when it is no stream", async () => {
+  it("holds its worst case if it is not a stream", async () => {
     const caller = await newCaller(1000)
     let amount = 0n
     upstream.script = async (_, response) => {

@@ -28,7 +28,7 @@ const sends = (bytes: Buffer, type = "audio/mpeg") => {
 }
 
 describe("speech", () => {
-  it("the sound passes byte for byte, and its characters are charged", async () => {
+  it("is relayed byte for byte, and the characters of its text are charged", async () => {
     const sound = mp3Of("Hello, world!")
     sends(sound)
     const response = await gateway.post(path, { ...said, input: "Grüße 👋" })
@@ -43,7 +43,7 @@ describe("speech", () => {
     assert.equal(call.route, "POST /v1/audio/speech")
   })
 
-  it("a long text that arrives in chunks has as many characters", async () => {
+  it("is charged for every character of a long text that arrives in chunks", async () => {
     sends(mp3Of("a"))
     const input = "ü".repeat(4096)
     const text = JSON.stringify({ ...said, input })
@@ -64,7 +64,7 @@ describe("speech", () => {
     })
   })
 
-  it("the sound arrives while it is made", async () => {
+  it("arrives while it is generated", async () => {
     let finish = () => {}
     vendor.script = (_, response) => {
       response.writeHead(200, { "content-type": "audio/mpeg" })
@@ -82,7 +82,7 @@ describe("speech", () => {
     assert.isNumber(call.firstTokenMs)
   })
 
-  it("a model charged by tokens costs the length of the sound", async () => {
+  it("is charged by the length of the sound if the model is charged by tokens", async () => {
     const wav = wavOf(samplesOf("a".repeat(45)), hertz)
     {
       sends(wav, "audio/wav")
@@ -97,14 +97,14 @@ describe("speech", () => {
     }
   })
 
-  it("sound whose format does not show its length costs what people take to say it", async () => {
+  it("is charged by the usual speaking time if the format does not show the length", async () => {
     sends(Buffer.alloc(9000, 3), "application/octet-stream")
     await (await gateway.post(path, { ...mini, input: "a".repeat(60) })).arrayBuffer()
     // 4 seconds
     assert.equal((await gateway.newest()).usage?.["outputTokens"], 84)
   })
 
-  it("events are charged by the vendor's figures", async () => {
+  it("is charged by the vendor's figures if it consists of events", async () => {
     vendor.script = (_, response) =>
       events(response, [
         'data: {"type":"speech.audio.delta","audio":"AAAA"}\n\n',
@@ -116,7 +116,7 @@ describe("speech", () => {
     assert.equal(call.captured, 14n * 60n + 101n * 1200n)
   })
 
-  it("who leaves pays what was asked for, and a vendor that breaks off is not paid", async () => {
+  it("is charged in full if the client leaves, and not at all if the vendor breaks off", async () => {
     vendor.script = (_, response) => {
       response.writeHead(200, { "content-type": "audio/mpeg" })
       response.write(mp3Of("a"))
@@ -143,7 +143,7 @@ describe("speech", () => {
     assert.equal((await gateway.newest()).captured, 0n)
   })
 
-  it("an alias is tried in turn and charged by the model that spoke", async () => {
+  it("tries the models of an alias in turn, and charges the price of the one that spoke", async () => {
     const sound = mp3Of("a")
     vendor.script = (request, response) => {
       if (request.body.includes("tts-1-hd")) return json(response, 429, { error: {} })
@@ -176,7 +176,7 @@ describe("speech", () => {
     assert.lengthOf(vendor.seen, 0)
   })
 
-  it("a model of another kind is refused and its route is named", async () => {
+  it("refuses a model of another kind and names its route", async () => {
     const refusals = [
       [
         path,
@@ -197,7 +197,7 @@ describe("speech", () => {
     assert.lengthOf(vendor.seen, 0)
   })
 
-  it("a maximum of the request, and a key's models, apply", async () => {
+  it("is refused above the request's maximum cost", async () => {
     const response = await gateway.post(path, said, { "x-service-max-cost": "0.01" })
     assert.equal(response.status, 402)
     assert.equal((await jsonOf(response)).code, 1103)

@@ -90,7 +90,7 @@ const settled = async (caller: Caller) => {
 }
 
 describe("a key with a spend limit that calls often", () => {
-  it("draws on a reservation, also streams, and spends no more; each answer says what is left", async () => {
+  it("draws calls and streams on a reservation, never spends more, and each response says what is left", async () => {
     const caller = await newKey()
     const limit = 120
     await change(caller, { spendLimit: credits(limit), reset: "never" })
@@ -126,7 +126,7 @@ describe("a key with a spend limit that calls often", () => {
     )
   })
 
-  it("a limit that is set meanwhile counts what begins after the response", async () => {
+  it("refuses calls that begin after the response to a new limit", async () => {
     const caller = await newKey()
     const busy = callOften(caller, 300)
     while (upstream.seen.length < 100) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -144,7 +144,7 @@ describe("a key with a spend limit that calls often", () => {
 })
 
 describe("a cached key", () => {
-  it("keeps to models that are allowed from then on, whether its calls are drawn or held", async () => {
+  it("is limited to newly set models at once, whether its calls are drawn or held", async () => {
     for (const calls of [2, 100]) {
       const caller = await newKey()
       const before = await callOften(caller, calls)
@@ -163,7 +163,7 @@ describe("a cached key", () => {
     }
   })
 
-  it("X-Service-Max-Cost is regarded, and is not sent to the vendor", async () => {
+  it("respects X-Service-Max-Cost, which is not sent to the vendor", async () => {
     const caller = await newKey()
     assert.strictEqual((await call(caller)).status, 200)
     const refused = await call(caller, {}, { "x-service-max-cost": "1.00" })

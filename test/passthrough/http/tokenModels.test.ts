@@ -114,7 +114,7 @@ describe("GET /manage/v1/models, token models", () => {
     ])
   })
 
-  it("has every rate, the default ones too", () => {
+  it("has every rate, also the defaults", () => {
     const [haiku] = of("anthropic", "claude-haiku-5-5")
     const rates = {
       input: "10.00",
@@ -148,7 +148,7 @@ describe("a token model of the list", () => {
 })
 
 describe("a catalog file", () => {
-  it("with a day that is none stops the start", async () => {
+  it("stops the start if it contains an invalid day", async () => {
     const file = join(temporaryFolder("catalog"), "catalog.json")
     const wrong = {
       vendor: "openai",

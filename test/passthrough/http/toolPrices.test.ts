@@ -36,7 +36,7 @@ const twoImages = {
 }
 
 describe("tools that the vendor runs", () => {
-  it("OpenAI's searches are charged by use, pages that are opened are not", async () => {
+  it("OpenAI's searches are charged by use, and opened pages are free", async () => {
     upstream.script = (_, response) =>
       json(response, 200, {
         model: "gpt-4o",
@@ -135,7 +135,7 @@ describe("tools that the vendor runs", () => {
     }
   )
 
-  it("a picture whose tokens are not reported costs what is held for it; one without tokens, nothing", async () => {
+  it("a picture whose tokens are not reported costs its hold, and one without tokens costs nothing", async () => {
     const captured = async (tool_usage: object | undefined) => {
       const output = [{ type: "image_generation_call", status: "failed", result: null }]
       upstream.script = (_, response) =>
@@ -162,7 +162,7 @@ describe("tools that the vendor runs", () => {
     assert.equal(upstream.seen.length, 0)
   })
 
-  it("in a stream the last event counts, also one that is too long to be kept", async () => {
+  it("the last event of a stream counts, even if it is too long to be kept", async () => {
     const output = [search("a"), { type: "message", content: [{ text: "x".repeat(100_000) }] }]
     const completed = {
       type: "response.completed",
@@ -180,7 +180,7 @@ describe("tools that the vendor runs", () => {
     assert.deepEqual(call.usage?.["tools"], { web_search: 1 })
   })
 
-  it("Anthropic's searches are those that it reports", async () => {
+  it("Anthropic's searches are charged as it reports them", async () => {
     upstream.script = (_, response) =>
       json(response, 200, {
         model: "claude-haiku-4-5",
@@ -249,7 +249,7 @@ describe("tools that the vendor runs", () => {
     assert.deepEqual(call.usage?.["tools"], uses)
   })
 
-  it("the hold has the whole context of the model, and the uses that the request allows", async () => {
+  it("the hold covers the whole context of the model and the uses that the request allows", async () => {
     upstream.script = (_, response) =>
       json(response, 200, { model: "gpt-4o", output: [], usage: responsesUsage })
     const held = async (more: object) => {
@@ -284,7 +284,7 @@ describe("tools that the vendor runs", () => {
     assert.equal((await gateway.newest()).captured, tokensOfGpt4o + 1_000_000n)
   })
 
-  it("a tool without a price is refused by its name", async () => {
+  it("a tool without a price is refused, and the refusal names it", async () => {
     const refused = async (tool: object) => {
       const answer = await gateway.post("/v1/responses", { ...asked, tools: [tool] })
       assert.equal(answer.status, 400)

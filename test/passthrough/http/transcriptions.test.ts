@@ -145,7 +145,7 @@ describe("a form with a file", () => {
     assert.isBelow(Number(call.held), 31_000)
   })
 
-  it("whose model is named behind the file is held for the dearest and charged by that model", async () => {
+  it("is held for the most expensive model, and charged by its own, if the model follows the file", async () => {
     says({ text: "Hello", usage: tokens })
     const form = fileFirst("gpt-4o-mini-transcribe")
     const response = await send(form)
@@ -160,10 +160,10 @@ describe("a form with a file", () => {
   })
 
   it.each([
-    ["that nobody sells", "whisper-9", 404, 2006],
+    ["not sold", "whisper-9", 404, 2006],
     ["of another kind", "gpt-4o", 404, 2006]
   ])(
-    "whose model behind the file is one %s is broken off before its end",
+    "is cut off before its end if the model that follows the file is %s",
     async (_, model, status, code) => {
       const response = await send(fileFirst(model))
       assert.equal(response.status, status)
@@ -174,7 +174,7 @@ describe("a form with a file", () => {
     }
   )
 
-  it("streams through: the vendor has its beginning while the client still sends", async () => {
+  it("is streamed to the vendor while the client still sends it", async () => {
     says({ text: "Hello", usage: { type: "duration", seconds: 3 } })
     const request = slowly(whisper)
     const answered = new Promise<number>((resolve) =>
@@ -192,7 +192,7 @@ describe("a form with a file", () => {
     assert.equal((await gateway.newest()).captured, 30_000n)
   })
 
-  it("a client that leaves before its end pays nothing, after its end what was counted", async () => {
+  it("costs nothing if the client leaves before its end, and what was counted after it", async () => {
     const early = slowly(whisper)
     early.write(whisper.bytes.subarray(0, whisper.bytes.length >> 1))
     await until(() => seen.length === 1)
@@ -213,7 +213,7 @@ describe("a form with a file", () => {
   it.each([
     ["a text", "text/plain; charset=utf-8", "Hello\n"],
     ["subtitles", "text/vtt", "WEBVTT\n\n00:00.000 --> 00:03.000\nHello\n"]
-  ])("without figures, %s costs the length of the file", async (_, type, text) => {
+  ])("costs the length of the file without figures: %s", async (_, type, text) => {
     answer = (response) => {
       response.writeHead(200, { "content-type": type })
       response.end(text)
@@ -224,7 +224,7 @@ describe("a form with a file", () => {
     assert.deepInclude(call.usage, { seconds: 3, counted: true })
   })
 
-  it("a file that does not show its length counts a second for each 4,000 bytes", async () => {
+  it("counts a second for each 4,000 bytes of a file that does not show its length", async () => {
     answer = (response) => response.end("Hello\n")
     await (await send(formOf(["model", "whisper-1"], ["file", Buffer.alloc(10_000, 1)]))).text()
     const call = await gateway.newest()
@@ -246,7 +246,7 @@ describe("a form with a file", () => {
     assert.equal((await gateway.newest()).captured, 2n * 250n + 28n * 600n + 9n * 1000n)
   })
 
-  it("a model charged by tokens whose vendor reports only seconds costs what the file is counted at", async () => {
+  it("is charged by counted tokens if the model is charged by tokens and its vendor reports only seconds", async () => {
     says({ text: "Hello", duration: 3, segments: [], usage: { type: "duration", seconds: 3 } })
     await (await send(fileFirst("gpt-4o-transcribe-diarize"))).text()
     const call = await gateway.newest()
@@ -255,7 +255,7 @@ describe("a form with a file", () => {
     assert.deepInclude(call.usage, { audioInputTokens: 30, outputTokens: 12, counted: true })
   })
 
-  it("a vendor that refuses it, or breaks off, is not paid and not asked again", async () => {
+  it("costs nothing and is not sent again if the vendor refuses it or breaks off", async () => {
     says({ error: { message: "slow down" } }, 429)
     assert.equal((await send(whisper)).status, 429)
     assert.lengthOf(seen, 1)
@@ -270,14 +270,18 @@ describe("a form with a file", () => {
 
   it.each([
     [
-      "that names the model twice",
+      "it names the model twice",
       formOf(["model", "whisper-1"], ["file", wav], ["model", "whisper-1"]),
       2002
     ],
-    ["whose model is a file", formOf(["model", Buffer.from("whisper-1")], ["file", wav]), 2002],
-    ["whose model is empty", formOf(["model", ""], ["file", wav]), 2001],
-    ["that is none", { bytes: Buffer.from("Hello"), type: "multipart/form-data; boundary=x" }, 2002]
-  ])("one %s is refused", async (_, form, code) => {
+    ["its model is a file", formOf(["model", Buffer.from("whisper-1")], ["file", wav]), 2002],
+    ["its model is empty", formOf(["model", ""], ["file", wav]), 2001],
+    [
+      "its text is not a form",
+      { bytes: Buffer.from("Hello"), type: "multipart/form-data; boundary=x" },
+      2002
+    ]
+  ])("is refused if %s", async (_, form, code) => {
     const response = await send(form)
     assert.equal(response.status, 400)
     assert.deepInclude(await response.json(), { code })
@@ -285,19 +289,19 @@ describe("a form with a file", () => {
     await gateway.settled()
   })
 
-  it("JSON in its place is refused", async () => {
+  it("cannot be replaced by JSON", async () => {
     const response = await gateway.post(path, { model: "whisper-1" })
     assert.equal(response.status, 415)
   })
 
-  it("a maximum of the request applies before anything is sent", async () => {
+  it("is refused above the request's maximum cost before anything is sent", async () => {
     const long = formOf(["model", "whisper-1"], ["file", Buffer.alloc(100_000, 1)])
     const response = await send(long, { "x-service-max-cost": "1.00" })
     assert.equal(response.status, 402)
     assert.lengthOf(seen, 0)
   })
 
-  it("the models of a key apply, wherever the form names its own", async () => {
+  it("is limited to the key's models, wherever it names its model", async () => {
     const created = await gateway.post("/manage/v1/api-keys", {
       name: "whisper only",
       allowed_models: ["whisper-1"]

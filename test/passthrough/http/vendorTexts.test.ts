@@ -74,7 +74,7 @@ describe("a vendor's refusal", () => {
     ["image/svg+xml", "<svg onload='alert(1)'/>"],
     ["text/plain", "  <html>x</html>"],
     ["application/xhtml+xml", "<html/>"]
-  ])("a page (%s) is not relayed as one", async (type, page) => {
+  ])("is not relayed as a page: %s", async (type, page) => {
     upstream.script = (_, response) => {
       response.writeHead(413, { "content-type": type, "retry-after": "7" })
       response.end(page)
@@ -89,7 +89,7 @@ describe("a vendor's refusal", () => {
     )
   })
 
-  it("as a plain text, or a large one, becomes the message of an error", async () => {
+  it("becomes the message of an error if it is plain text or large", async () => {
     const script = (body: string) => {
       upstream.script = (_, response) => {
         response.writeHead(422, { "content-type": "text/plain" })
@@ -106,7 +106,7 @@ describe("a vendor's refusal", () => {
     assert.include((await ask()).text, "[hidden]")
   })
 
-  it("JSON under a page's type is JSON", async () => {
+  it("is relayed as JSON if it is JSON with the type of a page", async () => {
     upstream.script = (_, response) => {
       response.writeHead(400, { "content-type": "text/html" })
       response.end('{"error":{"message":"<script>"}}')
@@ -132,7 +132,7 @@ describe("a vendor's success", () => {
     assert.equal((await gateway.newest()).usage?.["counted"], false)
   })
 
-  it("loses it in a stream too, split anywhere", async () => {
+  it("loses the key in a stream too, wherever it is split", async () => {
     const event = `data: {"choices":[{"index":0,"delta":{"content":"${key}"}}],"usage":null}\n\n`
     const last = 'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}\n\n'
     for (const cut of [50, 55, 80]) {
@@ -154,29 +154,32 @@ describe("a vendor's success", () => {
     ["split in the error", [40]],
     ["split in its name", [3]],
     ["in many pieces", [12, 14, 30, 45, 70]]
-  ])("loses what a failure in its middle says of the account, %s", async (_, cuts) => {
-    const said = `Rate limit for gpt-4o in organization org-abc123DEF: Limit 3`
-    const delta = 'data: {"choices":[{"index":0,"delta":{"content":"org-abc123DEF"}}]}\n\n'
-    const failure = `event: error\ndata: {"type":"error","error":{"type":"x","message":"${said}"}}\n\n`
-    for (const include_usage of [true, false]) {
-      upstream.script = async (_, response) => {
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write(delta)
-        const ends = [...cuts, failure.length]
-        for (const [index, end] of ends.entries()) {
-          await new Promise((resolve) => setTimeout(resolve, 10))
-          response.write(failure.slice(index === 0 ? 0 : ends[index - 1], end))
+  ])(
+    "loses what an error in the middle of a stream says about the account, %s",
+    async (_, cuts) => {
+      const said = `Rate limit for gpt-4o in organization org-abc123DEF: Limit 3`
+      const delta = 'data: {"choices":[{"index":0,"delta":{"content":"org-abc123DEF"}}]}\n\n'
+      const failure = `event: error\ndata: {"type":"error","error":{"type":"x","message":"${said}"}}\n\n`
+      for (const include_usage of [true, false]) {
+        upstream.script = async (_, response) => {
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write(delta)
+          const ends = [...cuts, failure.length]
+          for (const [index, end] of ends.entries()) {
+            await new Promise((resolve) => setTimeout(resolve, 10))
+            response.write(failure.slice(index === 0 ? 0 : ends[index - 1], end))
+          }
+          response.end()
         }
-        response.end()
+        const { text } = await ask({ ...chat, stream: true, stream_options: { include_usage } })
+        const shown = failure.replace(/organization org-\w+/u, "organization [hidden]")
+        assert.equal(text, `${delta}${shown}`)
+        assert.equal((await gateway.newest()).outcome, "released")
       }
-      const { text } = await ask({ ...chat, stream: true, stream_options: { include_usage } })
-      const shown = failure.replace(/organization org-\w+/u, "organization [hidden]")
-      assert.equal(text, `${delta}${shown}`)
-      assert.equal((await gateway.newest()).outcome, "released")
     }
-  })
+  )
 
-  it("that is a page is no success: 502, and nothing is charged", async () => {
+  it("is answered with 502 if it is a page, and nothing is charged", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "text/html" })
       response.end("<html>Sign in to the network</html>")

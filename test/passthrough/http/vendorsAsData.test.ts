@@ -181,7 +181,7 @@ describe("a vendor of the catalog", () => {
     assert.equal((await jsonOf(response)).code, 1103)
   })
 
-  it("without a key is played by the simulator, whole and as a stream", async () => {
+  it("is served by the simulator without a key, whole and as a stream", async () => {
     for (const stream of [false, true]) {
       const response = await ask("simulated/org/chat-1", { stream })
       assert.equal(response.status, 200)
@@ -229,7 +229,7 @@ describe("the account of a vendor of the catalog", () => {
     assert.notInclude(text, "secret-of-acme")
   })
 
-  it("has a circuit, metrics and a check as the others", async () => {
+  it("has a circuit, metrics and a check like other accounts", async () => {
     const { body } = await manage("accounts")
     const own = body.data.find(({ id }) => id === "acme:one")
     assert.equal(own?.["provider"], "acme")
@@ -252,7 +252,7 @@ describe("the account of a vendor of the catalog", () => {
     assert.equal((await manage("catalog/reload", { method: "POST" })).status, 200)
   })
 
-  it("that cannot be read refuses the reload that would open its vendor", async () => {
+  it("makes the reload that would open its vendor fail if it cannot be read", async () => {
     const before = readFileSync(file, "utf8")
     const nowhere = { ...entry, name: "inside", base: undefined }
     writeFileSync(file, JSON.stringify({ vendors: [nowhere] }))
@@ -265,7 +265,7 @@ describe("the account of a vendor of the catalog", () => {
 })
 
 describe("differences in usage figures", () => {
-  it("cached tokens have the vendor's name", async () => {
+  it("cached tokens are read under the vendor's own name", async () => {
     vendor.script = (_, response) =>
       json(response, 200, { ...chatCompletion("org/chat-1"), usage: { ...usage, hits: 6 } })
     await ask("acme/org/chat-1")
@@ -275,7 +275,7 @@ describe("differences in usage figures", () => {
     )
   })
 
-  it("reasoning tokens that are beside the output tokens are paid too", async () => {
+  it("reasoning tokens reported beside the output tokens are charged too", async () => {
     const details = { completion_tokens_details: { reasoning_tokens: 7 } }
     vendor.script = (_, response) =>
       json(response, 200, { ...chatCompletion("org/chat-1"), usage: { ...usage, ...details } })
@@ -329,11 +329,11 @@ describe("lists of models", () => {
     return data.map(({ id }) => id)
   }
 
-  it("at a vendor have its models with a price", async () => {
+  it("of a vendor have its models with a price", async () => {
     assert.deepEqual(await listAt("/vendors/acme/v1/models"), ["org/chat-1"])
   })
 
-  it("at a vendor whose list is an array are an array", async () => {
+  it("of a vendor whose list is an array are arrays", async () => {
     vendor.script = (_, response) => json(response, 200, [{ id: "org/chat-1" }, { id: "unpriced" }])
     const response = await fetch(`${gateway.origin}/vendors/acme/v1/models`, {
       headers: { authorization: `Bearer ${gateway.key}` }

@@ -99,7 +99,7 @@ const spread = (processes: number, perSecond: number) => {
 }
 
 describe("the reservation of a key adapts to the process's share of its calls", () => {
-  it("spread over three processes a busy key's calls share their writes as in one", () => {
+  it("calls of one busy key share writes over three processes as they do in one", () => {
     for (const perSecond of [3000, 6000]) {
       const [one, three] = [spread(1, perSecond), spread(3, perSecond)]
       assert.strictEqual(three.uncovered, 0, "every call is covered")
@@ -113,7 +113,7 @@ describe("the reservation of a key adapts to the process's share of its calls", 
     assert.isAtLeast(perWrite, 8)
   })
 
-  it("whatever the pace: a call is settled 30 ms after its end, and a write has 32 calls or comes after 30 ms", () => {
+  it("a call is settled within 30 ms of its end, and a write has 32 calls or comes after 30 ms, at any pace", () => {
     const pace = fc.array(
       fc.record({ calls: fc.oneof(fc.nat(4), fc.nat(40)), millis: fc.nat(60) }),
       {
@@ -130,7 +130,7 @@ describe("the reservation of a key adapts to the process's share of its calls", 
           caller.round()
         }
         assert.isAtMost(caller.latest, 30)
-        // Begins and ends of calls; an uncovered call is a reason to write at once
+        // Counts begins and ends of calls; an uncovered call is written at once
         const most = (2 * caller.drawn) / 32 + rounds.length / 3 + caller.uncovered + 2
         assert.isAtMost(caller.writes, most)
       })

@@ -37,7 +37,7 @@ const price: TokenPrice = {
 const slices = new OutputSlices([
   { price, inputTokens: 0, outputTokens: 20_000, keepsLong: false, tools: undefined }
 ])
-/** No more output than the model's limit can come. */
+/** The output never exceeds the model's limit. */
 const costOf = (tokens: number) => Credits.make(BigInt(Math.min(tokens, 20_000)) * microPerToken)
 
 /** `lost`: another process releases its hold and it never wakes; `late`: it wakes and ends afterwards. */

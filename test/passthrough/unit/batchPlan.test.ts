@@ -71,7 +71,7 @@ describe("the plan of a batch", () => {
     }
   })
 
-  it("of several models holds for each request what it costs at the price of its model", async () => {
+  it("holds each request of several models at the price of its own model", async () => {
     const names = ["gpt-4o-mini", "gpt-4o", "gpt-4o-mini", "gpt-4o-2024-08-06"]
     let expected = 0n
     for (const model of names) {
@@ -103,7 +103,7 @@ describe("the plan of a batch", () => {
     ])
   })
 
-  it("halves every rate, also those of long prompts, and not the tools", () => {
+  it("halves every rate, even for long prompts, but not the prices of tools", () => {
     for (const { kind, model, price, vendor } of catalog.tokenModels) {
       const half = batchPriceOf(price)
       const isSold = kind === undefined && (vendor === "openai" || vendor === "anthropic")
@@ -127,16 +127,16 @@ describe("the plan of a batch", () => {
   })
 
   it.each([
-    ["what is no JSON", "{", "#/lines/1"],
-    ["what is no object", "[]", "#/lines/1"],
+    ["text that is not JSON", "{", "#/lines/1"],
+    ["JSON that is not an object", "[]", "#/lines/1"],
     [
-      "a key twice",
+      "a repeated key",
       lineOf("a").replace('"max_tokens"', '"model":"gpt-4o","max_tokens"'),
       "#/lines/1"
     ],
     ["an unknown member", `{"x":1,${lineOf("a").slice(1)}`, "#/lines/1/x"],
     ["a long name", lineOf("a".repeat(257)), "#/lines/1/custom_id"],
-    ["a name twice", `${lineOf("a")}\n${lineOf("a")}`, "#/lines/2/custom_id"],
+    ["a repeated name", `${lineOf("a")}\n${lineOf("a")}`, "#/lines/2/custom_id"],
     [
       "another model",
       `${lineOf("a")}\n${lineOf("b", bodyOf({ model: "gpt-4o" }))}`,
@@ -150,7 +150,7 @@ describe("the plan of a batch", () => {
       lineOf("a", bodyOf({ x: "y".repeat(batchLineBytesMax) })),
       "#/lines/1"
     ],
-    ["no request", "\n\n", "#/lines"]
+    ["a file without requests", "\n\n", "#/lines"]
   ])("refuses %s", async (_what, text, pointer) => {
     const faults = await faultsOf(text, 65_536)
     assert.deepStrictEqual(
@@ -180,7 +180,7 @@ describe("the plan of a batch", () => {
     assert.strictEqual(planned.failure.errors?.[0]?.detail, "gpt-4o-mini is not offered in batches")
   })
 
-  it("stops at so many faults, requests or lines", async () => {
+  it("stops at the maximum number of faults, requests or lines", async () => {
     const many = Array.from({ length: 300 }, (_, n) => lineOf(String(n), bodyOf({ n: 0 })))
     assert.isAtMost((await faultsOf(many.join("\n"))).length, 101)
     const [lines] = await faultsOf("\n".repeat(2 * batchLinesMax + 10), 65_536)

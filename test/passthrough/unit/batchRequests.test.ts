@@ -73,7 +73,7 @@ describe("the requests of an accepted batch", () => {
     })
   )
 
-  it.effect("have together the hold of the plan by which the batch was accepted", () =>
+  it.effect("add up to the hold of the plan by which the batch was accepted", () =>
     Effect.gen(function* () {
       const text = lines.slice(0, 5).join("\n")
       const shape = {

@@ -64,7 +64,7 @@ describe("calls that are written together", () => {
     })
   )
 
-  it.live("a settlement alone is written too, and what remains when the service stops", () =>
+  it.live("a single settlement is written, and so is what remains when the service stops", () =>
     Effect.gen(function* () {
       const { closeUnsafe, gate, stop, written } = yield* make()
       gate.openUnsafe()
@@ -100,7 +100,7 @@ describe("calls that are written together", () => {
     })
   )
 
-  it.live("a call that is abandoned gets no result: it is not held, or released again", () =>
+  it.live("a call that is abandoned gets no result: it is not held, or its hold is released", () =>
     Effect.gen(function* () {
       const { results, gate, open, stop, written } = yield* make()
       const [first, second] = [start(), start()]
@@ -168,7 +168,7 @@ describe("calls that are written together", () => {
   )
 })
 
-describe("the last tries of a service that stops while its store is away", () => {
+describe("the last attempts of a service that stops while its store is away", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }))
   afterEach(() => void vi.useRealTimers())
 

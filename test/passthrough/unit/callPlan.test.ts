@@ -184,13 +184,15 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(Result.isFailure(deeper) && deeper.failure.code, 2002)
   })
 
-  it("every model of Anthropic's fallbacks may respond: the hold covers the dearest", () => {
-    const dear = {
+  it("every model of Anthropic's fallbacks may respond, so the hold covers the most expensive", () => {
+    const expensive = {
       ...model("anthropic"),
       model: "dear",
       price: { ...price, output: make(9_000_000n) }
     }
-    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [model("anthropic"), dear] }))
+    const prices = makeUpstreamCatalog(
+      withBuiltIn({ tokenModels: [model("anthropic"), expensive] })
+    )
     const held = (body: Readonly<Record<string, unknown>>) => {
       const { plan, text } = planOf("messages", body, prices)
       return Number(Result.getOrThrow(plan).hold) - text.length
@@ -204,7 +206,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(held({ max_tokens: 10, fallbacks: both }), 180)
   })
 
-  it("fallbacks that are not named, not priced or dearer than their price are refused", () => {
+  it("fallbacks without a name or a price, or that may cost more than their price, are refused", () => {
     for (const [fallbacks, pointers] of [
       ["default", ["#/fallbacks"]],
       [[{ model: "unheard-of" }], ["#/fallbacks/0/model"]],
@@ -223,7 +225,7 @@ describe("the hold of a call is the most that it can cost", () => {
     }
   })
 
-  it("a long list of fallbacks costs no reading of the body for each", () => {
+  it("a long list of fallbacks does not read the body once for each", () => {
     const body = {
       max_tokens: 10,
       messages: [{ role: "user", content: "x".repeat(500_000) }],
@@ -234,7 +236,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.isBelow(cpuMillis() - from, 1000)
   })
 
-  it("of many faults the first are listed", () => {
+  it("only the first of many faults are listed", () => {
     const many = (entry: object) => Array.from({ length: 5000 }, () => entry)
     for (const body of [{ fallbacks: many({}) }, { tools: many({ type: "web_search" }) }]) {
       const { plan } = planOf("messages", body)
@@ -242,9 +244,12 @@ describe("the hold of a call is the most that it can cost", () => {
     }
   })
 
-  it("a member in JSON escapes is held as the same member without them", () => {
-    const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
-    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [dear] }))
+  it("a member in JSON escapes is held like the same member without them", () => {
+    const expensive = {
+      ...model("anthropic"),
+      price: { ...price, cacheWriteLong: make(9_000_000n) }
+    }
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [expensive] }))
     const match = prices.match("anthropic", "POST", "/v1/messages")
     assert(match._tag === "Open")
     const held = (text: string) => {
@@ -268,7 +273,7 @@ describe("the hold of a call is the most that it can cost", () => {
     }
   })
 
-  it("a prompt of the dashboard is held at all that the model reads", () => {
+  it("a prompt of the dashboard is held as the most that the model reads", () => {
     for (const prompt of [{ id: "pmpt_1" }, { id: "pmpt_1", variables: {} }]) {
       assert.strictEqual(heldOf("responses", { prompt }).tokens, 100_000 + 1000)
     }
@@ -373,7 +378,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("gemini", { contents: [{ parts }] }).output, 6000 + 1000)
   })
 
-  it("a picture is held as the most tokens that its model and its detail can make of it", () => {
+  it("a picture is held as the most tokens that it can be for its model and detail", () => {
     const picture = (detail?: string) => ({
       messages: [{ content: [{ type: "image_url", image_url: { url: "https://x", detail } }] }]
     })
@@ -389,8 +394,11 @@ describe("the hold of a call is the most that it can cost", () => {
   })
 
   it("a long-lived cache of a tool's definition counts", () => {
-    const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
-    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [dear] }))
+    const expensive = {
+      ...model("anthropic"),
+      price: { ...price, cacheWriteLong: make(9_000_000n) }
+    }
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [expensive] }))
     const cache_control = { type: "ephemeral", ttl: "1h" }
     const { plan, text } = planOf(
       "messages",
@@ -400,7 +408,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(Number(Result.getOrThrow(plan).hold), 9 * text.length + 1000)
   })
 
-  it("an input that stands for a stored item is held at all that the model reads", () => {
+  it("an input that refers to a stored item is held as the most that the model reads", () => {
     const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [model("openai")] }))
     const match = prices.match("openai", "POST", "/v1/responses")
     assert(match._tag === "Open")
@@ -442,7 +450,7 @@ describe("a body that the vendor and the gateway could read differently is refus
       : undefined
   }
 
-  it("limits that are no positive whole number", () => {
+  it("for a limit that is not a positive whole number", () => {
     for (const bad of [0, -1, 0.5, -1e9, 1.5, 1e21]) {
       for (const name of ["max_tokens", "max_completion_tokens", "max_output_tokens", "n"]) {
         assert.deepStrictEqual(fault("chat", { [name]: bad }), [2001, [`#/${name}`]])
@@ -475,7 +483,7 @@ describe("a body that the vendor and the gateway could read differently is refus
     return planCall(catalog, match.route, match.model, new TextEncoder().encode(text), 0)
   }
 
-  it("the same key twice, on the top and below", () => {
+  it("for a repeated key at any depth", () => {
     for (const text of [
       '{"model":"m","max_tokens":9,"max_tokens":1}',
       '{"model":"m","max_tokens":9,"max_\\u0074okens":1}',
@@ -495,7 +503,7 @@ describe("a body that the vendor and the gateway could read differently is refus
     }
   })
 
-  it("texts that look like keys are no keys", () => {
+  it("but not for texts that look like keys", () => {
     for (const text of [
       '{"model":"m","x":"\\"a\\":1,\\"a\\":2","y":["a","a",":"]}',
       '{"model":"m","x":"\\\\","y":"\\\\\\"","a" : "a","b":"a"}',
@@ -506,7 +514,7 @@ describe("a body that the vendor and the gateway could read differently is refus
     }
   })
 
-  it("is found in any JSON, and nothing else is", () => {
+  it("for a repeated key in any JSON, and for nothing else", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.nat(3), (value, indent) => {
         const text = JSON.stringify({ model: "m", x: value }, null, indent)

@@ -37,7 +37,7 @@ const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
     { input: [{ type: "item_reference", id: "msg_1" }] },
     { _tag: "Names", pointer: "#/input/0" }
   ],
-  ["one that is not", responses, { input: "Hi", store: false }, { _tag: "Nothing" }],
+  ["a response that is not stored", responses, { input: "Hi", store: false }, { _tag: "Nothing" }],
   [
     "encrypted reasoning",
     responses,
@@ -51,7 +51,7 @@ const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
     { _tag: "Names", pointer: "#/input/1" }
   ],
   [
-    "one without a type",
+    "a reference without a type",
     responses,
     { input: [{ id: "msg_1" }] },
     { _tag: "Names", pointer: "#/input/0" }
@@ -97,7 +97,7 @@ const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
     { _tag: "Nothing" }
   ],
   [
-    "a tool with a property named as a file is",
+    "a tool with a property that has the name of a file's",
     messages,
     {
       tools: [{ name: "f", input_schema: { properties: { file_id: { type: "string" } } } }],
@@ -143,7 +143,7 @@ const cases: ReadonlyArray<readonly [string, OpenRoute, object, object]> = [
 ]
 
 /** docs/reference/passthrough.md#what-accounts-keep */
-describe("what a call has to do with what an account keeps", () => {
+describe("the state that a call creates at an account or refers to", () => {
   for (const [what, route, body, expected] of cases) {
     it(`${what}: ${JSON.stringify(expected)}`, () => {
       assert.deepStrictEqual(stateOf(route, body), expected)

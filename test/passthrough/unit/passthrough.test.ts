@@ -123,7 +123,7 @@ const broken = () => {
 }
 
 describe("a call", () => {
-  it.effect("a defect before the hold is reported, and nothing is held", () =>
+  it.effect("reports a defect before the hold, and holds nothing", () =>
     Effect.gen(function* () {
       const { closed, exit } = yield* begun(broken, () => Effect.succeed(reached))
       const ended = exit()
@@ -133,7 +133,7 @@ describe("a call", () => {
     })
   )
 
-  it.effect("a defect after the hold is reported, and the hold released", () =>
+  it.effect("reports a defect after the hold, and releases the hold", () =>
     Effect.gen(function* () {
       const { closed, exit } = yield* begun(Effect.succeed, broken)
       const ended = exit()
@@ -143,21 +143,23 @@ describe("a call", () => {
     })
   )
 
-  it.effect("whose key ends between its second read and its hold is refused as the key ended", () =>
-    Effect.gen(function* () {
-      const revoked = problem(1003, "This API key was revoked")
-      let reads = 0
-      const { closed, exit } = yield* begun(
-        () => Effect.fail(problem(1003, "not this one")),
-        () => assert.fail("sent without a hold"),
-        () => Effect.suspend(() => ((reads += 1) < 3 ? Effect.succeed(principal) : revoked))
-      )
-      assert.deepStrictEqual(exit(), Exit.fail(revoked))
-      assert.isEmpty(closed)
-    })
+  it.effect(
+    "is refused with the reason why its key ended between its second read and its hold",
+    () =>
+      Effect.gen(function* () {
+        const revoked = problem(1003, "This API key was revoked")
+        let reads = 0
+        const { closed, exit } = yield* begun(
+          () => Effect.fail(problem(1003, "not this one")),
+          () => assert.fail("sent without a hold"),
+          () => Effect.suspend(() => ((reads += 1) < 3 ? Effect.succeed(principal) : revoked))
+        )
+        assert.deepStrictEqual(exit(), Exit.fail(revoked))
+        assert.isEmpty(closed)
+      })
   )
 
-  it.effect("whose response cannot be relayed is closed", () =>
+  it.effect("is released if its response cannot be relayed", () =>
     Effect.gen(function* () {
       const noHeaders = Object.assign(Object.create(null), {
         status: 200,
@@ -178,7 +180,7 @@ describe("a call", () => {
     ["left", false, "released"],
     ["failed", true, "released"]
   ] as const)(
-    "when given up (%s) with the request out: %s, it is %s once, and the response is ignored",
+    "that is abandoned (%s), with its request sent: %s, is %s once, and the response is ignored",
     ([why, isSent, outcome]) =>
       Effect.gen(function* () {
         let answer: (response: Effect.Effect<Reached>) => void = () => {}
@@ -206,19 +208,21 @@ describe("a call", () => {
       })
   )
 
-  it.effect("that the upstream refused costs nothing, whoever leaves before the next try", () =>
-    Effect.gen(function* () {
-      const { closed, end } = yield* begun(Effect.succeed, ({ watch }) => {
-        watch?.sent()
-        watch?.refused()
-        return Effect.never
+  it.effect(
+    "costs nothing if the upstream refused it and its client leaves before the next attempt",
+    () =>
+      Effect.gen(function* () {
+        const { closed, end } = yield* begun(Effect.succeed, ({ watch }) => {
+          watch?.sent()
+          watch?.refused()
+          return Effect.never
+        })
+        end("left")
+        assert.deepStrictEqual(outcomes(closed), ["released"])
       })
-      end("left")
-      assert.deepStrictEqual(outcomes(closed), ["released"])
-    })
   )
 
-  it.effect("whose client leaves while it is held for goes nowhere", () =>
+  it.effect("is not sent if its client leaves while it is being held", () =>
     Effect.gen(function* () {
       const { end, exit } = yield* begun(
         () => Effect.interruptible(Effect.never),
@@ -229,7 +233,7 @@ describe("a call", () => {
     })
   )
 
-  it.effect("when completed, it is settled, and can no longer be abandoned", () =>
+  it.effect("is settled when it completes, and can no longer be abandoned", () =>
     Effect.gen(function* () {
       const { closed, end, exit } = yield* begun(Effect.succeed, () => Effect.succeed(reached))
       end("left")

@@ -7,7 +7,7 @@ const retryAfter = (status: number, headers: Record<string, string> = {}) =>
   ]
 
 describe("Retry-After of a relayed response", () => {
-  it("429 and 503 have one; it is the vendor's, else what the vendor says otherwise, else a second", () => {
+  it("is set on 429 and 503: the vendor's own, else what it says in another header, else a second", () => {
     for (const status of [429, 503]) {
       assert.strictEqual(retryAfter(status), "1")
       assert.strictEqual(retryAfter(status, { "retry-after": "30" }), "30")
@@ -19,7 +19,7 @@ describe("Retry-After of a relayed response", () => {
     }
   })
 
-  it("no other status gets one", () => {
+  it("is not added to other statuses", () => {
     for (const status of [200, 400, 500, 502, 529]) {
       assert.isUndefined(retryAfter(status, { "retry-after-ms": "1500" }))
       assert.strictEqual(retryAfter(status, { "retry-after": "3" }), "3")

@@ -41,7 +41,7 @@ describe("a relayed stream", () => {
     assert.deepEqual(ends, ["broken"])
   })
 
-  it("relays nothing behind a silence until its hold is taken again", async () => {
+  it("relays nothing after a silence until its hold is taken again", async () => {
     const { answer, ends, hold, relay, stream } = watching()
     assert.isTrue(relay.receive(Buffer.from("a")))
     hold.isHeld = false
@@ -57,7 +57,7 @@ describe("a relayed stream", () => {
     assert.deepEqual(ends, ["complete"])
   })
 
-  it("asks also when only its end is behind the silence, and again behind another one", async () => {
+  it("asks for its hold even if only its end comes after the silence, and again after another silence", async () => {
     const { answer, ends, hold, relay, stream } = watching()
     relay.receive(Buffer.from("a"))
     hold.isHeld = false
@@ -83,7 +83,7 @@ describe("a relayed stream", () => {
     assert.deepEqual(ends, ["lost"])
   })
 
-  it("whose client leaves while it waits ends once", async () => {
+  it("ends once if its client leaves while it waits", async () => {
     const { answer, closed, ends, hold, relay, stream } = watching()
     hold.isHeld = false
     relay.receive(Buffer.from("a"))
@@ -93,7 +93,7 @@ describe("a relayed stream", () => {
     assert.deepEqual(ends, ["abandoned"])
   })
 
-  it("whose client leaves while it waits is read on without its hold, where usage is hidden", async () => {
+  it("is read on without its hold if its client leaves while it waits and usage is hidden", async () => {
     const { answer, closed, ends, hold, relay, stream } = watching(true)
     hold.isHeld = false
     relay.receive(Buffer.from("a"))

@@ -63,7 +63,7 @@ const endsOf = (batches: ReadonlyArray<Batch>) =>
   batches.map(({ ended }) => ended.map(({ start }) => start.id))
 
 describe("the reservation of a key that calls often", () => {
-  it.effect("fifteen calls within a second are held one by one, the sixteenth opens it", () =>
+  it.effect("fifteen calls within a second are held one by one, and the sixteenth opens it", () =>
     Effect.gen(function* () {
       const { draw, stop, written } = yield* make()
       for (let second = 0; second < 3; second += 1) {

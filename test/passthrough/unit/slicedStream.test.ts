@@ -169,7 +169,7 @@ describe("the meter of a stream that the hold follows", () => {
     )
   })
 
-  it("keeps a part of an event back that may hold more than is covered, and relays other parts at once", () => {
+  it("keeps back a part of an event that may contain more than is covered, and relays other parts at once", () => {
     const text = piece["openai-chat"]!("x".repeat(60))
     const meter = new StreamMeter("openai-chat", false)
     const half = Math.floor(text.length / 2)
@@ -209,19 +209,19 @@ const sliced = (outputTokens = 20_000) => {
 }
 
 describe("a hold that follows a stream", () => {
-  it("holds the input and a slice at first; where that is all, it is the whole hold", () => {
+  it("holds the input and a slice at first, or everything at once if the output fits in a slice", () => {
     const { slices } = sliced()
     assert.strictEqual(slices.first, Credits.make(1000n + BigInt(sliceTokens) * 10n))
     assert.strictEqual(slices.holdFor(Infinity), Credits.make(201_000n))
     assert.isUndefined(slicesOf([{ ...bound, outputTokens: sliceTokens }]))
     assert.isDefined(slicesOf([{ ...bound, outputTokens: sliceTokens + 1 }]))
-    const dear = {
+    const expensive = {
       ...bound,
       price: { ...price, output: Credits.make(50_000_000n) },
       outputTokens: 2000
     }
     // The more expensive of two models, each up to its own limit
-    assert.strictEqual(slicesOf([bound, dear])?.first, Credits.make(101_000n))
+    assert.strictEqual(slicesOf([bound, expensive])?.first, Credits.make(101_000n))
   })
 
   it("asks for the next slice when a quarter of the last is left, and holds two slices beyond what has passed at most", () => {
@@ -261,7 +261,7 @@ describe("a hold that follows a stream", () => {
     assert.strictEqual(hold.covered, 9000 + sliceTokens)
   })
 
-  it("a refused slice ends nothing while the last one lasts; it is asked for once more when it is needed", () => {
+  it("continues with the last slice after a refusal, and asks once more when the next slice is needed", () => {
     const { asked, hold } = sliced()
     hold.passed(4000)
     asked[0]!.answer("balance")
@@ -274,7 +274,7 @@ describe("a hold that follows a stream", () => {
     assert.strictEqual(hold.covered, sliceTokens)
   })
 
-  it("needs no statement up to what was held for another model of its alias", () => {
+  it("asks for nothing up to what was held for another model of its alias", () => {
     const slices = new OutputSlices([bound])
     const asked: Array<Credits> = []
     const hold = new SlicedHold(slices, Credits.make(100_000n), (amount) => asked.push(amount))
@@ -284,7 +284,7 @@ describe("a hold that follows a stream", () => {
     assert.strictEqual(hold.amount, Credits.make(100_000n))
   })
 
-  it("a stream of N tokens takes a slice for each 4,096 bytes of its text", () => {
+  it("asks for a slice for each 4,096 bytes of the stream's text", () => {
     const { asked, hold } = sliced(100_000)
     for (let passed = 0; passed <= 40_000; passed += 5) {
       hold.passed(passed)
@@ -344,7 +344,7 @@ describe("the relay of a stream that the hold follows", () => {
     assert.deepEqual(ends, ["complete"])
   })
 
-  it("ends with its error event behind what is covered when the slice is refused", async () => {
+  it("ends with its error event after the covered part when the slice is refused", async () => {
     const { asked, ends, relay, stream } = relayed()
     relay.receive(Buffer.from(a + b! + c! + d! + e! + f!))
     asked[0]!.answer("balance")

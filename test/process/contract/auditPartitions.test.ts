@@ -44,7 +44,7 @@ describeMigratedStores("months of the audit log", (database) => {
   )
   // The store's clock is real; only the times in its statements come from the test
   liveLayer(Live)((it) => {
-    it.effect("entries are kept for a year and dropped by the month, append-only meanwhile", () =>
+    it.effect("entries are append-only, kept for a year, and dropped by the month", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         const { maintainAudit } = yield* LogRetention

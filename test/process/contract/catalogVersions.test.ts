@@ -90,7 +90,7 @@ describeStores("a start with a catalog that was replaced", (database) => {
     )
   }
 
-  it.effect("keeps its own beside a catalog that its release cannot read", () =>
+  it.effect("keeps its own catalog if its release cannot read the adopted one", () =>
     Effect.gen(function* () {
       const noon = DateTime.makeUnsafe(3_600_000)
       const store = yield* CatalogStore

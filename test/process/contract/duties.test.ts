@@ -20,7 +20,7 @@ const taken = (id: string, second: number) =>
 describeStores("heartbeats", (database) => {
   const store = ProcessStore.layer.pipe(Layer.provideMerge(database))
 
-  it.effect("give each duty to one process in each of its intervals, to any", () =>
+  it.effect("give each duty to one process per interval, whichever asks first", () =>
     Effect.gen(function* () {
       const all = yield* Effect.all(
         Array.from({ length: 8 }, (_, n) => taken(`proc_${n}`, 0)),
@@ -36,7 +36,7 @@ describeStores("heartbeats", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("give a duty again soon after a clock that was ahead took it", () =>
+  it.effect("give a duty again soon after a process with a fast clock took it", () =>
     Effect.gen(function* () {
       assert.lengthOf(yield* taken("proc_ahead", 90_000), 2)
       assert.lengthOf(yield* taken("proc_a", 0), 2)
@@ -44,28 +44,30 @@ describeStores("heartbeats", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("say who is silent, what waits, what is in hand, and what has changed", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const first = yield* beat("proc_a", 0)
-      assert.isNull(first.silent)
-      assert.deepStrictEqual([first.waiting, first.owns], [false, false])
-      yield* beat("proc_b", 1)
-      yield* beat("proc_c", 2)
-      assert.deepStrictEqual((yield* beat("proc_a", 3)).silent, at(1))
-      assert.deepStrictEqual((yield* beat("proc_a", 12)).silent, at(2), "proc_b is dead")
-      yield* sql`
+  it.effect(
+    "report which process is silent, whether tasks wait or are owned, and what has changed",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const first = yield* beat("proc_a", 0)
+        assert.isNull(first.silent)
+        assert.deepStrictEqual([first.waiting, first.owns], [false, false])
+        yield* beat("proc_b", 1)
+        yield* beat("proc_c", 2)
+        assert.deepStrictEqual((yield* beat("proc_a", 3)).silent, at(1))
+        assert.deepStrictEqual((yield* beat("proc_a", 12)).silent, at(2), "proc_b is dead")
+        yield* sql`
         INSERT INTO account_drains (account_id, since) VALUES ('openai', now())`
-      yield* sql`
+        yield* sql`
         INSERT INTO runs (task_id, deadline_at, queue, due_at, owner)
         SELECT gen_random_uuid(), now(), 'q', now(), owner FROM unnest(ARRAY['proc_a', NULL]) owner`.pipe(
-        Effect.provideService(SqlClient.SqlClient, sql)
-      )
-      const later = yield* beat("proc_a", 13)
-      assert.deepStrictEqual([later.waiting, later.owns], [true, true])
-      assert.isFalse((yield* beat("proc_b", 13)).owns)
-      assert.notStrictEqual(later.drains, first.drains)
-      assert.strictEqual(later.catalog, first.catalog)
-    }).pipe(Effect.provide(store))
+          Effect.provideService(SqlClient.SqlClient, sql)
+        )
+        const later = yield* beat("proc_a", 13)
+        assert.deepStrictEqual([later.waiting, later.owns], [true, true])
+        assert.isFalse((yield* beat("proc_b", 13)).owns)
+        assert.notStrictEqual(later.drains, first.drains)
+        assert.strictEqual(later.catalog, first.catalog)
+      }).pipe(Effect.provide(store))
   )
 })

@@ -139,7 +139,7 @@ describeStores("the rotation of the master key", (database) => {
     }).pipe(Effect.provide(database))
   )
 
-  it.effect("is missed by the first start that lacks the key of the process before it", () =>
+  it.effect("is reported by the first start that lacks the key of the process before it", () =>
     Effect.gen(function* () {
       const built = yield* Layer.build(database)
       const [lost, next] = [newKey(), newKey()]
@@ -162,111 +162,117 @@ describeStores("the rotation of the master key", (database) => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("reads old and new meanwhile, resumes after a crash, and leaves nothing behind", () =>
-    Effect.gen(function* () {
-      const built = yield* Layer.build(database)
-      const media = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
-      /** Gateways on one store, one after the other: restarts. */
-      const run = <A, E, R>(env: Readonly<Record<string, string>>, work: Effect.Effect<A, E, R>) =>
-        Effect.provide(
-          work,
-          layerGateway({
-            database: Layer.succeedContext(built),
-            env: { ARTIFACT_STORE: media, ...env }
-          }),
-          {
-            local: true
-          }
-        )
-
-      /** The command, beside the service or without it. */
-      const rotateWith = <A, E>(
-        MASTER_KEY: string,
-        work: (rotation: MasterKeyRotation["Service"]) => Effect.Effect<A, E, MasterKeyRotation>
-      ) =>
-        Effect.flatMap(MasterKeyRotation, work).pipe(
-          Effect.provide(
-            MasterKeyRotation.layer.pipe(
-              Layer.provide(Secrets.layer),
-              Layer.provide(Layer.succeedContext(built)),
-              Layer.provide(AppConfig.layerOf({ MASTER_KEY, ADMIN_TOKEN: adminToken }))
-            ),
-            { local: true }
-          )
-        )
-
-      const data = yield* run(
-        { MASTER_KEY: first, DASHSCOPE_API_KEY: `${vendorKey};name=one` },
-        makeData
-      )
-      const keys = `${second},${first}`
-      // Every process must read both before one writes under the new key
-      yield* run(
-        { MASTER_KEY: `${first},${second}` },
-        Effect.gen(function* () {
-          yield* assertUsable(data, true)
-          const { id } = yield* Process
-          const refused = yield* Effect.flip(rotateWith(keys, () => rotateStore))
-          assert.include(refused.message, `1 running processes do not encrypt under its first key`)
-          assert.include(refused.message, id)
-          yield* assertUsable(data, true)
-          const starting = yield* Effect.forkChild(Effect.flip(start(built, newKey())))
-          yield* advance("4 seconds")
-          yield* untilEnded(starting)
-          const started = yield* Fiber.join(starting)
-          assert.match(
-            started.message,
-            /^MASTER_KEY: running processes encrypt under a key that is not/u
-          )
-          assert.include(started.message, id)
-          for (const shared of [keys, first]) yield* start(built, shared)
-          const untouched = yield* rotateWith(first, ({ rotate }) => rotate(() => Effect.void))
-          assert.deepStrictEqual(untouched, { rewritten: 0, unreadable: [] })
-        })
-      )
-      yield* run(
-        { MASTER_KEY: keys },
-        Effect.gen(function* () {
-          yield* assertUsable(data, true)
-          const crashed = yield* rotateWith(keys, ({ rotate }) =>
-            Effect.exit(rotate(() => Effect.die("killed")))
-          )
-          assert.isTrue(Exit.isFailure(crashed))
-          yield* assertUsable(data, true)
-          const left = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
-          // The secrets of both endpoints were rewritten before the crash
-          assert.deepStrictEqual(left, { rewritten: 4, unreadable: [] })
-          const again = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
-          assert.strictEqual(again.rewritten, 0)
-          yield* assertUsable(data, true)
-          assert.deepStrictEqual(yield* rotateWith(keys, () => rotateStore), { rewritten: 0 })
-        })
-      )
-      yield* rotateWith(second, () => rotateStore)
-      yield* run({ MASTER_KEY: second }, assertUsable(data, false))
-      const { message } = yield* Effect.flip(rotateWith(first, () => rotateStore))
-      assert.match(
-        message,
-        /^MASTER_KEY: \d+ values cannot be read with any of its keys; add the key/u
-      )
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
-  )
-
   it.effect(
-    "a process that was killed with another key keeps a start waiting, and refuses none",
+    "reads old and new values meanwhile, resumes after a crash, and leaves no old value behind",
     () =>
       Effect.gen(function* () {
         const built = yield* Layer.build(database)
-        yield* Effect.gen(function* () {
-          const killed = makeProcessId({ mac: () => "of another key" })
-          yield* (yield* ProcessStore).heartbeat(killed, yield* DateTime.now)
-          const starting = yield* Effect.forkChild(start(built, first))
-          yield* advance("9 seconds")
-          assert.isUndefined(starting.pollUnsafe())
-          yield* untilEnded(starting)
-          yield* Fiber.join(starting)
-        }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, Layer.succeedContext(built))))
+        const media = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+        /** Gateways on one store, one after the other: restarts. */
+        const run = <A, E, R>(
+          env: Readonly<Record<string, string>>,
+          work: Effect.Effect<A, E, R>
+        ) =>
+          Effect.provide(
+            work,
+            layerGateway({
+              database: Layer.succeedContext(built),
+              env: { ARTIFACT_STORE: media, ...env }
+            }),
+            {
+              local: true
+            }
+          )
+
+        /** The command, beside the service or without it. */
+        const rotateWith = <A, E>(
+          MASTER_KEY: string,
+          work: (rotation: MasterKeyRotation["Service"]) => Effect.Effect<A, E, MasterKeyRotation>
+        ) =>
+          Effect.flatMap(MasterKeyRotation, work).pipe(
+            Effect.provide(
+              MasterKeyRotation.layer.pipe(
+                Layer.provide(Secrets.layer),
+                Layer.provide(Layer.succeedContext(built)),
+                Layer.provide(AppConfig.layerOf({ MASTER_KEY, ADMIN_TOKEN: adminToken }))
+              ),
+              { local: true }
+            )
+          )
+
+        const data = yield* run(
+          { MASTER_KEY: first, DASHSCOPE_API_KEY: `${vendorKey};name=one` },
+          makeData
+        )
+        const keys = `${second},${first}`
+        // Every process must read both before one writes under the new key
+        yield* run(
+          { MASTER_KEY: `${first},${second}` },
+          Effect.gen(function* () {
+            yield* assertUsable(data, true)
+            const { id } = yield* Process
+            const refused = yield* Effect.flip(rotateWith(keys, () => rotateStore))
+            assert.include(
+              refused.message,
+              `1 running processes do not encrypt under its first key`
+            )
+            assert.include(refused.message, id)
+            yield* assertUsable(data, true)
+            const starting = yield* Effect.forkChild(Effect.flip(start(built, newKey())))
+            yield* advance("4 seconds")
+            yield* untilEnded(starting)
+            const started = yield* Fiber.join(starting)
+            assert.match(
+              started.message,
+              /^MASTER_KEY: running processes encrypt under a key that is not/u
+            )
+            assert.include(started.message, id)
+            for (const shared of [keys, first]) yield* start(built, shared)
+            const untouched = yield* rotateWith(first, ({ rotate }) => rotate(() => Effect.void))
+            assert.deepStrictEqual(untouched, { rewritten: 0, unreadable: [] })
+          })
+        )
+        yield* run(
+          { MASTER_KEY: keys },
+          Effect.gen(function* () {
+            yield* assertUsable(data, true)
+            const crashed = yield* rotateWith(keys, ({ rotate }) =>
+              Effect.exit(rotate(() => Effect.die("killed")))
+            )
+            assert.isTrue(Exit.isFailure(crashed))
+            yield* assertUsable(data, true)
+            const left = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
+            // The secrets of both endpoints were rewritten before the crash
+            assert.deepStrictEqual(left, { rewritten: 4, unreadable: [] })
+            const again = yield* rotateWith(keys, ({ rotate }) => rotate(() => Effect.void))
+            assert.strictEqual(again.rewritten, 0)
+            yield* assertUsable(data, true)
+            assert.deepStrictEqual(yield* rotateWith(keys, () => rotateStore), { rewritten: 0 })
+          })
+        )
+        yield* rotateWith(second, () => rotateStore)
+        yield* run({ MASTER_KEY: second }, assertUsable(data, false))
+        const { message } = yield* Effect.flip(rotateWith(first, () => rotateStore))
+        assert.match(
+          message,
+          /^MASTER_KEY: \d+ values cannot be read with any of its keys; add the key/u
+        )
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("a start waits for a killed process with another key, and is not refused", () =>
+    Effect.gen(function* () {
+      const built = yield* Layer.build(database)
+      yield* Effect.gen(function* () {
+        const killed = makeProcessId({ mac: () => "of another key" })
+        yield* (yield* ProcessStore).heartbeat(killed, yield* DateTime.now)
+        const starting = yield* Effect.forkChild(start(built, first))
+        yield* advance("9 seconds")
+        assert.isUndefined(starting.pollUnsafe())
+        yield* untilEnded(starting)
+        yield* Fiber.join(starting)
+      }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, Layer.succeedContext(built))))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.effect("overwrites no value that has changed since it was read", () =>

@@ -77,7 +77,7 @@ describeStores("a store that went back in time", (database) => {
     Layer.provideMerge(database)
   )
 
-  it.effect("is behind what a process knows, until it is marked, once for all processes", () =>
+  it.effect("is behind what a process knows until it is marked, once for all processes", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* beat("proc_a", 0)).advance, 1)
       assert.strictEqual((yield* beat("proc_a", 2, 1)).advance, 2)
@@ -100,37 +100,41 @@ describeStores("a store that went back in time", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("takes unfinished tasks from their owners; those of unknown submits are in doubt", () =>
-    Effect.gen(function* () {
-      yield* insertTasks
-      const marked = Option.getOrThrow(yield* markStore({ by: "test", now: at(50) }))
-      assert.strictEqual(marked.tasksInDoubt, 2)
-      const row = { owner: null, epoch: 1_000_007 }
-      assert.deepStrictEqual(yield* runs, [
-        { n: "1", ...row, inDoubt: true },
-        { n: "2", ...row, inDoubt: true },
-        { n: "3", ...row, inDoubt: false },
-        { n: "4", ...row, inDoubt: false }
-      ])
-      yield* markStore({ by: "test", now: at(60), allowsSubmits: true })
-      assert.isTrue((yield* runs).every(({ inDoubt }) => inDoubt === false))
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "takes unfinished tasks from their owners; tasks with unknown submits are in doubt",
+    () =>
+      Effect.gen(function* () {
+        yield* insertTasks
+        const marked = Option.getOrThrow(yield* markStore({ by: "test", now: at(50) }))
+        assert.strictEqual(marked.tasksInDoubt, 2)
+        const row = { owner: null, epoch: 1_000_007 }
+        assert.deepStrictEqual(yield* runs, [
+          { n: "1", ...row, inDoubt: true },
+          { n: "2", ...row, inDoubt: true },
+          { n: "3", ...row, inDoubt: false },
+          { n: "4", ...row, inDoubt: false }
+        ])
+        yield* markStore({ by: "test", now: at(60), allowsSubmits: true })
+        assert.isTrue((yield* runs).every(({ inDoubt }) => inDoubt === false))
+      }).pipe(Effect.provide(store))
   )
 
-  it.effect("begins no submit of a process that knows more, and counts those that it begins", () =>
-    Effect.gen(function* () {
-      yield* insertTasks
-      yield* beat("proc_a", 0)
-      const progress = { processId: "proc_a", seen: 1 }
-      assert.isTrue(yield* begin(progress, 1))
-      assert.strictEqual(progress.seen, 2)
-      // The heartbeats are in the store, but the submit is not
-      yield* goBackTo("proc_a", 1, 0)
-      assert.isFalse(yield* begin(progress, 2, 2))
-      assert.strictEqual((yield* beat("proc_a", 2, progress.seen)).advance, 1)
-      yield* mark("proc_a", 2, 0, 3)
-      assert.isFalse(yield* begin(progress, 4, 2), "its epoch is of the time that was lost")
-    }).pipe(Effect.provide(store))
+  it.effect(
+    "begins no submit of a process that knows more than it, and counts the ones it begins",
+    () =>
+      Effect.gen(function* () {
+        yield* insertTasks
+        yield* beat("proc_a", 0)
+        const progress = { processId: "proc_a", seen: 1 }
+        assert.isTrue(yield* begin(progress, 1))
+        assert.strictEqual(progress.seen, 2)
+        // The heartbeats are in the store, but the submit is not
+        yield* goBackTo("proc_a", 1, 0)
+        assert.isFalse(yield* begin(progress, 2, 2))
+        assert.strictEqual((yield* beat("proc_a", 2, progress.seen)).advance, 1)
+        yield* mark("proc_a", 2, 0, 3)
+        assert.isFalse(yield* begin(progress, 4, 2), "its epoch is from the lost period")
+      }).pipe(Effect.provide(store))
   )
 
   it.effect("begins no submit for ten seconds after its timeline has changed", () =>
@@ -149,7 +153,7 @@ describeStores("a store that went back in time", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("ends the open holds of calls and reservations, and no task's", () =>
+  it.effect("ends the open holds of calls and reservations, but not of tasks", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`INSERT INTO users (id, email, created_at) VALUES (${idOf(9)}, 'a@example.com', to_timestamp(1))`

@@ -4,7 +4,7 @@ import { runChaos } from "../../faults/chaos/run.ts"
 
 /** Runs of hours are another form of the same program: test/faults/chaos/README.md. */
 describe("three processes over one Postgres, hit by faults for a while", () => {
-  it("break no invariant, and nothing is left when all is well again", async () => {
+  it("break no invariant, and leave nothing unfinished once the faults are over", async () => {
     const result = await runChaos({
       seed: 20,
       seconds: 45,

@@ -242,12 +242,12 @@ const starved = async (databaseUrl: string) => {
   )
   const { after, before } = await Effect.runPromise(owners)
   assert.strictEqual(before.length, 3)
-  assert.deepStrictEqual(after, before, "nobody has taken a task")
+  assert.deepStrictEqual(after, before, "no other process has taken a task")
 }
 
 describe.concurrent("processes over one Postgres", () => {
   it.live(
-    "clocks are 11 s ahead, 11 s behind and 300 s behind: no task fails, no call is free, no webhook comes twice or with an old signature, and the skew is shown",
+    "with clocks 11 s ahead, 11 s behind and 300 s behind fail no task, give no call for free, send no webhook twice or with an old signature, and report the skew",
     () =>
       Effect.gen(function* () {
         const { href } = yield* processDatabaseUrl
@@ -257,7 +257,7 @@ describe.concurrent("processes over one Postgres", () => {
   )
 
   it.live(
-    "one whose pool is busy for longer than a heartbeat counts keeps its tasks",
+    "keep their tasks if a pool is busy for longer than a heartbeat counts",
     () =>
       Effect.gen(function* () {
         const { href } = yield* processDatabaseUrl

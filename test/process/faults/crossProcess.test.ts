@@ -154,7 +154,13 @@ const circuits = async () => {
 }
 
 describe("two processes over one Postgres", { timeout: 120_000 }, () => {
-  it("a request that waits at one for a task of the other ends within 50 ms", waiting)
-  it("a cancel at one stops the run of the other, and the vendor is told once", cancelling)
-  it("failures at one count at the other", circuits)
+  it(
+    "a request at one process that waits for a task of the other ends within 50 ms of the task",
+    waiting
+  )
+  it(
+    "a cancel at one process stops the run at the other, and cancels once at the vendor",
+    cancelling
+  )
+  it("failures at one process count at the other", circuits)
 })

@@ -127,7 +127,7 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
 
 /** docs/reference/requirements.md#r-service-13 */
 describe("a process that drains", () => {
-  it("serves while load balancers notice, hands over, and lets a stream and a submit end", async () => {
+  it("serves until load balancers have noticed, hands its tasks over, and lets a stream and a submit end", async () => {
     await using gateway = await start({ SHUTDOWN_DELAY: "3 seconds" })
     const { key, stream, submit, waiting } = await beginWork(gateway, 7000)
     const agent = new Agent({ keepAlive: true })
@@ -179,7 +179,7 @@ describe("a process that drains", () => {
     assert.deepStrictEqual(await attemptsOf(submit), ["submitted"])
   }, 120_000)
 
-  it("a second signal hurries; what is cut off is counted, and gets a body", async () => {
+  it("cuts requests off after a second signal, counts them, and sends each a body", async () => {
     await using gateway = await start({ SHUTDOWN_DELAY: "1 minute" })
     const { key, stream, submit } = await beginWork(gateway, 60_000)
     const cut = stream.then(
@@ -205,7 +205,7 @@ describe("a process that drains", () => {
     assert.deepStrictEqual(await attemptsOf(submit), ["submitting"])
   }, 120_000)
 
-  it("after the grace the rest is cut off", async () => {
+  it("cuts off the rest after the grace period", async () => {
     await using gateway = await start({
       SHUTDOWN_DELAY: "0 seconds",
       SHUTDOWN_GRACE: "1 second"

@@ -117,7 +117,7 @@ describe("the image", () => {
     )
   })
 
-  it("its steps work in a clean folder: production dependencies, start, readyz, SIGTERM ends with 0", async () => {
+  it("works in a clean folder: production dependencies, start, readyz, and SIGTERM ends it with 0", async () => {
     const folder = temporaryFolder("image")
     copySources(folder)
     await installProduction(folder, install)

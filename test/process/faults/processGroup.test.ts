@@ -146,7 +146,7 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
   }, 120_000)
   afterAll(() => gateway?.close())
 
-  it("starts equal processes behind one port, which add their metrics up; one that dies is restarted", async () => {
+  it("starts equal processes behind one port, adds up their metrics, and restarts one that dies", async () => {
     const pids = childrenOf(gateway)
     assert.strictEqual(pids.length, 2)
     assert.strictEqual(gateway.output.match(/Live vendors/gu)?.length, 1)
@@ -177,7 +177,7 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
     assert.strictEqual((await gateway.call("GET", "/manage/v1/wallet")).status, 200)
   })
 
-  it("SIGHUP reloads the catalog once, for all", async () => {
+  it("SIGHUP reloads the catalog once for all processes", async () => {
     writeFileSync(
       catalog,
       JSON.stringify({
@@ -196,7 +196,7 @@ describe("PROCESSES", { timeout: 240_000 }, () => {
     assert.strictEqual(gateway.output.match(/SIGHUP: the catalog/gu)?.length, 1)
   })
 
-  it("starts a process that dies again and again until it can start, as with a faulty catalog", async () => {
+  it("restarts a process that dies until it can start, for example with a faulty catalog", async () => {
     const [good, [killed = 0, kept]] = [readFileSync(catalog), childrenOf(gateway)]
     writeFileSync(catalog, '{"change": {"none": {}}}')
     process.kill(killed, "SIGKILL")

@@ -120,7 +120,7 @@ const assertSpread = async (url: string, key: string) => {
 
 /** docs/reference/requirements.md#r-service-13 */
 describe("a rolling restart of three processes under load", () => {
-  it("fails no request, cuts no stream, and doubles no task and no event", async () => {
+  it("fails no request, cuts no stream, and duplicates no task or event", async () => {
     await using receiver = await startReceiver()
     const env = {
       ...vendor.gemini,

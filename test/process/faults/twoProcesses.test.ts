@@ -85,10 +85,10 @@ const scenario = async (signal: NodeJS.Signals, withinMillis: number) => {
 }
 
 describe("two processes on one Postgres", { timeout: 180_000 }, () => {
-  it("kill -9 of one: the other finishes all, once, within 20 seconds", () =>
+  it("kill -9 of one: the other finishes all tasks, each once, within 20 seconds", () =>
     scenario("SIGKILL", 20_000))
 
-  it("SIGTERM of one: it releases its tasks, and the other finishes all within 10 seconds", async () => {
+  it("SIGTERM of one: it releases its tasks, and the other finishes all of them within 10 seconds", async () => {
     await first.start()
     await scenario("SIGTERM", 10_000)
   })

@@ -139,7 +139,7 @@ const logged = () => {
 /** docs/operating.md#gatewaystoreaway */
 describe.for([
   ["heartbeats", outage],
-  ["new rows alone", refusedRows],
+  ["only new rows", refusedRows],
   ["single statements", refusedStatements]
 ] as const)(
   "a store that refuses %s is reported in the log once, and by /readyz unless it accepts others",

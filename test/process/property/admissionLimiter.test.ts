@@ -20,7 +20,7 @@ const bounds = fc
   .map(([least, more, most]) => ({ least, usual: least + more, most: least + more + most }))
 
 describe("AdmissionLimiter", () => {
-  it("admits the least always, the usual until something was refused, and never more than the most", () => {
+  it("always admits the minimum, admits the usual until a refusal, and never exceeds the maximum", () => {
     fc.assert(
       fc.property(bounds, fc.array(step, { maxLength: 200 }), ({ least, most, usual }, steps) => {
         const limiter = limiterOf({ least, most, usual })

@@ -22,7 +22,7 @@ const counting = () => {
 const idleMinute = Effect.fnUntraced(function* (processes: number) {
   const { statements, tracer } = counting()
   const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
-  // The variable says that the store is shared, so that none forgets the others
+  // The variable says that the store is shared, so that no process forgets the others
   const env = { DATABASE_URL: "postgres://localhost/shared", DASHSCOPE_API_KEY: "sk-idle" }
   const minute = Effect.gen(function* () {
     // The duties of a start, and what the hourly ones find
@@ -41,7 +41,7 @@ const idleMinute = Effect.fnUntraced(function* (processes: number) {
 /** docs/reference/processes.md#idle-processes */
 describe("processes without work", () => {
   it.effect(
-    "send a heartbeat every two seconds, and together what one of them sends beside",
+    "each send a heartbeat every two seconds, and otherwise send together what one sends alone",
     () =>
       Effect.gen(function* () {
         const one = yield* idleMinute(1)

@@ -24,7 +24,7 @@ describe("idempotency keys older than 24 hours", () => {
 })
 
 describe("buckets of requests that are full again", () => {
-  it.effect("are removed: deleted endpoints leave none behind", () =>
+  it.effect("are removed, so deleted endpoints leave none behind", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`

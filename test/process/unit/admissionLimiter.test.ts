@@ -41,7 +41,7 @@ const processOf = (perSecond: number) => {
 
 describe("AdmissionLimiter", () => {
   for (const times of [2, 10]) {
-    it(`${times} times what can be done: serves as much as ever, each within a short time`, () => {
+    it(`serves at full capacity, and each request within a short time, at ${times} times its capacity`, () => {
       const { run } = processOf(1000)
       const first = run(1000, times * 1000)
       // The burst before delays are known
@@ -53,7 +53,7 @@ describe("AdmissionLimiter", () => {
     })
   }
 
-  it("an overload that lasts leaves less in hand than a burst, so that what is taken waits shorter", () => {
+  it("admits less in a lasting overload than in a burst, so that admitted requests wait less", () => {
     const { run } = processOf(1000)
     run(2000, 10_000)
     const later = run(5000, 10_000)
@@ -61,7 +61,7 @@ describe("AdmissionLimiter", () => {
     assert.closeTo(later.served, 5000, 100)
   })
 
-  it("as many clients as usual, each of which waits for its response, are never refused", () => {
+  it("never refuses the usual number of clients if each waits for its response", () => {
     const limiter = limiterOf(bounds)
     let now = 0
     for (let round = 0; round < 200; round += 1) {
@@ -76,7 +76,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(limiter.limit, bounds.usual)
   })
 
-  it("refusals that lie seconds apart are no overload that lasts", () => {
+  it("does not treat refusals that are seconds apart as a lasting overload", () => {
     const limiter = limiterOf(bounds)
     for (let now = 0; now < 60_000; now += 2000) {
       for (let at = now; at < now + 300; at += 150) {
@@ -88,22 +88,22 @@ describe("AdmissionLimiter", () => {
     }
   })
 
-  it("refuses nothing any more as soon as less comes and what was in hand has ended, at any moment of a window", () => {
+  it("stops refusing once the load falls and admitted requests have ended, at any moment of a window", () => {
     for (let moment = 0; moment < 200; moment += 5) {
       const { limiter, run } = processOf(1000)
       run(5000 + moment, 10_000)
-      // No longer are more than the minimum in hand
+      // No more than the minimum is in hand now
       run(bounds.least, 300)
       assert.strictEqual(run(5000, 300).refused, 0)
       assert.strictEqual(limiter.limit, bounds.most)
     }
   })
 
-  it("refuses nothing at nine tenths of what can be done", () => {
+  it("refuses nothing at nine tenths of its capacity", () => {
     assert.strictEqual(processOf(1000).run(30_000, 900).refused, 0)
   })
 
-  it("takes a burst, and refuses what exceeds it within one turn", () => {
+  it("admits a burst, and refuses what exceeds it within one turn", () => {
     const limiter = limiterOf(bounds)
     const admitted = Array.from({ length: 1000 }, () => limiter.admit("user")).filter((is) => is)
     assert.strictEqual(admitted.length, bounds.most)
@@ -113,7 +113,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(limiter.takeRefused(), 0)
   })
 
-  it("counts a request once whose operation begins in the turn that admitted it", () => {
+  it("counts a request once if its operation begins in the turn that admitted it", () => {
     const limiter = limiterOf(bounds)
     for (let n = 0; n < bounds.most; n += 1) {
       assert.isTrue(limiter.admit("user"))
@@ -124,7 +124,7 @@ describe("AdmissionLimiter", () => {
     assert.isFalse(limiter.admit("user"))
   })
 
-  it("admits what waits for a vendor without bound", () => {
+  it("admits any number of requests that wait for a vendor", () => {
     const limiter = limiterOf(bounds)
     for (let n = 0; n < 2000; n += 1) {
       assert.isTrue(limiter.admit("user"))
@@ -136,7 +136,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(limiter.takeRefused(), 0)
   })
 
-  it("takes few requests of a loop whose turns are long, but never fewer than the least", () => {
+  it("admits few requests if turns of the loop are long, but never fewer than the minimum", () => {
     const limiter = limiterOf(bounds)
     let admitted = 0
     for (let n = 1; n <= 20; n += 1) {
@@ -148,7 +148,7 @@ describe("AdmissionLimiter", () => {
     assert.isAbove(limiter.delay, delayMillisMax)
   })
 
-  it("a slow store takes nothing from a loop whose turns are short, and long turns nothing from a quick store", () => {
+  it("is limited by a slow store or by long turns, each independently of the other", () => {
     const turn = { least: 2, usual: 4, most: 64, delayMillisMax: 3 }
     const store = { least: 16, usual: 32, most: 64, delayMillisMax: 10 }
     const lasting = (turnMillis: number, storeMillis: number) => {
@@ -166,7 +166,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(lasting(1, 1), turn.most)
   })
 
-  it("forgets a slow store when a second has had no operation, although requests continue", () => {
+  it("forgets a slow store after a second without operations, even if requests continue", () => {
     const limiter = limiterOf(bounds)
     for (let n = 1; n <= 20; n += 1) {
       while (limiter.admit("user")) limiter.begin("user")
@@ -182,7 +182,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(limiter.limit, bounds.most)
   })
 
-  it("keeps nothing of a slow store for longer than a second without work", () => {
+  it("forgets a slow store after a second without work", () => {
     const limiter = limiterOf(bounds)
     for (let n = 1; n <= 20; n += 1) {
       limiter.begin("user")
@@ -206,7 +206,7 @@ describe("AdmissionLimiter", () => {
     assert.strictEqual(admitted("second"), 8)
   })
 
-  it("counts operations as their caller's, whatever it asked for in which turn", () => {
+  it("counts running operations in their caller's share in later turns", () => {
     const limiter = limiterOf({ least: 8, usual: 8, most: 8 })
     for (let n = 0; n < 8; n += 1) limiter.begin("greedy")
     limiter.turn(0, 1)
@@ -216,7 +216,7 @@ describe("AdmissionLimiter", () => {
     assert.isTrue(limiter.admit("greedy"))
   })
 
-  it("remembers no caller for long that has nothing in hand", () => {
+  it("soon forgets a caller that has nothing in hand", () => {
     const limiter = limiterOf(bounds)
     limiter.begin("busy")
     for (let n = 0; n < 1000; n += 1) {

@@ -29,7 +29,7 @@ describe("a drain", () => {
     )
   )
 
-  it.effect("is hurried apart from its begin", () =>
+  it.effect("is hurried separately from its begin", () =>
     withDrain((drain) =>
       Effect.gen(function* () {
         const hurried = yield* Effect.forkChild(drain.hurried)

@@ -9,7 +9,7 @@ class Ledger extends Context.Service<Ledger, { readonly balance: number }>()(
 ) {}
 
 describe("fibers in slots", () => {
-  it.effect("have the clock of the fiber that made them, and do not copy its services", () =>
+  it.effect("use the clock of the fiber that created them, and do not copy its services", () =>
     Effect.gen(function* () {
       const run = yield* Effect.provideService(makeFiberSlots(), Ledger, { balance: 1 })
       const seen: Array<readonly [Clock.Clock, boolean]> = []

@@ -12,7 +12,7 @@ const waited = Effect.fnUntraced(function* (wait: Effect.Effect<void>) {
 const second = Duration.seconds(1)
 
 describe("a signal of a key", () => {
-  it.effect("ends a wait at once, also when it came before the wait, and counts once", () =>
+  it.effect("ends a wait at once, even if it came before the wait, and counts once", () =>
     Effect.gen(function* () {
       const signals = new KeyedSignal<string>()
       const [one, other, another] = [

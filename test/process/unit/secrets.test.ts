@@ -14,7 +14,7 @@ const startIn = (folder: string) =>
 const folder = Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped())
 
 describe("secrets that are generated into DATA_DIR", () => {
-  it.effect("are readable by their owner alone, and the same at the next start", () =>
+  it.effect("are readable only by their owner, and are the same at the next start", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const place = yield* folder

@@ -27,7 +27,7 @@ const makeKeys = Effect.gen(function* () {
 
 layer(TokenIssuer.layer, { excludeTestServices: false })("keys of the issuer", (it) => {
   it.effect(
-    "while it is down, known keys serve for an hour, and it is asked every ten seconds",
+    "known keys remain valid for an hour while the issuer is down, and it is asked every ten seconds",
     () =>
       Effect.gen(function* () {
         const { keys, readsAfter, state } = yield* makeKeys
@@ -64,7 +64,7 @@ layer(TokenIssuer.layer, { excludeTestServices: false })("keys of the issuer", (
     })
   )
 
-  it.effect("what is no set of keys, or too long, or moved, is not taken", () =>
+  it.effect("a response that is not a set of keys or is too long is not used", () =>
     Effect.gen(function* () {
       const { keys, readsAfter, state } = yield* makeKeys
       for (const answer of ["[]", '{"keys":[1]}', "not JSON", " ".repeat(300_000)]) {

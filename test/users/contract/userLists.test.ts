@@ -45,7 +45,7 @@ for (const [name, database] of Object.entries(singleStores)) {
       Layer.provideMerge(UserStore.layer, database),
       "120 seconds"
     )((it) => {
-      it.effect("reads as many rows as a page needs, and at most so many if few match", () =>
+      it.effect("reads as many rows as a page needs, and a bounded number if few match", () =>
         Effect.gen(function* () {
           const store = yield* UserStore
           const ids = yield* makeUsers

@@ -114,7 +114,7 @@ const callOften = async (gateway: GatewayProcess, token: string) => {
 
 describe("the spend limit of a key that is busy at two processes", () => {
   it.live(
-    "is never exceeded by calls, drawn or held one by one, and tasks together, and what they cost is counted",
+    "is never exceeded by drawn calls, held calls and tasks together, and counts what they cost",
     () =>
       Effect.gen(function* () {
         const database = yield* processDatabaseUrl

@@ -50,7 +50,7 @@ const scenario = async (databaseUrl: string) => {
 
 describe("CONCURRENT_TASKS_PER_KEY with two processes on one Postgres", () => {
   it.live(
-    "is exact in total at both processes, under concurrency",
+    "is exact over both processes, under concurrency",
     () =>
       Effect.gen(function* () {
         const database = yield* processDatabaseUrl

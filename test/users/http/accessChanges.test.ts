@@ -38,7 +38,7 @@ const makeObjects = Effect.fnUntraced(function* (
 layer(layerGateway(), { timeout: "60 seconds" })(
   "changes of keys, sessions and endpoints",
   (it) => {
-    it.effect("a replaced secret changes none of them, nor does its session", () =>
+    it.effect("neither a replaced secret nor its session may change any of them", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const { call, id, secret } = yield* secondKey(owner)
@@ -79,7 +79,7 @@ layer(layerGateway(), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("a key that has limits revokes itself, and no other key and no session", () =>
+    it.effect("a key that has limits may revoke itself, but no other key and no session", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const { call, id } = yield* secondKey(owner)
@@ -93,7 +93,7 @@ layer(layerGateway(), { timeout: "60 seconds" })(
       })
     )
 
-    it.effect("a response that shows a secret is replayed to the same key only", () =>
+    it.effect("a response that shows a secret is replayed only to the same key", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const second = yield* secondKey(owner)

@@ -142,7 +142,7 @@ describe("access tokens", () => {
     )
 
     it.effect(
-      "a verified address in a token binds its subject once, never that of an operator",
+      "a verified address in a token binds its subject once, and never an operator's address",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -199,7 +199,7 @@ describe("access tokens", () => {
       })
     )
 
-    it.effect("refuses whatever its issuer has not issued for this resource", () =>
+    it.effect("are refused unless their issuer has issued them for this resource", () =>
       Effect.gen(function* () {
         const user = yield* makeSubject()
         assert.strictEqual((yield* ping(yield* user.tokenWith())).status, 200)
@@ -275,7 +275,7 @@ describe("access tokens", () => {
       "the user is deleted": ({ id }) => operator("DELETE", `/manage/v1/users/${id}`)
     }
 
-    it.effect("a token that has ended does nothing with a body that was on its way", () =>
+    it.effect("a token that ends while a body arrives does nothing with the body", () =>
       Effect.gen(function* () {
         for (const [name, end] of Object.entries(endings)) {
           const user = yield* makeSubject()
@@ -333,7 +333,7 @@ describe("access tokens", () => {
       })
     )
 
-    it.effect("a revocation of the console key ends the tokens before it, and no later one", () =>
+    it.effect("revoking the console key ends earlier tokens, but no later one", () =>
       Effect.gen(function* () {
         const user = yield* makeSubject()
         const before = yield* user.tokenWith()
@@ -382,7 +382,7 @@ describe("access tokens", () => {
   layer(gateway(), { timeout: "60 seconds", excludeTestServices: false })(
     "keys of the issuer",
     (it) => {
-      it.effect("a new key is found; made-up ids cause one read in ten seconds", () =>
+      it.effect("a new key is found; invented key ids cause one read in ten seconds", () =>
         Effect.gen(function* () {
           const { state } = yield* TokenIssuer
           const user = yield* makeSubject()
@@ -452,7 +452,7 @@ layer(gateway({ OIDC_TOKEN_SCOPES: "inference" }), {
   timeout: "60 seconds",
   excludeTestServices: false
 })("access tokens of a provider that decides about scopes itself", (it) => {
-  it.effect("clients are not led to ask for scopes", () =>
+  it.effect("do not make clients ask for scopes", () =>
     Effect.gen(function* () {
       const nobody = callWith(undefined)
       const { json } = yield* nobody("GET", "/.well-known/oauth-protected-resource/mcp")
@@ -468,7 +468,7 @@ layer(gateway({ OIDC_TOKEN_SCOPES: "inference" }), {
     })
   )
 
-  it.effect("a token without a scope, or with others, has those of OIDC_TOKEN_SCOPES", () =>
+  it.effect("a token without a known scope has the scopes of OIDC_TOKEN_SCOPES", () =>
     Effect.gen(function* () {
       for (const scope of [undefined, "", "openid mcp:use", "manage"]) {
         const user = yield* makeSubject()

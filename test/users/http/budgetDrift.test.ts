@@ -35,43 +35,48 @@ const drift = Effect.gen(function* () {
 })
 
 layer(layerGateway(), { timeout: "60 seconds" })("the audit of spend limits", (it) => {
-  it.effect("is 0 over tasks, calls and periods, and counts each limit that cannot be right", () =>
-    Effect.gen(function* () {
-      const owner = yield* makeUser()
-      const { key, row } = yield* makeKey(owner.id, ["inference"])
-      const call = callWith(key)
-      // Spent before the key had a limit, so not counted
-      assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
-      const limit = { spend_limit: "100", reset: "daily" }
-      yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, limit)
-      const made = yield* call("POST", image, hang)
-      assert.strictEqual((yield* call("POST", image, hang)).status, 202)
-      assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
-      assert.strictEqual((yield* call("POST", image, { prompt: "A lighthouse" })).status, 202)
-      assert.strictEqual(yield* drift, 0)
-      yield* call("DELETE", `${image}/${made.json.task_info.id}`)
-      assert.strictEqual(yield* drift, 0)
-
-      const sql = yield* SqlClient.SqlClient
-      for (const [fault, mend] of [
-        [sql`UPDATE key_budgets SET held = held + 1`, sql`UPDATE key_budgets SET held = held - 1`],
-        [
-          sql`UPDATE key_budgets SET spent = spent + 1000000000`,
-          sql`UPDATE key_budgets SET spent = spent - 1000000000`
-        ]
-      ] as const) {
-        yield* fault
-        assert.strictEqual(yield* drift, 1)
-        yield* mend
+  it.effect(
+    "finds none over tasks, calls and periods, and counts each budget that cannot be right",
+    () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const { key, row } = yield* makeKey(owner.id, ["inference"])
+        const call = callWith(key)
+        // Spent before the key had a limit, so not counted
+        assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
+        const limit = { spend_limit: "100", reset: "daily" }
+        yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, limit)
+        const made = yield* call("POST", image, hang)
+        assert.strictEqual((yield* call("POST", image, hang)).status, 202)
+        assert.strictEqual((yield* call("POST", "/v1/chat/completions", chat)).status, 200)
+        assert.strictEqual((yield* call("POST", image, { prompt: "A lighthouse" })).status, 202)
         assert.strictEqual(yield* drift, 0)
-      }
-      // If the period had begun days ago, the first call would have to be counted
-      yield* sql`UPDATE key_budgets SET since = since - interval '4 days'`
-      assert.strictEqual(yield* drift, 1)
-      yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, {
-        reset: "weekly"
+        yield* call("DELETE", `${image}/${made.json.task_info.id}`)
+        assert.strictEqual(yield* drift, 0)
+
+        const sql = yield* SqlClient.SqlClient
+        for (const [fault, mend] of [
+          [
+            sql`UPDATE key_budgets SET held = held + 1`,
+            sql`UPDATE key_budgets SET held = held - 1`
+          ],
+          [
+            sql`UPDATE key_budgets SET spent = spent + 1000000000`,
+            sql`UPDATE key_budgets SET spent = spent - 1000000000`
+          ]
+        ] as const) {
+          yield* fault
+          assert.strictEqual(yield* drift, 1)
+          yield* mend
+          assert.strictEqual(yield* drift, 0)
+        }
+        // If the period had begun days ago, the first call would have to be counted
+        yield* sql`UPDATE key_budgets SET since = since - interval '4 days'`
+        assert.strictEqual(yield* drift, 1)
+        yield* owner.call("PATCH", `/manage/v1/api-keys/${row.id}`, {
+          reset: "weekly"
+        })
+        assert.strictEqual(yield* drift, 0)
       })
-      assert.strictEqual(yield* drift, 0)
-    })
   )
 })

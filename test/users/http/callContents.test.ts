@@ -52,7 +52,7 @@ const keptRows = Effect.gen(function* () {
 
 describe("requests and responses of calls", () => {
   layer(layerGateway({ env }), { timeout: "120 seconds" })((it) => {
-    it.effect("are not kept before their user switches it on", () =>
+    it.effect("are not kept until their user switches keeping on", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         assert.deepStrictEqual((yield* user.call("GET", `${manage}/settings`)).json, {
@@ -66,7 +66,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("are read by their user: as sent and as relayed, without headers", () =>
+    it.effect("are shown to their user as sent and as relayed, without headers", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         assert.deepStrictEqual((yield* switchOn(user.call)).json, { keep_calls: true })
@@ -97,7 +97,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("of a stream are the relayed bytes, cut after 64 KiB", () =>
+    it.effect("contain the relayed bytes of a stream, cut off after 64 KiB", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* switchOn(user.call)
@@ -118,7 +118,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("of a refused call are the error that its client got", () =>
+    it.effect("contain the error that the client of a refused call received", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* switchOn(user.call)
@@ -131,7 +131,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("are read by the operator for a named user, which the audit log records", () =>
+    it.effect("are shown to the operator for a named user, which the audit log records", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const other = yield* makeUser()
@@ -153,7 +153,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("are part of the export, and deleted when they are switched off", () =>
+    it.effect("are part of the export, and are deleted when keeping them is switched off", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* switchOn(user.call)
@@ -194,7 +194,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("of a user are the newest 500", () =>
+    it.effect("are kept for the newest 500 calls of a user", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* switchOn(user.call)
@@ -212,7 +212,7 @@ describe("requests and responses of calls", () => {
       })
     )
 
-    it.effect("of more than 120 calls in a minute are not kept", () =>
+    it.effect("are kept for at most 120 calls a minute", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* switchOn(user.call)

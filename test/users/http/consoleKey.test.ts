@@ -62,7 +62,7 @@ layer(layerGateway({ database: stores.postgres }))("inference by session", (it) 
     })
   )
 
-  it.effect("the console key is made with a budget, which its user changes", () =>
+  it.effect("the console key is created with a budget, which its user may change", () =>
     Effect.gen(function* () {
       const { browser, call } = yield* makePerson
       const made = yield* browser.call("POST", image, { prompt: "[[sim:hang]]" })
@@ -113,7 +113,7 @@ layer(layerGateway({ database: stores.postgres }))("inference by session", (it) 
     })
   )
 
-  it.effect("no page of another site spends a credit, and no write without an origin", () =>
+  it.effect("no page of another site and no write without an origin spends a credit", () =>
     Effect.gen(function* () {
       const { browser, call } = yield* makePerson
       const before = yield* call("GET", `${manage}/wallet/entries`)
@@ -142,24 +142,26 @@ layer(layerGateway({ database: stores.postgres }))("inference by session", (it) 
     })
   )
 
-  it.effect("a key, also a wrong one, goes before the cookie; without either it is 1001", () =>
-    Effect.gen(function* () {
-      const { browser } = yield* makePerson
-      for (const [path, body] of [
-        [image, { prompt: "A lighthouse" }],
-        ["/v1/chat/completions", chat]
-      ] as const) {
-        const wrong = { ...ownPage, authorization: "Bearer sk-wrong" }
-        assert.strictEqual((yield* browser.call("POST", path, body, wrong)).json.code, 1002)
-        assert.strictEqual(
-          (yield* callWith(undefined)("POST", path, body, ownPage)).json.code,
-          1001
-        )
-      }
-    })
+  it.effect(
+    "a key, even a wrong one, takes precedence over the cookie; without either it is 1001",
+    () =>
+      Effect.gen(function* () {
+        const { browser } = yield* makePerson
+        for (const [path, body] of [
+          [image, { prompt: "A lighthouse" }],
+          ["/v1/chat/completions", chat]
+        ] as const) {
+          const wrong = { ...ownPage, authorization: "Bearer sk-wrong" }
+          assert.strictEqual((yield* browser.call("POST", path, body, wrong)).json.code, 1002)
+          assert.strictEqual(
+            (yield* callWith(undefined)("POST", path, body, ownPage)).json.code,
+            1001
+          )
+        }
+      })
   )
 
-  it.effect("a session of a key may what the key may; the operator's may not", () =>
+  it.effect("a session of a key may do what the key may; the operator's session may not", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const key = yield* user.call("POST", `${manage}/api-keys`, {

@@ -215,7 +215,7 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
     }
 
     for (const [name, end] of Object.entries(endings)) {
-      it.effect(`creates nothing of a body that was on its way: ${name}`, () =>
+      it.effect(`creates nothing from a body that is still arriving: ${name}`, () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
           const late = yield* Effect.forEach(
@@ -261,31 +261,33 @@ layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })(
       )
     }
 
-    it.effect("a session that has ended creates and buys nothing of a body on its way", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const [email, password] = [`${user.id}@example.com`, "correct horse battery"]
-        yield* asOperator("PATCH", "", { email, password })(user)
-        const cookie = cookieOf(yield* signIn({ email, password }))
-        const late = yield* Effect.forEach(
-          Object.entries({ ...creates, ...bought }),
-          ([what, [path, body, type = "application/json"]]) => {
-            const headers = { ...ownPage, cookie, "content-type": type }
-            return Effect.map(beginPost(path, headers, body), (post) => ({ what, ...post }))
-          }
-        )
-        yield* asOperator("PATCH", "", { password: null })(user)
-        const answers = yield* Effect.forEach(late, ({ finish, what }) =>
-          Effect.map(finish, ({ json, status }) => [what, status, json.code])
-        )
-        assert.deepStrictEqual(
-          answers,
-          late.map(({ what }) => [what, 401, 1006])
-        )
-      })
+    it.effect(
+      "a session that has ended creates and buys nothing from a body that is still arriving",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const [email, password] = [`${user.id}@example.com`, "correct horse battery"]
+          yield* asOperator("PATCH", "", { email, password })(user)
+          const cookie = cookieOf(yield* signIn({ email, password }))
+          const late = yield* Effect.forEach(
+            Object.entries({ ...creates, ...bought }),
+            ([what, [path, body, type = "application/json"]]) => {
+              const headers = { ...ownPage, cookie, "content-type": type }
+              return Effect.map(beginPost(path, headers, body), (post) => ({ what, ...post }))
+            }
+          )
+          yield* asOperator("PATCH", "", { password: null })(user)
+          const answers = yield* Effect.forEach(late, ({ finish, what }) =>
+            Effect.map(finish, ({ json, status }) => [what, status, json.code])
+          )
+          assert.deepStrictEqual(
+            answers,
+            late.map(({ what }) => [what, 401, 1006])
+          )
+        })
     )
 
-    it.effect("a task that ends right after its key has shows no result", () =>
+    it.effect("a task that ends right after its key shows no result", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const begun = yield* beginAll({ ...waits, ...byMcp }, user.call)

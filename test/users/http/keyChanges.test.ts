@@ -81,7 +81,7 @@ const sendSlowly = Effect.fnUntraced(function* (
 })
 
 layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it) => {
-  it.effect("may be part of the create: the key has its limits from the beginning", () =>
+  it.effect("may be part of the create, so that the key has its limits from the beginning", () =>
     Effect.gen(function* () {
       const owner = yield* makeUser()
       const limits = {
@@ -114,7 +114,7 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
     })
   )
 
-  it.effect("is not made at all with limits that a change would be refused for", () =>
+  it.effect("is refused in a create for the same limits as in a change, and no key is made", () =>
     Effect.gen(function* () {
       const owner = yield* makeUser()
       const count = Effect.map(owner.call("GET", keys), ({ json }) => json.data.length)
@@ -136,7 +136,7 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
     })
   )
 
-  it.effect("holds for requests whose bodies come after it", () =>
+  it.effect("applies to requests whose bodies arrive after it", () =>
     Effect.gen(function* () {
       for (const [path, content] of [
         [image, body],
@@ -152,167 +152,175 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
     })
   )
 
-  it.effect("returns the key as GET and the list show it; what is absent stays, null removes", () =>
-    Effect.gen(function* () {
-      const { at, change, owner, shown } = yield* makeKeys
-      const before = yield* shown
-      assert.deepInclude(before, {
-        name: "key",
-        spend_limit: null,
-        reset: null,
-        spent: null,
-        held: null,
-        remaining: null,
-        resets_at: null,
-        allowed_models: null,
-        rate_limit_per_minute: null,
-        concurrent_tasks: null,
-        expires_at: null
-      })
-      const expires_at = "2099-01-01T00:00:00.000Z"
-      const changed = yield* change({
-        name: "console",
-        spend_limit: "25",
-        reset: "monthly",
-        allowed_models: ["gpt-4o"],
-        rate_limit_per_minute: 60,
-        concurrent_tasks: 2,
-        expires_at
-      })
-      assert.strictEqual(changed.status, 200, changed.text)
-      const expected = {
-        ...before,
-        name: "console",
-        expires_at,
-        spend_limit: "25.00",
-        reset: "monthly",
-        spent: "0.00",
-        held: "0.00",
-        remaining: "25.00",
-        resets_at: "1970-02-01T00:00:00.000Z",
-        allowed_models: ["gpt-4o"],
-        rate_limit_per_minute: 60,
-        concurrent_tasks: 2
-      }
-      assert.deepStrictEqual(changed.json, expected)
-      assert.deepStrictEqual(yield* shown, expected)
-      const { json } = yield* owner.call("GET", keys)
-      assert.deepStrictEqual(
-        json.data.find(({ id }: { id: string }) => at.endsWith(id)),
-        expected
-      )
-      const renamed = yield* change({ name: "key" })
-      assert.deepStrictEqual(renamed.json, { ...expected, name: "key" })
-      const removed = yield* change({
-        spend_limit: null,
-        allowed_models: null,
-        rate_limit_per_minute: null,
-        concurrent_tasks: null,
-        expires_at: null
-      })
-      assert.deepStrictEqual(removed.json, before)
-    })
-  )
-
-  it.effect("is refused for what is malformed, unknown, or the key that asks", () =>
-    Effect.gen(function* () {
-      const { at, call, change, shown } = yield* makeKeys
-      const before = yield* shown
-      const faulty = {
-        "#/name": { name: "" },
-        "#/reset": { spend_limit: "1", reset: "hourly" },
-        "#/spend_limit": { spend_limit: "-1", reset: "daily" },
-        "#/allowed_models": { allowed_models: [] },
-        "#/rate_limit_per_minute": { rate_limit_per_minute: 0 },
-        "#/concurrent_tasks": { concurrent_tasks: 1.5 },
-        "#/expires_at": { expires_at: "1970-01-01T00:00:00.000Z" },
-        "#/scopes": { scopes: ["manage"] }
-      }
-      for (const [pointer, payload] of Object.entries(faulty)) {
-        const { json } = yield* change(payload)
-        assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
-      }
-      for (const [payload, pointers] of [
-        [{ spend_limit: { amount: "1" }, reset: null }, ["#/spend_limit", "#/reset"]],
-        [{ reset: "daily" }, ["#/reset"]],
-        [{ spend_limit: null, reset: "daily" }, ["#/reset"]],
-        [{ reset: "daily", expires_at: "1970-01-01T00:00:00.000Z" }, ["#/expires_at", "#/reset"]]
-      ] as const) {
-        const { json } = yield* change(payload)
-        const listed = json.errors.map(({ pointer }: { pointer: string }) => pointer)
-        assert.deepStrictEqual([json.code, listed], [2001, pointers])
-      }
-      const own = yield* call("PATCH", at, { spend_limit: null })
-      assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
-      assert.strictEqual((yield* call("GET", at)).status, 200)
-      const other = yield* makeUser()
-      for (const method of ["GET", "PATCH"]) {
-        const answer = yield* other.call(method, at, method === "GET" ? undefined : { name: "x" })
-        assert.deepStrictEqual([answer.status, answer.json.code], [404, 2005])
-      }
-      const after = yield* shown
-      assert.deepStrictEqual({ ...after, last_used_at: null }, before)
-      const byOperator = yield* operator("PATCH", at, { name: "by the operator" })
-      assert.deepStrictEqual(byOperator.json, { ...after, name: "by the operator" })
-    })
-  )
-
-  it.effect("spend_limit keeps its reset, and reset its amount; a new limit never resets", () =>
-    Effect.gen(function* () {
-      const { at, call, change, owner } = yield* makeKeys
-      const changed = (payload: unknown) => Effect.map(change(payload), ({ json }) => json)
-      const first = yield* changed({ spend_limit: "20" })
-      assert.deepInclude(first, { spend_limit: "20.00", reset: "never", resets_at: null })
-      assert.strictEqual((yield* call("POST", image, body)).status, 202)
-      const lower = yield* changed({ spend_limit: "10" })
-      const counted = { held: "7.50", remaining: "2.50" }
-      assert.deepInclude(lower, { spend_limit: "10.00", reset: "never", ...counted })
-      assert.deepInclude(yield* changed({ reset: "never" }), counted)
-      // Another period starts at zero
-      const daily = yield* changed({ reset: "daily" })
-      const reset = { reset: "daily", held: "0.00", resets_at: "1970-01-02T00:00:00.000Z" }
-      assert.deepInclude(daily, { spend_limit: "10.00", ...reset })
-      assert.deepInclude(yield* changed({ spend_limit: "12" }), {
-        spend_limit: "12.00",
-        ...reset
-      })
-      yield* changed({ spend_limit: null })
-      const again = yield* changed({ spend_limit: "12" })
-      assert.deepInclude(again, { spend_limit: "12.00", reset: "never" })
-
-      // Two keys of the user, or two people, change one half each
-      const halves = [{ spend_limit: "30.00" }, { reset: "monthly" }, { name: "both" }]
-      for (const some of [halves, halves.toReversed()]) {
-        yield* change({ name: "half", spend_limit: "1", reset: "never" })
-        const answers = yield* Effect.forEach(some, (half) => owner.call("PATCH", at, half), {
-          concurrency: "unbounded"
+  it.effect(
+    "returns the key as GET and the list show it; absent members stay, and null removes",
+    () =>
+      Effect.gen(function* () {
+        const { at, change, owner, shown } = yield* makeKeys
+        const before = yield* shown
+        assert.deepInclude(before, {
+          name: "key",
+          spend_limit: null,
+          reset: null,
+          spent: null,
+          held: null,
+          remaining: null,
+          resets_at: null,
+          allowed_models: null,
+          rate_limit_per_minute: null,
+          concurrent_tasks: null,
+          expires_at: null
         })
-        for (const answer of answers) assert.strictEqual(answer.status, 200, answer.text)
-        assert.deepInclude((yield* owner.call("GET", at)).json, Object.assign({}, ...halves))
-      }
-    })
-  )
-
-  it.effect("a reset whose limit is removed at the same time is refused, or was before it", () =>
-    Effect.gen(function* () {
-      const { change, shown } = yield* makeKeys
-      for (let n = 0; n < 10; n += 1) {
-        yield* change({ spend_limit: "1", reset: "never" })
-        const removal = { spend_limit: null }
-        const both = [removal, { reset: "daily", name: `n${n}` }]
-        const [removed, moved] = yield* Effect.forEach(both, change, {
-          concurrency: "unbounded"
+        const expires_at = "2099-01-01T00:00:00.000Z"
+        const changed = yield* change({
+          name: "console",
+          spend_limit: "25",
+          reset: "monthly",
+          allowed_models: ["gpt-4o"],
+          rate_limit_per_minute: 60,
+          concurrent_tasks: 2,
+          expires_at
         })
-        assert.strictEqual(removed!.status, 200)
-        const after = yield* shown
-        assert.deepInclude(after, { spend_limit: null, reset: null })
-        const isDone = after.name === `n${n}`
+        assert.strictEqual(changed.status, 200, changed.text)
+        const expected = {
+          ...before,
+          name: "console",
+          expires_at,
+          spend_limit: "25.00",
+          reset: "monthly",
+          spent: "0.00",
+          held: "0.00",
+          remaining: "25.00",
+          resets_at: "1970-02-01T00:00:00.000Z",
+          allowed_models: ["gpt-4o"],
+          rate_limit_per_minute: 60,
+          concurrent_tasks: 2
+        }
+        assert.deepStrictEqual(changed.json, expected)
+        assert.deepStrictEqual(yield* shown, expected)
+        const { json } = yield* owner.call("GET", keys)
         assert.deepStrictEqual(
-          [moved!.status, moved!.json.errors?.[0].pointer],
-          isDone ? [200, undefined] : [400, "#/reset"]
+          json.data.find(({ id }: { id: string }) => at.endsWith(id)),
+          expected
         )
-      }
-    })
+        const renamed = yield* change({ name: "key" })
+        assert.deepStrictEqual(renamed.json, { ...expected, name: "key" })
+        const removed = yield* change({
+          spend_limit: null,
+          allowed_models: null,
+          rate_limit_per_minute: null,
+          concurrent_tasks: null,
+          expires_at: null
+        })
+        assert.deepStrictEqual(removed.json, before)
+      })
+  )
+
+  it.effect(
+    "is refused if it is malformed, for an unknown key, and for the requesting key itself",
+    () =>
+      Effect.gen(function* () {
+        const { at, call, change, shown } = yield* makeKeys
+        const before = yield* shown
+        const faulty = {
+          "#/name": { name: "" },
+          "#/reset": { spend_limit: "1", reset: "hourly" },
+          "#/spend_limit": { spend_limit: "-1", reset: "daily" },
+          "#/allowed_models": { allowed_models: [] },
+          "#/rate_limit_per_minute": { rate_limit_per_minute: 0 },
+          "#/concurrent_tasks": { concurrent_tasks: 1.5 },
+          "#/expires_at": { expires_at: "1970-01-01T00:00:00.000Z" },
+          "#/scopes": { scopes: ["manage"] }
+        }
+        for (const [pointer, payload] of Object.entries(faulty)) {
+          const { json } = yield* change(payload)
+          assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
+        }
+        for (const [payload, pointers] of [
+          [{ spend_limit: { amount: "1" }, reset: null }, ["#/spend_limit", "#/reset"]],
+          [{ reset: "daily" }, ["#/reset"]],
+          [{ spend_limit: null, reset: "daily" }, ["#/reset"]],
+          [{ reset: "daily", expires_at: "1970-01-01T00:00:00.000Z" }, ["#/expires_at", "#/reset"]]
+        ] as const) {
+          const { json } = yield* change(payload)
+          const listed = json.errors.map(({ pointer }: { pointer: string }) => pointer)
+          assert.deepStrictEqual([json.code, listed], [2001, pointers])
+        }
+        const own = yield* call("PATCH", at, { spend_limit: null })
+        assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
+        assert.strictEqual((yield* call("GET", at)).status, 200)
+        const other = yield* makeUser()
+        for (const method of ["GET", "PATCH"]) {
+          const answer = yield* other.call(method, at, method === "GET" ? undefined : { name: "x" })
+          assert.deepStrictEqual([answer.status, answer.json.code], [404, 2005])
+        }
+        const after = yield* shown
+        assert.deepStrictEqual({ ...after, last_used_at: null }, before)
+        const byOperator = yield* operator("PATCH", at, { name: "by the operator" })
+        assert.deepStrictEqual(byOperator.json, { ...after, name: "by the operator" })
+      })
+  )
+
+  it.effect(
+    "changes spend_limit without its reset, and reset without its amount; a new limit never resets",
+    () =>
+      Effect.gen(function* () {
+        const { at, call, change, owner } = yield* makeKeys
+        const changed = (payload: unknown) => Effect.map(change(payload), ({ json }) => json)
+        const first = yield* changed({ spend_limit: "20" })
+        assert.deepInclude(first, { spend_limit: "20.00", reset: "never", resets_at: null })
+        assert.strictEqual((yield* call("POST", image, body)).status, 202)
+        const lower = yield* changed({ spend_limit: "10" })
+        const counted = { held: "7.50", remaining: "2.50" }
+        assert.deepInclude(lower, { spend_limit: "10.00", reset: "never", ...counted })
+        assert.deepInclude(yield* changed({ reset: "never" }), counted)
+        // Another period starts at zero
+        const daily = yield* changed({ reset: "daily" })
+        const reset = { reset: "daily", held: "0.00", resets_at: "1970-01-02T00:00:00.000Z" }
+        assert.deepInclude(daily, { spend_limit: "10.00", ...reset })
+        assert.deepInclude(yield* changed({ spend_limit: "12" }), {
+          spend_limit: "12.00",
+          ...reset
+        })
+        yield* changed({ spend_limit: null })
+        const again = yield* changed({ spend_limit: "12" })
+        assert.deepInclude(again, { spend_limit: "12.00", reset: "never" })
+
+        // Two keys of the user, or two people, change one half each
+        const halves = [{ spend_limit: "30.00" }, { reset: "monthly" }, { name: "both" }]
+        for (const some of [halves, halves.toReversed()]) {
+          yield* change({ name: "half", spend_limit: "1", reset: "never" })
+          const answers = yield* Effect.forEach(some, (half) => owner.call("PATCH", at, half), {
+            concurrency: "unbounded"
+          })
+          for (const answer of answers) assert.strictEqual(answer.status, 200, answer.text)
+          assert.deepInclude((yield* owner.call("GET", at)).json, Object.assign({}, ...halves))
+        }
+      })
+  )
+
+  it.effect(
+    "refuses a reset whose limit was removed concurrently, unless the reset came first",
+    () =>
+      Effect.gen(function* () {
+        const { change, shown } = yield* makeKeys
+        for (let n = 0; n < 10; n += 1) {
+          yield* change({ spend_limit: "1", reset: "never" })
+          const removal = { spend_limit: null }
+          const both = [removal, { reset: "daily", name: `n${n}` }]
+          const [removed, moved] = yield* Effect.forEach(both, change, {
+            concurrency: "unbounded"
+          })
+          assert.strictEqual(removed!.status, 200)
+          const after = yield* shown
+          assert.deepInclude(after, { spend_limit: null, reset: null })
+          const isDone = after.name === `n${n}`
+          assert.deepStrictEqual(
+            [moved!.status, moved!.json.errors?.[0].pointer],
+            isDone ? [200, undefined] : [400, "#/reset"]
+          )
+        }
+      })
   )
 
   it.effect("spend_limit: 402 code 1102 with what remains, and Retry-After when it resets", () =>
@@ -348,7 +356,7 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
     })
   )
 
-  it.effect("spend_limit: calls count with what they cost; a repeated create is replayed", () =>
+  it.effect("spend_limit: calls count at what they cost; a repeated create is replayed", () =>
     Effect.gen(function* () {
       const { call, change, shown } = yield* makeKeys
       yield* change({ spend_limit: "8", reset: "weekly" })
@@ -470,7 +478,7 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
     })
   )
 
-  it.effect("expires_at: the key is refused from then on, also one that is cached", () =>
+  it.effect("expires_at: the key is refused from then on, even if it is cached", () =>
     Effect.gen(function* () {
       const { call, change } = yield* makeKeys
       assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
@@ -494,7 +502,7 @@ layer(layerGateway({ database: stores.postgres }))("a change of an API key", (it
 describe("a key with its own limit beside the configured ones", () => {
   const env = { RATE_LIMIT_PER_MINUTE: "4", CONCURRENT_TASKS_PER_KEY: "2" }
   layer(layerGateway({ database: stores.postgres, env }))((it) => {
-    it.effect("has the lower one of both", () =>
+    it.effect("has the lower of the two", () =>
       Effect.gen(function* () {
         const { call, change } = yield* makeKeys
         yield* change({ rate_limit_per_minute: 100, concurrent_tasks: 100 })

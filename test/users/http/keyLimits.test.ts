@@ -45,7 +45,7 @@ layer(layerGateway({ database: stores.postgres, env: { RATE_LIMIT_PER_MINUTE: "5
         })
     )
 
-    it.effect("it refills evenly: after Retry-After by one request, after a minute by five", () =>
+    it.effect("refills evenly: by one request after Retry-After, by five after a minute", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const ask = Effect.map(user.call("GET", nobody), ({ status }) => status)
@@ -60,21 +60,23 @@ layer(layerGateway({ database: stores.postgres, env: { RATE_LIMIT_PER_MINUTE: "5
       })
     )
 
-    it.effect("exact when 50 come at once, by key, and not for the management API", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const answers = yield* Effect.all(
-          Array.from({ length: 50 }, () => user.call("GET", nobody)),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(answers.filter(({ status }) => status === 404).length, 5)
-        assert.strictEqual(answers.filter(({ status }) => status === 429).length, 45)
-        const { key } = yield* makeKey(user.id, ["inference"])
-        assert.strictEqual((yield* callWith(key)("GET", nobody)).status, 404)
-        const managed = yield* user.call("GET", "/manage/v1/wallet")
-        assert.strictEqual(managed.status, 200)
-        assert.deepStrictEqual(rateOf(managed.headers), [null, null, null, null])
-      })
+    it.effect(
+      "is exact for 50 requests at once, counts by key, and leaves out the management API",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const answers = yield* Effect.all(
+            Array.from({ length: 50 }, () => user.call("GET", nobody)),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(answers.filter(({ status }) => status === 404).length, 5)
+          assert.strictEqual(answers.filter(({ status }) => status === 429).length, 45)
+          const { key } = yield* makeKey(user.id, ["inference"])
+          assert.strictEqual((yield* callWith(key)("GET", nobody)).status, 404)
+          const managed = yield* user.call("GET", "/manage/v1/wallet")
+          assert.strictEqual(managed.status, 200)
+          assert.deepStrictEqual(rateOf(managed.headers), [null, null, null, null])
+        })
     )
   }
 )
@@ -123,7 +125,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("API keys", (it) => {
     })
   )
 
-  it.effect("last used is written at most once a minute", () =>
+  it.effect("the time of last use is written at most once a minute", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const lastUsed = Effect.gen(function* () {

@@ -61,7 +61,7 @@ const works = [200]
 
 layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (it) => {
   it.effect(
-    "gives a new secret; id, limits and what was spent stay, and both work in the grace",
+    "gives a new secret; id, limits and spending stay, and both secrets work in the grace period",
     () =>
       Effect.gen(function* () {
         const { at, call, id, owner, rotate, secret, shown } = yield* makeKeys
@@ -117,22 +117,24 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
     })
   )
 
-  it.effect("the old secret works until the grace ends, on every path, also when cached", () =>
-    Effect.gen(function* () {
-      const { call, rotate } = yield* makeKeys
-      assert.deepStrictEqual(yield* outcomes(call), works)
-      const next = yield* rotate(60)
-      assert.deepStrictEqual(yield* outcomes(call), works)
-      assert.deepStrictEqual(yield* outcomes(next.call), works)
-      yield* TestClock.adjust("59 seconds")
-      assert.deepStrictEqual(yield* outcomes(call), works)
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* outcomes(call), [1003])
-      assert.deepStrictEqual(yield* outcomes(next.call), works)
-    })
+  it.effect(
+    "keeps the old secret valid until the grace period ends, on every path, even if it is cached",
+    () =>
+      Effect.gen(function* () {
+        const { call, rotate } = yield* makeKeys
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        const next = yield* rotate(60)
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        assert.deepStrictEqual(yield* outcomes(next.call), works)
+        yield* TestClock.adjust("59 seconds")
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* outcomes(call), [1003])
+        assert.deepStrictEqual(yield* outcomes(next.call), works)
+      })
   )
 
-  it.effect("a grace of 0 ends the old secret at once, also when nobody says so", () =>
+  it.effect("ends the old secret at once if the grace period is 0, even if the hint is lost", () =>
     Effect.gen(function* () {
       const { call, id, rotate } = yield* makeKeys
       assert.deepStrictEqual(yield* outcomes(call), works)
@@ -178,7 +180,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
     })
   )
 
-  it.effect("without a grace the old secret ends at once; the body may be left out", () =>
+  it.effect("ends the old secret at once without a grace period; the body may be left out", () =>
     Effect.gen(function* () {
       const { at, owner, secret } = yield* makeKeys
       const http = yield* GatewayHttp
@@ -206,30 +208,32 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
     })
   )
 
-  it.effect("again in a grace: the newest two work at most; revoked, none does", () =>
-    Effect.gen(function* () {
-      const first = yield* makeKeys
-      const second = yield* first.rotate(3600)
-      const third = yield* first.rotate(3600)
-      assert.deepStrictEqual(yield* outcomes(first.call), [1002])
-      assert.deepStrictEqual(yield* outcomes(second.call), works)
-      assert.deepStrictEqual(yield* outcomes(third.call), works)
-      yield* first.rotate(0)
-      assert.deepStrictEqual(yield* outcomes(second.call), [1002])
-      assert.deepStrictEqual(yield* outcomes(third.call), [1003])
-      const last = yield* first.rotate(3600)
-      assert.strictEqual((yield* first.owner.call("DELETE", first.at)).status, 204)
-      for (const { call } of [third, last]) {
-        const [code] = yield* outcomes(call)
-        assert.include([1002, 1003], code)
-      }
-      assert.deepStrictEqual(yield* outcomes(last.call), [1003])
-      const gone = yield* first.owner.call("POST", `${first.at}/rotate`, { grace_seconds: 0 })
-      assert.deepStrictEqual([gone.status, gone.json.code], [404, 2005])
-    })
+  it.effect(
+    "in another grace period leaves only the newest two secrets valid; a revocation leaves none",
+    () =>
+      Effect.gen(function* () {
+        const first = yield* makeKeys
+        const second = yield* first.rotate(3600)
+        const third = yield* first.rotate(3600)
+        assert.deepStrictEqual(yield* outcomes(first.call), [1002])
+        assert.deepStrictEqual(yield* outcomes(second.call), works)
+        assert.deepStrictEqual(yield* outcomes(third.call), works)
+        yield* first.rotate(0)
+        assert.deepStrictEqual(yield* outcomes(second.call), [1002])
+        assert.deepStrictEqual(yield* outcomes(third.call), [1003])
+        const last = yield* first.rotate(3600)
+        assert.strictEqual((yield* first.owner.call("DELETE", first.at)).status, 204)
+        for (const { call } of [third, last]) {
+          const [code] = yield* outcomes(call)
+          assert.include([1002, 1003], code)
+        }
+        assert.deepStrictEqual(yield* outcomes(last.call), [1003])
+        const gone = yield* first.owner.call("POST", `${first.at}/rotate`, { grace_seconds: 0 })
+        assert.deepStrictEqual([gone.status, gone.json.code], [404, 2005])
+      })
   )
 
-  it.effect("a session ends with the secret that it was exchanged for", () =>
+  it.effect("ends sessions together with the secret that opened them", () =>
     Effect.gen(function* () {
       const { rotate, secret } = yield* makeKeys
       const status = (page: { readonly call: Call }) =>
@@ -250,45 +254,47 @@ layer(layerGateway(), { timeout: "60 seconds" })("the rotation of an API key", (
     })
   )
 
-  it.effect("is the user's, the operator's and the key's own; no console key has a secret", () =>
-    Effect.gen(function* () {
-      const { at, call, id, owner } = yield* makeKeys
-      const other = yield* makeUser()
-      const rotation = { grace_seconds: 60 }
-      const foreign = yield* other.call("POST", `${at}/rotate`, rotation)
-      assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
-      for (const [body, pointer] of [
-        [null, "#"],
-        [[], "#"],
-        [{ expires_in: 60 }, "#/expires_in"],
-        [{ grace_seconds: null }, "#/grace_seconds"],
-        [{ grace_seconds: "60" }, "#/grace_seconds"],
-        [{ grace_seconds: -1 }, "#/grace_seconds"],
-        [{ grace_seconds: 1.5 }, "#/grace_seconds"],
-        [{ grace_seconds: 7 * 86_400 + 1 }, "#/grace_seconds"]
-      ] as const) {
-        const { json } = yield* owner.call("POST", `${at}/rotate`, body)
-        assert.deepStrictEqual([json.code, json.errors?.[0].pointer], [2001, pointer])
-      }
-      const own = yield* call("POST", `${at}/rotate`, rotation)
-      assert.strictEqual(own.status, 200, own.text)
-      const again = { "idempotency-key": "rotate-once" }
-      const first = yield* operator("POST", `${at}/rotate`, rotation, again)
-      const replayed = yield* operator("POST", `${at}/rotate`, rotation, again)
-      assert.strictEqual(replayed.text, first.text)
-      assert.strictEqual(first.json.id, id)
+  it.effect(
+    "is open to the user, the operator and the key itself; a console key has no secret",
+    () =>
+      Effect.gen(function* () {
+        const { at, call, id, owner } = yield* makeKeys
+        const other = yield* makeUser()
+        const rotation = { grace_seconds: 60 }
+        const foreign = yield* other.call("POST", `${at}/rotate`, rotation)
+        assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
+        for (const [body, pointer] of [
+          [null, "#"],
+          [[], "#"],
+          [{ expires_in: 60 }, "#/expires_in"],
+          [{ grace_seconds: null }, "#/grace_seconds"],
+          [{ grace_seconds: "60" }, "#/grace_seconds"],
+          [{ grace_seconds: -1 }, "#/grace_seconds"],
+          [{ grace_seconds: 1.5 }, "#/grace_seconds"],
+          [{ grace_seconds: 7 * 86_400 + 1 }, "#/grace_seconds"]
+        ] as const) {
+          const { json } = yield* owner.call("POST", `${at}/rotate`, body)
+          assert.deepStrictEqual([json.code, json.errors?.[0].pointer], [2001, pointer])
+        }
+        const own = yield* call("POST", `${at}/rotate`, rotation)
+        assert.strictEqual(own.status, 200, own.text)
+        const again = { "idempotency-key": "rotate-once" }
+        const first = yield* operator("POST", `${at}/rotate`, rotation, again)
+        const replayed = yield* operator("POST", `${at}/rotate`, rotation, again)
+        assert.strictEqual(replayed.text, first.text)
+        assert.strictEqual(first.json.id, id)
 
-      const page = yield* signedIn({ operator_token: adminToken })
-      const email = `${owner.id}@console.example.com`
-      const password = "correct horse battery"
-      yield* page.call("PATCH", `${manage}/users/${owner.id}`, { email, password }, ownPage)
-      const browser = yield* signedIn({ email, password })
-      yield* browser.call("POST", image, hang, ownPage)
-      const listed = (yield* owner.call("GET", keys)).json.data
-      const console = listed.find((it: { name: string }) => it.name === "Console")
-      const refused = yield* owner.call("POST", `${keys}/${console.id}/rotate`, rotation)
-      assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
-    })
+        const page = yield* signedIn({ operator_token: adminToken })
+        const email = `${owner.id}@console.example.com`
+        const password = "correct horse battery"
+        yield* page.call("PATCH", `${manage}/users/${owner.id}`, { email, password }, ownPage)
+        const browser = yield* signedIn({ email, password })
+        yield* browser.call("POST", image, hang, ownPage)
+        const listed = (yield* owner.call("GET", keys)).json.data
+        const console = listed.find((it: { name: string }) => it.name === "Console")
+        const refused = yield* owner.call("POST", `${keys}/${console.id}/rotate`, rotation)
+        assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+      })
   )
 })
 
@@ -302,7 +308,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("a key that has limits", (it) =
   }
   for (const [name, limit] of Object.entries(limits)) {
     it.effect(
-      `(${name}) makes, changes, rotates and revokes no other keys, by its session neither`,
+      `(${name}) may not create, change, rotate or revoke other keys, and neither may its session`,
       () =>
         Effect.gen(function* () {
           const { at, call, owner, rotate, secret } = yield* makeKeys

@@ -61,7 +61,7 @@ layer(layerGateway({ database: stores.postgres }))(
       })
     )
 
-    it.effect("spaces and the order of members make no other request", () =>
+    it.effect("spaces and the order of members do not make it a different request", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const path = `/manage/v1/users/${user.id}/top-ups`
@@ -109,24 +109,26 @@ layer(layerGateway({ database: stores.postgres }))(
         })
     )
 
-    it.effect("webhook endpoints and users too; the keys of each caller are separate", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser()
-        const endpoint = { url: "https://hooks.example.com/a", events: ["task.failed"] }
-        const path = "/manage/v1/webhook-endpoints"
-        const first = yield* user.call("POST", path, endpoint, keyed("w"))
-        const again = yield* user.call("POST", path, endpoint, keyed("w"))
-        assert.strictEqual(first.status, 201, first.text)
-        assert.deepStrictEqual(again.json, first.json)
-        const person = { email: `${user.id}@example.com` }
-        const born = yield* operator("POST", "/manage/v1/users", person, keyed(user.id))
-        const reborn = yield* operator("POST", "/manage/v1/users", person, keyed(user.id))
-        assert.strictEqual(born.status, 201)
-        assert.deepStrictEqual(reborn.json, born.json)
-        const otherUser = yield* makeUser()
-        const other = yield* otherUser.call("POST", path, endpoint, keyed("w"))
-        assert.isFalse(other.headers.has("idempotency-replayed"))
-      })
+    it.effect(
+      "creates of webhook endpoints and users are replayed too; each caller has its own keys",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const endpoint = { url: "https://hooks.example.com/a", events: ["task.failed"] }
+          const path = "/manage/v1/webhook-endpoints"
+          const first = yield* user.call("POST", path, endpoint, keyed("w"))
+          const again = yield* user.call("POST", path, endpoint, keyed("w"))
+          assert.strictEqual(first.status, 201, first.text)
+          assert.deepStrictEqual(again.json, first.json)
+          const person = { email: `${user.id}@example.com` }
+          const born = yield* operator("POST", "/manage/v1/users", person, keyed(user.id))
+          const reborn = yield* operator("POST", "/manage/v1/users", person, keyed(user.id))
+          assert.strictEqual(born.status, 201)
+          assert.deepStrictEqual(reborn.json, born.json)
+          const otherUser = yield* makeUser()
+          const other = yield* otherUser.call("POST", path, endpoint, keyed("w"))
+          assert.isFalse(other.headers.has("idempotency-replayed"))
+        })
     )
 
     it.effect("a refused request leaves its key free, and keys expire after 24 hours", () =>
@@ -146,25 +148,27 @@ layer(layerGateway({ database: stores.postgres }))(
       })
     )
 
-    it.effect("money is never added twice for one key, at any time; the response says so", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser({ credits: 0 })
-        const path = `/manage/v1/users/${user.id}/top-ups`
-        const topUp = (amount: string) => operator("POST", path, { amount }, keyed("late"))
-        const first = yield* topUp("10.00")
-        assert.isFalse(first.headers.has("idempotency-replayed"))
-        yield* operator("POST", path, { amount: "1.00" })
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`DELETE FROM manage_idempotency_keys`
-        const late = yield* topUp("10.00")
-        assert.deepStrictEqual([late.status, late.text], [201, first.text])
-        assert.strictEqual(late.headers.get("idempotency-replayed"), "true")
-        yield* sql`DELETE FROM manage_idempotency_keys`
-        const other = yield* topUp("20.00")
-        assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
-        const wallet = yield* user.call("GET", "/manage/v1/wallet")
-        assert.strictEqual(wallet.json.settled_balance, "11.00")
-      })
+    it.effect(
+      "credits are never added twice for one key, at any time, and the response says so",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 0 })
+          const path = `/manage/v1/users/${user.id}/top-ups`
+          const topUp = (amount: string) => operator("POST", path, { amount }, keyed("late"))
+          const first = yield* topUp("10.00")
+          assert.isFalse(first.headers.has("idempotency-replayed"))
+          yield* operator("POST", path, { amount: "1.00" })
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`DELETE FROM manage_idempotency_keys`
+          const late = yield* topUp("10.00")
+          assert.deepStrictEqual([late.status, late.text], [201, first.text])
+          assert.strictEqual(late.headers.get("idempotency-replayed"), "true")
+          yield* sql`DELETE FROM manage_idempotency_keys`
+          const other = yield* topUp("20.00")
+          assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+          const wallet = yield* user.call("GET", "/manage/v1/wallet")
+          assert.strictEqual(wallet.json.settled_balance, "11.00")
+        })
     )
 
     it.effect("a request whose process died may be repeated after a minute", () =>

@@ -146,26 +146,30 @@ for (const inIdToken of [true, false]) {
         })
       )
 
-      it.effect("an operator's address opens the operator's session; others nothing", () =>
-        Effect.gen(function* () {
-          const chief = yield* signInAs({
-            sub: "c",
-            email: "chief@example.com",
-            email_verified: true
+      it.effect(
+        "an operator's address opens the operator's session; other addresses open nothing",
+        () =>
+          Effect.gen(function* () {
+            const chief = yield* signInAs({
+              sub: "c",
+              email: "chief@example.com",
+              email_verified: true
+            })
+            const cookie = sessionOf(chief)!.split(";", 1)[0]!
+            const shown = yield* browserWith(cookie).call("GET", "/manage/v1/session")
+            assert.deepInclude(shown.json, { role: "operator", user: null })
+            assertRefused(
+              yield* signInAs({ sub: "x", email: "chief@example.com", email_verified: false })
+            )
+            assertRefused(yield* signInAs({ sub: "x", email: "chief@example.com" }))
+            // Another mailbox, whose first letter is the sign of the kelvin
+            const kelvin = "\u212Aim@example.com"
+            assertRefused(yield* signInAs({ sub: "x", email: kelvin, email_verified: true }))
+            assertRefused(yield* signInAs({ sub: "x" }))
+            assertRefused(
+              yield* signInAs({ sub: "x", email: "n@example.com", email_verified: true })
+            )
           })
-          const cookie = sessionOf(chief)!.split(";", 1)[0]!
-          const shown = yield* browserWith(cookie).call("GET", "/manage/v1/session")
-          assert.deepInclude(shown.json, { role: "operator", user: null })
-          assertRefused(
-            yield* signInAs({ sub: "x", email: "chief@example.com", email_verified: false })
-          )
-          assertRefused(yield* signInAs({ sub: "x", email: "chief@example.com" }))
-          // Another mailbox, whose first letter is the sign of the kelvin
-          const kelvin = "\u212Aim@example.com"
-          assertRefused(yield* signInAs({ sub: "x", email: kelvin, email_verified: true }))
-          assertRefused(yield* signInAs({ sub: "x" }))
-          assertRefused(yield* signInAs({ sub: "x", email: "n@example.com", email_verified: true }))
-        })
       )
     }
   )
@@ -174,7 +178,7 @@ for (const inIdToken of [true, false]) {
 layer(gateway(true), { timeout: "60 seconds" })("a hostile callback", (it) => {
   const chief = { sub: "c", email: "chief@example.com", email_verified: true }
 
-  it.effect("is refused without this browser's transaction, and each works once", () =>
+  it.effect("is refused without this browser's transaction, and each transaction works once", () =>
     Effect.gen(function* () {
       const mine = yield* leave(chief)
       const other = yield* leave(chief)
@@ -206,7 +210,7 @@ layer(gateway(true), { timeout: "60 seconds" })("a hostile callback", (it) => {
     })
   )
 
-  it.effect("attempts are bounded for an address", () =>
+  it.effect("attempts are limited by address", () =>
     Effect.gen(function* () {
       const tries = Effect.repeat(nobody("GET", `${callback}?code=x&state=y`), {
         until: ({ status }) => status === 429,
@@ -233,11 +237,13 @@ layer(gateway(true, {}, true), { timeout: "60 seconds", excludeTestServices: fal
 )
 
 describe("OIDC settings", () => {
-  it.effect("without OIDC_ISSUER there is no such route; a method is named as ever", () =>
-    Effect.gen(function* () {
-      assert.deepInclude((yield* nobody("GET", begin)).json, { code: 2006, status: 404 })
-      assert.strictEqual((yield* nobody("POST", begin)).json.code, 2007)
-    }).pipe(Effect.provide(layerGateway()))
+  it.effect(
+    "without OIDC_ISSUER the route does not exist, and a wrong method is refused as usual",
+    () =>
+      Effect.gen(function* () {
+        assert.deepInclude((yield* nobody("GET", begin)).json, { code: 2006, status: 404 })
+        assert.strictEqual((yield* nobody("POST", begin)).json.code, 2007)
+      }).pipe(Effect.provide(layerGateway()))
   )
 
   it.effect("a provider that does not respond is 502, and is asked by one request at a time", () =>
@@ -260,7 +266,7 @@ describe("OIDC settings", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a wrong or lonely variable stops the start", () =>
+  it.effect("a wrong or incomplete set of variables stops the start", () =>
     Effect.gen(function* () {
       for (const [env, fault] of [
         [

@@ -10,7 +10,7 @@ const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hook = { url: "https://hooks.example.com/a", events: ["task.created"] }
 
 layer(layerGateway(), { timeout: "60 seconds" })("the operator", (it) => {
-  it.effect("reads what a user reads, by token and by session, with ?user_id=", () =>
+  it.effect("may read what a user may, by token and by session, with ?user_id=", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const stranger = yield* makeUser()
@@ -64,7 +64,7 @@ layer(layerGateway(), { timeout: "60 seconds" })("the operator", (it) => {
     })
   )
 
-  it.effect("writes nothing of a user, whichever user is named", () =>
+  it.effect("may write nothing of a user, whichever user is named", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const endpoint = yield* user.call("POST", `${manage}/webhook-endpoints`, hook)

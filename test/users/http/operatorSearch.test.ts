@@ -23,7 +23,7 @@ const env = { OPENAI_API_KEY: `sk-secret-aaaa;name=a;base=${vendor.origin}/v1` }
 
 /** docs/reference/keys-and-limits.md#over-all-users */
 layer(layerGateway({ env }), { timeout: "60 seconds" })("the operator over all users", (it) => {
-  it.effect("finds what has an id or a trace, and whose it is", () =>
+  it.effect("finds an object by its id or trace, with its user", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const [first, second] = [yield* makeUser(), yield* makeUser()]

@@ -71,7 +71,7 @@ const makeOwner = Effect.gen(function* () {
 const codes = ({ json, status }: Pick<HttpResult, "json" | "status">) => [status, json?.code]
 
 layer(layerGateway({ database: stores.postgres }))("passkeys", (it) => {
-  it.effect("a passkey is made in a session, is listed, and signs in beside the password", () =>
+  it.effect("are created in a session, are listed, and sign in beside the password", () =>
     Effect.gen(function* () {
       const person = yield* makePerson
       const key = makeAuthenticator(place)
@@ -110,7 +110,7 @@ layer(layerGateway({ database: stores.postgres }))("passkeys", (it) => {
     })
   )
 
-  it.effect("an answer that is wrong in any part is refused, and its challenge is used up", () =>
+  it.effect("a response that is wrong in any part is refused, and its challenge is used up", () =>
     Effect.gen(function* () {
       const { id, key } = yield* makeOwner
       const stranger = makeAuthenticator(place)
@@ -161,7 +161,7 @@ layer(layerGateway({ database: stores.postgres }))("passkeys", (it) => {
     })
   )
 
-  it.effect("one challenge that is answered many times at once signs in once", () =>
+  it.effect("many concurrent responses to one challenge sign in once", () =>
     Effect.gen(function* () {
       const { id, key } = yield* makeOwner
       const challenge = yield* signInChallenge
@@ -174,7 +174,7 @@ layer(layerGateway({ database: stores.postgres }))("passkeys", (it) => {
     })
   )
 
-  it.effect("a passkey is added by who proves to be its user, in the session that asked", () =>
+  it.effect("are added only after their user is verified, in the session that asked for it", () =>
     Effect.gen(function* () {
       const { browser, email, id, key: program } = yield* makePerson
       const other = yield* signedIn({ email, password })
@@ -258,7 +258,7 @@ layer(layerGateway({ database: stores.postgres }))("passkeys", (it) => {
     })
   )
 
-  it.effect("a user without a password adds one right after a link, and not later", () =>
+  it.effect("are added by a user without a password right after a link, and not later", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const made = yield* operator("POST", `${manage}/users/${user.id}/sign-in-links`)
@@ -276,24 +276,26 @@ layer(layerGateway({ database: stores.postgres }))("passkeys", (it) => {
     })
   )
 
-  it.effect("a removed passkey signs in no more, and ends the sessions that passkeys opened", () =>
-    Effect.gen(function* () {
-      const { browser, id, key, passkey } = yield* makeOwner
-      const stranger = yield* makePerson
-      const assertion = (challenge: string) => ({ passkey: key.get({ challenge }, id) })
-      const opened = yield* signedIn(assertion(yield* signInChallenge))
-      const path = `${manage}/passkeys/${passkey.id}`
-      assert.deepStrictEqual(codes(yield* stranger.browser.call("DELETE", path)), [404, 2005])
-      assert.strictEqual((yield* opened.call("GET", `${manage}/session`)).status, 200)
-      assert.strictEqual((yield* browser.call("DELETE", path)).status, 204)
-      assert.strictEqual((yield* browser.call("GET", `${manage}/session`)).status, 200)
-      assert.deepStrictEqual(codes(yield* opened.call("GET", `${manage}/session`)), [401, 1006])
-      const late = yield* signIn(assertion(yield* signInChallenge))
-      assert.deepStrictEqual(codes(late), [401, 1005])
-    })
+  it.effect(
+    "no longer sign in once removed, which also ends the sessions that passkeys opened",
+    () =>
+      Effect.gen(function* () {
+        const { browser, id, key, passkey } = yield* makeOwner
+        const stranger = yield* makePerson
+        const assertion = (challenge: string) => ({ passkey: key.get({ challenge }, id) })
+        const opened = yield* signedIn(assertion(yield* signInChallenge))
+        const path = `${manage}/passkeys/${passkey.id}`
+        assert.deepStrictEqual(codes(yield* stranger.browser.call("DELETE", path)), [404, 2005])
+        assert.strictEqual((yield* opened.call("GET", `${manage}/session`)).status, 200)
+        assert.strictEqual((yield* browser.call("DELETE", path)).status, 204)
+        assert.strictEqual((yield* browser.call("GET", `${manage}/session`)).status, 200)
+        assert.deepStrictEqual(codes(yield* opened.call("GET", `${manage}/session`)), [401, 1006])
+        const late = yield* signIn(assertion(yield* signInChallenge))
+        assert.deepStrictEqual(codes(late), [401, 1005])
+      })
   )
 
-  it.effect("a disabled user's passkey is refused, and a deleted user's is gone", () =>
+  it.effect("are refused for a disabled user, and are gone for a deleted user", () =>
     Effect.gen(function* () {
       const { id, key } = yield* makeOwner
       const at = `${manage}/users/${id}`

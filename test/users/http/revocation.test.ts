@@ -135,7 +135,7 @@ const setDisabled = (disabled: boolean) =>
   gateway.run(Effect.flatMap(Users, (users) => users.update(gateway.userId, { disabled })))
 
 describe("a key that was valid a moment before", () => {
-  it("and is made while its user is disabled waits until the user is enabled", async () => {
+  it("is refused while its user is disabled, and works once the user is enabled", async () => {
     await setDisabled(true)
     const { key } = await newKey()
     const refused = await call(key, background)
@@ -147,7 +147,7 @@ describe("a key that was valid a moment before", () => {
   })
 
   for (const [how, { detail, end }] of Object.entries(endings)) {
-    it(`and ${how} is refused at once on every route: nothing is sent, held or made`, async () => {
+    it(`is refused at once on every route when it ${how}: nothing is sent, held or created`, async () => {
       for (const way of ways) {
         const name = `${way.method} ${way.path}`
         // A new key each time, because a refused key is no longer cached

@@ -114,7 +114,7 @@ describe("sessions", () => {
       })
     )
 
-    it.effect("a first password is set right after a link, and not later", () =>
+    it.effect("a first password may be set right after a link, and not later", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const byLink = Effect.gen(function* () {
@@ -132,7 +132,7 @@ describe("sessions", () => {
       })
     )
 
-    it.effect("a sign-in that is refused tells nothing about the account", () =>
+    it.effect("a refused sign-in reveals nothing about the account", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
         const without = yield* makeUser()
@@ -252,7 +252,7 @@ describe("sessions", () => {
         })
     )
 
-    it.effect("no other page signs the browser in, and no form can", () =>
+    it.effect("neither another page nor a form can sign the browser in", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
         for (const headers of [
@@ -276,36 +276,38 @@ describe("sessions", () => {
       })
     )
 
-    it.effect("fixation: each sign-in makes a new cookie and ends the session before", () =>
-      Effect.gen(function* () {
-        const person = yield* makePerson
-        const planted = `gateway_session=${"A".repeat(43)}`
-        const first = yield* signIn(person.secret, { ...ownPage, cookie: planted })
-        assert.notStrictEqual(cookieOf(first), planted)
-        assert.strictEqual(
-          (yield* browserWith(planted).call("GET", `${manage}/session`)).json.code,
-          1006
-        )
-        const before = browserWith(cookieOf(first))
-        const attacker = yield* signIn(
-          { api_key: person.key },
-          { ...ownPage, cookie: before.cookie }
-        )
-        assert.strictEqual((yield* before.call("GET", `${manage}/session`)).json.code, 1006)
-        // A repeat also creates a new session, because its response is never stored
-        const keyed = { ...ownPage, "idempotency-key": "again" }
-        const [one, two] = [
-          yield* signIn(person.secret, keyed),
-          yield* signIn(person.secret, keyed)
-        ]
-        assert.strictEqual(two.status, 200)
-        assert.strictEqual(two.headers.get("idempotency-replayed"), null)
-        const cookies = new Set([first, attacker, one, two].map(cookieOf))
-        assert.strictEqual(cookies.size, 4)
-      })
+    it.effect(
+      "each sign-in creates a new cookie and ends the previous session, against fixation",
+      () =>
+        Effect.gen(function* () {
+          const person = yield* makePerson
+          const planted = `gateway_session=${"A".repeat(43)}`
+          const first = yield* signIn(person.secret, { ...ownPage, cookie: planted })
+          assert.notStrictEqual(cookieOf(first), planted)
+          assert.strictEqual(
+            (yield* browserWith(planted).call("GET", `${manage}/session`)).json.code,
+            1006
+          )
+          const before = browserWith(cookieOf(first))
+          const attacker = yield* signIn(
+            { api_key: person.key },
+            { ...ownPage, cookie: before.cookie }
+          )
+          assert.strictEqual((yield* before.call("GET", `${manage}/session`)).json.code, 1006)
+          // A repeat also creates a new session, because its response is never stored
+          const keyed = { ...ownPage, "idempotency-key": "again" }
+          const [one, two] = [
+            yield* signIn(person.secret, keyed),
+            yield* signIn(person.secret, keyed)
+          ]
+          assert.strictEqual(two.status, 200)
+          assert.strictEqual(two.headers.get("idempotency-replayed"), null)
+          const cookies = new Set([first, attacker, one, two].map(cookieOf))
+          assert.strictEqual(cookies.size, 4)
+        })
     )
 
-    it.effect("the store has no cookie, no link and no password", () =>
+    it.effect("the store contains no cookie, link or password in plain text", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
         const { cookie } = yield* signedIn(person.secret)
@@ -359,7 +361,7 @@ describe("sessions", () => {
       })
     )
 
-    it.effect("a session ends with its key, its password, its user", () =>
+    it.effect("a session ends with its key, its password or its user", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
         const bySecret = signedIn(person.secret)
@@ -462,7 +464,7 @@ describe("sessions", () => {
       })
     )
 
-    it.effect("of one user at most 100 sessions remain, the newest", () =>
+    it.effect("only the newest 100 sessions of a user remain", () =>
       Effect.gen(function* () {
         const person = yield* makePerson
         const first = yield* signedIn({ api_key: person.key })
@@ -523,7 +525,7 @@ describe("sessions", () => {
   })
 
   layer(layerGateway({ database: stores.postgres }))((it) => {
-    it.effect("attempts are bounded for an account and for an address", () =>
+    it.effect("attempts are limited by account and by address", () =>
       Effect.gen(function* () {
         const [person, other] = [yield* makePerson, yield* makePerson]
         const wrong = { email: person.email, password: "a wrong password" }

@@ -97,62 +97,64 @@ const ledger = Effect.fnUntraced(function* (id: string) {
 })
 
 layer(layerGateway(), { timeout: "120 seconds" })("a user is deleted", (it) => {
-  it.effect("access ends at once, tasks end, and nothing personal is left; the ledger stays", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient
-      const world = yield* makeWorld
-      const before = yield* ledger(world.id)
-      assert.includeMembers(yield* traces, [
-        "users.email",
-        "users.name",
-        "api_keys.name",
-        "webhook_endpoints.url",
-        "webhook_endpoints.description",
-        "tasks.body",
-        "wallet_entries.note",
-        "delivery_attempts.answer",
-        "audit_entries.ip_address"
-      ])
+  it.effect(
+    "access and tasks end at once, and only the ledger is left, without personal data",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const world = yield* makeWorld
+        const before = yield* ledger(world.id)
+        assert.includeMembers(yield* traces, [
+          "users.email",
+          "users.name",
+          "api_keys.name",
+          "webhook_endpoints.url",
+          "webhook_endpoints.description",
+          "tasks.body",
+          "wallet_entries.note",
+          "delivery_attempts.answer",
+          "audit_entries.ip_address"
+        ])
 
-      const deleted = yield* operator("DELETE", world.at)
-      assert.strictEqual(deleted.status, 202, deleted.text)
-      assert.deepInclude(deleted.json, { id: world.id, deleted: true, erased_at: null })
-      for (const [method, path] of [
-        ["GET", `${manage}/wallet`],
-        ["POST", image]
-      ] as const) {
-        const refused = yield* world.call(method, path, method === "POST" ? {} : undefined)
-        assert.deepStrictEqual([refused.status, refused.json.code], [401, 1003])
-      }
-      assert.strictEqual((yield* operator("GET", world.at)).status, 404)
-      assert.strictEqual((yield* operator("PATCH", world.at, { name: "x" })).status, 404)
-      const keys = yield* operator("POST", `${world.at}/api-keys`, { name: "x" })
-      assert.strictEqual(keys.status, 404)
-      // Nothing would erase these notes
-      for (const change of ["top-ups", "adjustments"]) {
-        const body = { amount: "5.00", note: "For the marker's widow" }
-        const refused = yield* operator("POST", `${world.at}/${change}`, body)
-        assert.deepStrictEqual([refused.status, refused.json.code], [404, 2005])
-      }
-      const users = yield* operator("GET", `${manage}/users?limit=100`)
-      assert.notInclude(users.text, world.id)
-      // The owner of the address may register again
-      const again = yield* operator("POST", `${manage}/users`, { email: world.email })
-      assert.strictEqual(again.status, 201)
-      yield* operator("DELETE", `${manage}/users/${again.json.id}`)
+        const deleted = yield* operator("DELETE", world.at)
+        assert.strictEqual(deleted.status, 202, deleted.text)
+        assert.deepInclude(deleted.json, { id: world.id, deleted: true, erased_at: null })
+        for (const [method, path] of [
+          ["GET", `${manage}/wallet`],
+          ["POST", image]
+        ] as const) {
+          const refused = yield* world.call(method, path, method === "POST" ? {} : undefined)
+          assert.deepStrictEqual([refused.status, refused.json.code], [401, 1003])
+        }
+        assert.strictEqual((yield* operator("GET", world.at)).status, 404)
+        assert.strictEqual((yield* operator("PATCH", world.at, { name: "x" })).status, 404)
+        const keys = yield* operator("POST", `${world.at}/api-keys`, { name: "x" })
+        assert.strictEqual(keys.status, 404)
+        // Nothing would erase these notes
+        for (const change of ["top-ups", "adjustments"]) {
+          const body = { amount: "5.00", note: "For the marker's widow" }
+          const refused = yield* operator("POST", `${world.at}/${change}`, body)
+          assert.deepStrictEqual([refused.status, refused.json.code], [404, 2005])
+        }
+        const users = yield* operator("GET", `${manage}/users?limit=100`)
+        assert.notInclude(users.text, world.id)
+        // The owner of the address may register again
+        const again = yield* operator("POST", `${manage}/users`, { email: world.email })
+        assert.strictEqual(again.status, 201)
+        yield* operator("DELETE", `${manage}/users/${again.json.id}`)
 
-      yield* advance("5 seconds")
-      yield* eventually(traces, (found) => found.length === 0)
-      const [task] = yield* sql`
+        yield* advance("5 seconds")
+        yield* eventually(traces, (found) => found.length === 0)
+        const [task] = yield* sql`
         SELECT status, error ->> 'code' AS code FROM tasks WHERE id = ${world.running}`
-      assert.deepStrictEqual(task, { status: "failed", code: "4004" })
-      assert.deepStrictEqual(yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`, [])
-      const after = yield* ledger(world.id)
-      assert.deepStrictEqual(after.slice(0, before.length), [...before])
-      const [wallet] = yield* sql`SELECT held FROM wallets WHERE user_id = ${world.id}`
-      assert.deepStrictEqual(wallet, { held: 0n })
-      assert.strictEqual((yield* operator("GET", `${world.at}/wallet`)).status, 200)
-    })
+        assert.deepStrictEqual(task, { status: "failed", code: "4004" })
+        assert.deepStrictEqual(yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`, [])
+        const after = yield* ledger(world.id)
+        assert.deepStrictEqual(after.slice(0, before.length), [...before])
+        const [wallet] = yield* sql`SELECT held FROM wallets WHERE user_id = ${world.id}`
+        assert.deepStrictEqual(wallet, { held: 0n })
+        assert.strictEqual((yield* operator("GET", `${world.at}/wallet`)).status, 200)
+      })
   )
 
   it.effect("sessions, links and the OpenID identity end with the user", () =>
@@ -176,31 +178,33 @@ layer(layerGateway(), { timeout: "120 seconds" })("a user is deleted", (it) => {
     })
   )
 
-  it.effect("what was admitted before the deletion is erased too, and then it is over", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient
-      const world = yield* makeWorld
-      yield* operator("DELETE", world.at)
-      // The first pass has ended; it revoked the keys again, and the next pass is due after the grace period
-      const isOver = sql`
+  it.effect(
+    "what was admitted before the deletion is erased too, and then the erasure is over",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const world = yield* makeWorld
+        yield* operator("DELETE", world.at)
+        // The first pass has ended; it revoked the keys again, and the next pass is due after the grace period
+        const isOver = sql`
         SELECT 1 FROM users WHERE id = ${world.id} AND erasure_due_at > deleted_at`
-      yield* eventually(Effect.andThen(advance("1 second"), isOver), (rows) => rows.length > 0)
-      const state = Effect.map(operator("DELETE", world.at), ({ json }) => json.erased_at)
-      assert.isNull(yield* state)
-      yield* sql`UPDATE api_keys SET revoked_at = NULL WHERE user_id = ${world.id}`
-      const late = yield* world.call("POST", image, { prompt: "A late marker" })
-      assert.strictEqual(late.status, 202, late.text)
-      yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${world.id}`
-      yield* eventually(
-        Effect.andThen(advance("30 seconds", "10 seconds"), state),
-        (erasedAt) => erasedAt !== null
-      )
-      assert.deepStrictEqual(yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`, [])
-      assert.deepStrictEqual(yield* traces, [])
-    })
+        yield* eventually(Effect.andThen(advance("1 second"), isOver), (rows) => rows.length > 0)
+        const state = Effect.map(operator("DELETE", world.at), ({ json }) => json.erased_at)
+        assert.isNull(yield* state)
+        yield* sql`UPDATE api_keys SET revoked_at = NULL WHERE user_id = ${world.id}`
+        const late = yield* world.call("POST", image, { prompt: "A late marker" })
+        assert.strictEqual(late.status, 202, late.text)
+        yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${world.id}`
+        yield* eventually(
+          Effect.andThen(advance("30 seconds", "10 seconds"), state),
+          (erasedAt) => erasedAt !== null
+        )
+        assert.deepStrictEqual(yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`, [])
+        assert.deepStrictEqual(yield* traces, [])
+      })
   )
 
-  it.effect("a pass that fails is made again until it succeeds", () =>
+  it.effect("a pass that fails is repeated until it succeeds", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const world = yield* makeWorld
@@ -283,39 +287,41 @@ layer(layerGateway(), { timeout: "120 seconds" })("a user is deleted", (it) => {
     })
   )
 
-  it.effect("the export has everything of the user, for the user and the operator alone", () =>
-    Effect.gen(function* () {
-      const world = yield* makeWorld
-      const other = yield* makeUser()
-      const path = `${world.at}/export`
-      yield* signedIn({ api_key: world.key })
-      const answer = yield* operator("GET", path)
-      assert.strictEqual(answer.status, 200, answer.text)
-      assert.match(answer.headers.get("content-type")!, /^application\/x-ndjson/u)
-      const lines = answer.text
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-      const count = (object: string) => lines.filter((it) => it.object === object).length
-      assert.deepInclude(lines[0], { object: "user", id: world.id, email: world.email })
-      assert.strictEqual(count("api_key"), 1)
-      assert.strictEqual(count("session"), 1)
-      assert.strictEqual(count("task"), 3)
-      assert.strictEqual(count("webhook_endpoint"), 1)
-      assert.isAbove(count("wallet_entry"), 3)
-      assert.isAbove(count("webhook_delivery"), 2)
-      assert.isAbove(count("audit_entry"), 2)
-      assert.deepInclude(
-        lines.find((it) => it.object === "wallet_entry"),
-        { kind: "top_up", amount: "1000.00", note: "For the marker" }
-      )
-      assert.include(answer.text, "A marker, painted in oil")
-      for (const secret of [world.key, "key_hash", "password", "secret", "the page"]) {
-        assert.notInclude(answer.text, secret)
-      }
-      assert.strictEqual((yield* world.call("GET", path)).status, 200)
-      assert.strictEqual((yield* other.call("GET", path)).status, 403)
-    })
+  it.effect(
+    "the export has everything of the user, and only the user and the operator may read it",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* makeWorld
+        const other = yield* makeUser()
+        const path = `${world.at}/export`
+        yield* signedIn({ api_key: world.key })
+        const answer = yield* operator("GET", path)
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.match(answer.headers.get("content-type")!, /^application\/x-ndjson/u)
+        const lines = answer.text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+        const count = (object: string) => lines.filter((it) => it.object === object).length
+        assert.deepInclude(lines[0], { object: "user", id: world.id, email: world.email })
+        assert.strictEqual(count("api_key"), 1)
+        assert.strictEqual(count("session"), 1)
+        assert.strictEqual(count("task"), 3)
+        assert.strictEqual(count("webhook_endpoint"), 1)
+        assert.isAbove(count("wallet_entry"), 3)
+        assert.isAbove(count("webhook_delivery"), 2)
+        assert.isAbove(count("audit_entry"), 2)
+        assert.deepInclude(
+          lines.find((it) => it.object === "wallet_entry"),
+          { kind: "top_up", amount: "1000.00", note: "For the marker" }
+        )
+        assert.include(answer.text, "A marker, painted in oil")
+        for (const secret of [world.key, "key_hash", "password", "secret", "the page"]) {
+          assert.notInclude(answer.text, secret)
+        }
+        assert.strictEqual((yield* world.call("GET", path)).status, 200)
+        assert.strictEqual((yield* other.call("GET", path)).status, 403)
+      })
   )
 })
 

@@ -76,7 +76,7 @@ const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: num
   })
 
 layer(layerGateway({ database: stores.postgres }))("events of a user", (it) => {
-  it.effect("are all tasks and deliveries as they stand, then each change", () =>
+  it.effect("are the current state of all tasks and deliveries, then each change", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const stranger = yield* makeUser()
@@ -117,7 +117,7 @@ layer(layerGateway({ database: stores.postgres }))("events of a user", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("end with the session or the key, and for others do not begin", () =>
+  it.effect("end with the session or the key, and do not begin for other callers", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const session = yield* signedIn({ api_key: user.key })
@@ -140,7 +140,7 @@ layer(layerGateway({ database: stores.postgres }))("events of a user", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are no use of the session: one that only listens ends as an idle one", () =>
+  it.effect("do not count as use of a session: one that only listens ends like an idle one", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const session = yield* signedIn({ api_key: user.key })
@@ -162,57 +162,59 @@ layer(layerGateway({ database: stores.postgres }))("events of a user", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are, when asked for by type, those of webhooks with their bytes, each once", () =>
-    Effect.gen(function* () {
-      const user = yield* makeUser()
-      const stranger = yield* makeUser()
-      yield* user.call("POST", "/manage/v1/webhook-endpoints", {
-        ...hook,
-        events: ["task.created", "task.succeeded", "balance.low"]
-      })
-      yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "999.00" })
-      const events = "?events=task.created,task.succeeded,balance.low"
-      const own = yield* listen(bearer(user.key), events)
-      const made = yield* listen(bearer(user.key), "?events=task.created")
-      const watching = yield* listen(bearer(adminToken), `${events}&user_id=${user.id}`)
-      const foreign = yield* listen(bearer(stranger.key), events)
-      yield* user.call("POST", image, { prompt: "A lighthouse" })
-      const got = () => eventsIn(own.state.text).map(({ data }) => data)
-      for (const stream of [own, watching]) {
-        yield* secondsUntil(() => eventsIn(stream.state.text).length >= 3)
-      }
-      yield* secondsUntil(() => eventsIn(made.state.text).length >= 1)
-      yield* advance("3 seconds")
-      assert.strictEqual(got()[0].type, "task.created")
-      assert.sameMembers(
-        got().map(({ type }) => type),
-        ["task.created", "balance.low", "task.succeeded"]
-      )
-      const deliveries = (yield* user.call("GET", "/manage/v1/webhook-deliveries")).json.data
-      for (const { body, created_at, id, type } of got()) {
-        const envelope = JSON.parse(body)
-        assert.deepStrictEqual([envelope.id, envelope.type], [id, type])
-        assert.strictEqual(envelope.created_at, created_at)
-        const delivery = deliveries.find((it: { event_id: string }) => it.event_id === id)
-        const sent = yield* user.call("GET", `/manage/v1/webhook-deliveries/${delivery.id}`)
-        assert.strictEqual(body, sent.json.body)
-      }
-      assert.deepStrictEqual(eventsIn(watching.state.text), eventsIn(own.state.text))
-      assert.deepStrictEqual(eventsIn(foreign.state.text), [])
-      assert.lengthOf(eventsIn(made.state.text), 1)
-      // A listener that was away resumes from a time
-      const { created_at } = got().at(-1)
-      const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
-      const ids = () => eventsIn(later.state.text).map(({ data }) => data.id)
-      yield* secondsUntil(() => ids().includes(got().at(-1).id))
-      for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
-        const refused = yield* user.call("GET", `${path}${query}`)
-        assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
-      }
-    }).pipe(Effect.scoped)
+  it.effect(
+    "are those of webhooks with the same bytes, each once, if they are requested by type",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const stranger = yield* makeUser()
+        yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+          ...hook,
+          events: ["task.created", "task.succeeded", "balance.low"]
+        })
+        yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "999.00" })
+        const events = "?events=task.created,task.succeeded,balance.low"
+        const own = yield* listen(bearer(user.key), events)
+        const made = yield* listen(bearer(user.key), "?events=task.created")
+        const watching = yield* listen(bearer(adminToken), `${events}&user_id=${user.id}`)
+        const foreign = yield* listen(bearer(stranger.key), events)
+        yield* user.call("POST", image, { prompt: "A lighthouse" })
+        const got = () => eventsIn(own.state.text).map(({ data }) => data)
+        for (const stream of [own, watching]) {
+          yield* secondsUntil(() => eventsIn(stream.state.text).length >= 3)
+        }
+        yield* secondsUntil(() => eventsIn(made.state.text).length >= 1)
+        yield* advance("3 seconds")
+        assert.strictEqual(got()[0].type, "task.created")
+        assert.sameMembers(
+          got().map(({ type }) => type),
+          ["task.created", "balance.low", "task.succeeded"]
+        )
+        const deliveries = (yield* user.call("GET", "/manage/v1/webhook-deliveries")).json.data
+        for (const { body, created_at, id, type } of got()) {
+          const envelope = JSON.parse(body)
+          assert.deepStrictEqual([envelope.id, envelope.type], [id, type])
+          assert.strictEqual(envelope.created_at, created_at)
+          const delivery = deliveries.find((it: { event_id: string }) => it.event_id === id)
+          const sent = yield* user.call("GET", `/manage/v1/webhook-deliveries/${delivery.id}`)
+          assert.strictEqual(body, sent.json.body)
+        }
+        assert.deepStrictEqual(eventsIn(watching.state.text), eventsIn(own.state.text))
+        assert.deepStrictEqual(eventsIn(foreign.state.text), [])
+        assert.lengthOf(eventsIn(made.state.text), 1)
+        // A listener that was away resumes from a time
+        const { created_at } = got().at(-1)
+        const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
+        const ids = () => eventsIn(later.state.text).map(({ data }) => data.id)
+        yield* secondsUntil(() => ids().includes(got().at(-1).id))
+        for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
+          const refused = yield* user.call("GET", `${path}${query}`)
+          assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
+        }
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("are ten streams of a user at most; a closed one leaves its place", () =>
+  it.effect("are sent to at most ten streams of a user; a closed stream frees its place", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const full = yield* Effect.gen(function* () {
@@ -225,7 +227,7 @@ layer(layerGateway({ database: stores.postgres }))("events of a user", (it) => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are ten at most of any number that are asked for at once", () =>
+  it.effect("are sent to at most ten streams if more are requested at once", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const http = yield* GatewayHttp

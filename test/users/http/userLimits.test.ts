@@ -27,7 +27,7 @@ const anotherKey = Effect.fnUntraced(function* (user: User) {
 describe("USER_RATE_LIMIT_PER_MINUTE", () => {
   layer(layerGateway({ database: stores.postgres, env: { USER_RATE_LIMIT_PER_MINUTE: "6" } }))(
     (it) => {
-      it.effect("bounds the requests of all keys of a user together: 429 code 1201", () =>
+      it.effect("limits the requests of all keys of a user together: 429 code 1201", () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
           const second = yield* anotherKey(user)
@@ -70,7 +70,7 @@ describe("USER_RATE_LIMIT_PER_MINUTE", () => {
 
   const both = { RATE_LIMIT_PER_MINUTE: "3", USER_RATE_LIMIT_PER_MINUTE: "4" }
   layer(layerGateway({ database: stores.postgres, env: both }))((it) => {
-    it.effect("beside the key's: the nearer limit stands in the headers and refuses", () =>
+    it.effect("applies beside the key's limit: the nearer one is in the headers and refuses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const second = yield* anotherKey(user)
@@ -94,7 +94,7 @@ describe("USER_RATE_LIMIT_PER_MINUTE", () => {
 layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_USER: "3" } }))(
   "CONCURRENT_TASKS_PER_USER",
   (it) => {
-    it.effect("bounds the unfinished tasks of all keys of a user together: 429 code 1202", () =>
+    it.effect("limits the unfinished tasks of all keys of a user together: 429 code 1202", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const second = yield* anotherKey(user)
@@ -125,7 +125,7 @@ layer(layerGateway({ database: stores.postgres, env: { CONCURRENT_TASKS_PER_USER
 layer(layerGateway({ database: stores.postgres, env: { MANAGE_RATE_LIMIT_PER_MINUTE: "6" } }))(
   "MANAGE_RATE_LIMIT_PER_MINUTE",
   (it) => {
-    it.effect("bounds a user's management requests: 429 code 1201 with Retry-After", () =>
+    it.effect("limits a user's management requests: 429 code 1201 with Retry-After", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const second = yield* anotherKey(user)
@@ -154,7 +154,7 @@ layer(layerGateway({ database: stores.postgres, env: { MANAGE_RATE_LIMIT_PER_MIN
 )
 
 layer(layerGateway())("test events", (it) => {
-  it.effect("100 a day and endpoint: then 429 code 1201", () =>
+  it.effect("are limited to 100 a day and endpoint: then 429 code 1201", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const make = Effect.map(
@@ -178,7 +178,7 @@ layer(layerGateway())("test events", (it) => {
     })
   )
 
-  it.effect("500 a day and user, however often endpoints are recreated", () =>
+  it.effect("are limited to 500 a day and user, however often endpoints are recreated", () =>
     Effect.gen(function* () {
       const { id } = yield* makeUser()
       const other = yield* makeUser()
@@ -216,7 +216,7 @@ const makeLimited = Effect.gen(function* () {
 
 describe("limits that the operator sets on one user", () => {
   layer(layerGateway({ database: stores.postgres }))((it) => {
-    it.effect("are shown by PATCH, GET and the list; what is absent stays, null removes", () =>
+    it.effect("are shown by PATCH, GET and the list; absent members stay, and null removes", () =>
       Effect.gen(function* () {
         const { at, call, id, set } = yield* makeLimited
         const before = (yield* operator("GET", at)).json
@@ -273,60 +273,64 @@ describe("limits that the operator sets on one user", () => {
       })
     )
 
-    it.effect("rate_limit_per_minute: of all keys, also cached and new ones, tasks and calls", () =>
-      Effect.gen(function* () {
-        const { call, second, set, ...user } = yield* makeLimited
-        // Cached, without a limit
-        for (const ask of [call, second]) {
-          assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
-        }
-        yield* set({ rate_limit_per_minute: 4 })
-        const third = yield* anotherKey({ call, ...user })
-        const answers = [
-          yield* call("POST", chat, hello),
-          yield* second("POST", path, body),
-          yield* third("POST", chat, hello),
-          yield* third("GET", "/v1/models")
-        ]
-        assert.deepStrictEqual(
-          answers.map(({ headers }) => headers.get("ratelimit-remaining")),
-          ["3", "2", "1", "0"]
-        )
-        for (const ask of [call, second, third]) {
-          for (const [at, payload] of [
-            [chat, hello],
-            [path, body]
-          ] as const) {
-            const refused = yield* ask("POST", at, payload)
-            assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
-            assert.match(refused.json.detail, /user/u)
+    it.effect(
+      "rate_limit_per_minute: applies to all keys, even cached and new ones, for tasks and calls",
+      () =>
+        Effect.gen(function* () {
+          const { call, second, set, ...user } = yield* makeLimited
+          // Cached, without a limit
+          for (const ask of [call, second]) {
+            assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
           }
-        }
-        yield* set({ rate_limit_per_minute: null })
-        for (const ask of [call, second, third]) {
-          assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
-        }
-      })
+          yield* set({ rate_limit_per_minute: 4 })
+          const third = yield* anotherKey({ call, ...user })
+          const answers = [
+            yield* call("POST", chat, hello),
+            yield* second("POST", path, body),
+            yield* third("POST", chat, hello),
+            yield* third("GET", "/v1/models")
+          ]
+          assert.deepStrictEqual(
+            answers.map(({ headers }) => headers.get("ratelimit-remaining")),
+            ["3", "2", "1", "0"]
+          )
+          for (const ask of [call, second, third]) {
+            for (const [at, payload] of [
+              [chat, hello],
+              [path, body]
+            ] as const) {
+              const refused = yield* ask("POST", at, payload)
+              assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+              assert.match(refused.json.detail, /user/u)
+            }
+          }
+          yield* set({ rate_limit_per_minute: null })
+          for (const ask of [call, second, third]) {
+            assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
+          }
+        })
     )
 
-    it.effect("concurrent_tasks: of all keys together, exact when 20 creates come at once", () =>
-      Effect.gen(function* () {
-        const { call, second, set } = yield* makeLimited
-        yield* set({ concurrent_tasks: 3 })
-        const answers = yield* Effect.all(
-          Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? call : second)("POST", path, body)),
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(answers.filter(({ status }) => status === 202).length, 3)
-        const refused = answers.filter(({ json }) => json.code === 1202)
-        assert.strictEqual(refused.length, 17)
-        assert.match(refused[0]!.json.detail, /user/u)
-        yield* set({ concurrent_tasks: null })
-        assert.strictEqual((yield* second("POST", path, body)).status, 202)
-      })
+    it.effect(
+      "concurrent_tasks: applies to all keys together, and is exact for 20 creates at once",
+      () =>
+        Effect.gen(function* () {
+          const { call, second, set } = yield* makeLimited
+          yield* set({ concurrent_tasks: 3 })
+          const answers = yield* Effect.all(
+            Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? call : second)("POST", path, body)),
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(answers.filter(({ status }) => status === 202).length, 3)
+          const refused = answers.filter(({ json }) => json.code === 1202)
+          assert.strictEqual(refused.length, 17)
+          assert.match(refused[0]!.json.detail, /user/u)
+          yield* set({ concurrent_tasks: null })
+          assert.strictEqual((yield* second("POST", path, body)).status, 202)
+        })
     )
 
-    it.effect("trigger_threshold: a balance above it is NORMAL again", () =>
+    it.effect("trigger_threshold: makes a balance above it NORMAL again", () =>
       Effect.gen(function* () {
         const { at, call, id, set } = yield* makeLimited
         const sql = yield* SqlClient.SqlClient
@@ -340,38 +344,45 @@ describe("limits that the operator sets on one user", () => {
       })
     )
 
-    it.effect("a change is whole or not made: fields of the user, keys, limits, audit entry", () =>
-      Effect.gen(function* () {
-        const { at, call, id } = yield* makeLimited
-        const other = yield* makeUser()
-        yield* operator("PATCH", `${manage}/users/${other.id}`, { email: `${other.id}@x.example` })
-        const before = (yield* operator("GET", at)).json
-        const entries = operator("GET", `${manage}/audit-log?type=updateUser&user_id=${id}`)
-        const change = { disabled: true, rate_limit_per_minute: 5, trigger_threshold: "1.00" }
-        const taken = yield* operator("PATCH", at, { ...change, email: `${other.id}@x.example` })
-        assert.deepStrictEqual([taken.status, taken.json.code], [409, 2010])
-        assert.deepStrictEqual((yield* operator("GET", at)).json, before)
-        assert.deepStrictEqual((yield* entries).json.data, [])
-        // Disabling is the last of the changes, and a failure there rolls the others back
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`
+    it.effect(
+      "are changed together with the user's fields, keys and audit entry, or not at all",
+      () =>
+        Effect.gen(function* () {
+          const { at, call, id } = yield* makeLimited
+          const other = yield* makeUser()
+          yield* operator("PATCH", `${manage}/users/${other.id}`, {
+            email: `${other.id}@x.example`
+          })
+          const before = (yield* operator("GET", at)).json
+          const entries = operator("GET", `${manage}/audit-log?type=updateUser&user_id=${id}`)
+          const change = { disabled: true, rate_limit_per_minute: 5, trigger_threshold: "1.00" }
+          const taken = yield* operator("PATCH", at, { ...change, email: `${other.id}@x.example` })
+          assert.deepStrictEqual([taken.status, taken.json.code], [409, 2010])
+          assert.deepStrictEqual((yield* operator("GET", at)).json, before)
+          assert.deepStrictEqual((yield* entries).json.data, [])
+          // Disabling is the last of the changes, and a failure there rolls the others back
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`
           ALTER TABLE api_keys ADD CONSTRAINT refused CHECK (disabled_at IS NULL) NOT VALID`
-        const failed = yield* operator("PATCH", at, { ...change, name: "Half" })
-        yield* sql`ALTER TABLE api_keys DROP CONSTRAINT refused`
-        assert.strictEqual(failed.status, 500)
-        assert.deepStrictEqual((yield* operator("GET", at)).json, before)
-        assert.deepStrictEqual((yield* entries).json.data, [])
-        assert.strictEqual((yield* call("GET", `${manage}/wallet`)).status, 200)
-        assert.strictEqual((yield* operator("PATCH", at, { ...change, name: "Whole" })).status, 200)
-        assert.lengthOf((yield* entries).json.data, 1)
-        assert.strictEqual((yield* call("GET", `${manage}/wallet`)).json.code, 1003)
-      })
+          const failed = yield* operator("PATCH", at, { ...change, name: "Half" })
+          yield* sql`ALTER TABLE api_keys DROP CONSTRAINT refused`
+          assert.strictEqual(failed.status, 500)
+          assert.deepStrictEqual((yield* operator("GET", at)).json, before)
+          assert.deepStrictEqual((yield* entries).json.data, [])
+          assert.strictEqual((yield* call("GET", `${manage}/wallet`)).status, 200)
+          assert.strictEqual(
+            (yield* operator("PATCH", at, { ...change, name: "Whole" })).status,
+            200
+          )
+          assert.lengthOf((yield* entries).json.data, 1)
+          assert.strictEqual((yield* call("GET", `${manage}/wallet`)).json.code, 1003)
+        })
     )
   })
 
   const env = { USER_RATE_LIMIT_PER_MINUTE: "2", CONCURRENT_TASKS_PER_USER: "1" }
   layer(layerGateway({ database: stores.postgres, env }))((it) => {
-    it.effect("stand in place of the configured ones, lower or higher", () =>
+    it.effect("replace the configured ones, whether lower or higher", () =>
       Effect.gen(function* () {
         const { call, set } = yield* makeLimited
         yield* set({ rate_limit_per_minute: 5, concurrent_tasks: 2 })

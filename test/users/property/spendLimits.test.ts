@@ -158,7 +158,7 @@ class Model {
     this.settled -= captured
     count(key, epoch, -amount, captured)
   }
-  /** Why a hold is refused. */
+  /** The reason for which a hold is refused. */
   refusal(key: KeyModel, amount: bigint, more = 0n): "budget" | "balance" | undefined {
     const budget = left(key)
     if (budget !== undefined && amount > budget) return "budget"
@@ -433,7 +433,7 @@ describeLive(
       120_000
     )
 
-    it.effect("an amount and a reset that are changed at once lose nothing of each other", () =>
+    it.effect("keep both changes if an amount and a reset are changed at once", () =>
       Effect.gen(function* () {
         const users = yield* UserStore
         const now = yield* DateTime.now

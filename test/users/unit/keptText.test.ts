@@ -57,7 +57,7 @@ describe("the text that is kept of a body", () => {
     })
   })
 
-  it("never exceeds the limit, says when it is cut, and cuts no character", () => {
+  it("never exceeds the limit, says if it is cut off, and cuts no character in two", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 300 }),

@@ -16,7 +16,7 @@ describe("the revocation of a key", () => {
     [false, 0]
   ] as const) {
     it.effect(
-      `responds after ${millis} ms, and tells the caches before: reserved ${reserved}`,
+      `responds after ${millis} ms, after it has told the caches: reserved ${reserved}`,
       () =>
         Effect.gen(function* () {
           const changed: Array<ApiKeyId> = []

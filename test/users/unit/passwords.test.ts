@@ -17,22 +17,24 @@ const right = { isRight: true, isOutdated: false }
 const wrong = { isRight: false, isOutdated: false }
 
 describe("passwords", () => {
-  it.effect("are Argon2id with unique salts, whatever the keyboard composes", () =>
-    Effect.gen(function* () {
-      const passwords = yield* Passwords
-      const [one, two] = [yield* passwords.hash("pässword"), yield* passwords.hash("pässword")]
-      assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/u)
-      assert.notStrictEqual(one, two)
-      const check = (password: string) => passwords.verify(Option.some(one), password)
-      assert.deepStrictEqual(yield* check("pässword"), right)
-      assert.deepStrictEqual(yield* check("pa\u0308ssword"), right)
-      for (const other of ["", "Pässword", "pässword ", one]) {
-        assert.deepStrictEqual(yield* check(other), wrong)
-      }
-    }).pipe(Effect.provide(Passwords.layer))
+  it.effect(
+    "are hashed with Argon2id and unique salts, and match however the keyboard composes characters",
+    () =>
+      Effect.gen(function* () {
+        const passwords = yield* Passwords
+        const [one, two] = [yield* passwords.hash("pässword"), yield* passwords.hash("pässword")]
+        assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/u)
+        assert.notStrictEqual(one, two)
+        const check = (password: string) => passwords.verify(Option.some(one), password)
+        assert.deepStrictEqual(yield* check("pässword"), right)
+        assert.deepStrictEqual(yield* check("pa\u0308ssword"), right)
+        for (const other of ["", "Pässword", "pässword ", one]) {
+          assert.deepStrictEqual(yield* check(other), wrong)
+        }
+      }).pipe(Effect.provide(Passwords.layer))
   )
 
-  it.effect("hashed with other parameters are right and outdated", () =>
+  it.effect("are right but outdated if they were hashed with other parameters", () =>
     Effect.gen(function* () {
       const { verify } = yield* Passwords
       const weaker = { memoryCost: 8192, timeCost: 1, parallelism: 1 }
@@ -43,7 +45,7 @@ describe("passwords", () => {
     }).pipe(Effect.provide(Passwords.layer))
   )
 
-  it.effect("an account without one takes as long as a wrong one", () =>
+  it.effect("take as long to check for an account without one as for a wrong one", () =>
     Effect.gen(function* () {
       const { hash, verify } = yield* Passwords
       const stored = Option.some(yield* hash("password"))
@@ -59,20 +61,22 @@ describe("passwords", () => {
     }).pipe(Effect.provide(Passwords.layer))
   )
 
-  it.effect("more than may wait are refused at once, and the places come back", () =>
-    Effect.gen(function* () {
-      const { hash } = yield* Passwords
-      const max = passwordHashesAtOnceMax + passwordHashesWaitingMax
-      const many = Effect.forEach(
-        Array.from({ length: max + 10 }),
-        () => Effect.result(hash("password")),
-        { concurrency: "unbounded" }
-      )
-      for (const _ of [1, 2]) {
-        const refused = (yield* many).flatMap((it) => (it._tag === "Failure" ? [it.failure] : []))
-        assert.lengthOf(refused, 10)
-        for (const { code } of refused) assert.strictEqual(code, 1201)
-      }
-    }).pipe(Effect.provide(Passwords.layer))
+  it.effect(
+    "are refused at once beyond the number that may wait, and the places become free again",
+    () =>
+      Effect.gen(function* () {
+        const { hash } = yield* Passwords
+        const max = passwordHashesAtOnceMax + passwordHashesWaitingMax
+        const many = Effect.forEach(
+          Array.from({ length: max + 10 }),
+          () => Effect.result(hash("password")),
+          { concurrency: "unbounded" }
+        )
+        for (const _ of [1, 2]) {
+          const refused = (yield* many).flatMap((it) => (it._tag === "Failure" ? [it.failure] : []))
+          assert.lengthOf(refused, 10)
+          for (const { code } of refused) assert.strictEqual(code, 1201)
+        }
+      }).pipe(Effect.provide(Passwords.layer))
   )
 })
