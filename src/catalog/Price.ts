@@ -171,7 +171,7 @@ const evaluated = (
   Result.flatMap(evaluate(text, "price", scope), (amount) =>
     typeof amount === "bigint" && amount >= 0n
       ? Result.succeed(bounded(amount))
-      : Result.fail("it is no whole number of micro-credits")
+      : Result.fail("it is not a whole number of micro-credits")
   )
 
 /**

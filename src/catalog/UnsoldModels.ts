@@ -5,7 +5,7 @@ const shutDown = (date: string) => `its vendor shut it down on ${date}`
 const approved = `only organizations that its vendor has approved may use it, and ${noPrice}`
 const byPicture = "it makes pictures: an entry of CATALOG_FILE sells it as a task, by the picture"
 const pictureTokens = `the price of the text that it generates with pictures was not found on ${day}`
-const alias = `it names one model after another, and which one on ${day} was not found`
+const alias = `it stands for changing models, and the one of ${day} was not found`
 const sound = "it is charged by sound, which the token price of a text model does not have"
 
 const all = (vendor: string, because: string, ...models: ReadonlyArray<string>) =>

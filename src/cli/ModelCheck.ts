@@ -41,7 +41,7 @@ export const layer = Layer.effectDiscard(
     const unserved = missingAt(catalog, accounts)
     if (unserved === "") return
     yield* Effect.logError(
-      `No account has ${unserved}: creates of them get 503, code 5003. Remedy: add an account that ` +
+      `No account has ${unserved}: requests for them get 503, code 5003. Remedy: add an account that ` +
         "has them, or correct their upstreamModel in CATALOG_FILE"
     )
   })

@@ -127,7 +127,7 @@ export const importedRow = Effect.fn("ModelImport.importedRow")(function* (reque
   const { id, result, vendor } = request
   if (!ids[vendor].test(id)) {
     const example = vendor === "fal" ? "fal-ai/flux/dev" : "black-forest-labs/flux-schnell"
-    return yield* failed(`${id} is no id of a model of ${vendor}`, `Name it as ${example}`)
+    return yield* failed(`${id} is not a model id of ${vendor}`, `Name it as ${example}`)
   }
   const document = yield* readDocument(request)
   const read = vendor === "fal" ? falModel : replicateModel

@@ -25,7 +25,7 @@ const demo = Effect.gen(function* () {
   if (Exit.isFailure(exit)) {
     const error = Cause.squash(exit.cause)
     const why = error instanceof Error ? error.message : Cause.pretty(exit.cause)
-    yield* report.check("the demo ran to its end", false, why)
+    yield* report.check("the demo completed", false, why)
   }
   const isComplete = yield* printOutcome
   if (!isComplete && Option.isSome(target.hint)) yield* Console.log(`\n${target.hint.value}`)

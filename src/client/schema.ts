@@ -684,9 +684,9 @@ export interface Usage {
   readonly amount: string
   /** Failed tasks, and calls that were released or lost */
   readonly errors: number
-  /** Milliseconds that half of the tasks and calls took at most, to within a sixteenth */
+  /** Milliseconds that half of the tasks and calls did not exceed, accurate to a sixteenth */
   readonly p50_ms: number | null
-  /** Milliseconds that 95 % of the tasks and calls took at most, to within a sixteenth */
+  /** Milliseconds that 95 % of the tasks and calls did not exceed, accurate to a sixteenth */
   readonly p95_ms: number | null
 }
 

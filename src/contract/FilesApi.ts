@@ -51,7 +51,7 @@ export const createFile = HttpApiEndpoint.post("createFile", "/v1/files", {
 }).annotateMerge(
   documented({
     summary: "Upload a file for a batch",
-    description: "A request a line, at most 256 MB",
+    description: "One request per line, at most 256 MB",
     responses: theFile
   })
 )

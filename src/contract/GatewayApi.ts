@@ -19,7 +19,7 @@ import { VideosApi } from "./VideosApi.ts"
 /** Groups that share one tag of the document. */
 const aliases = OpenApi.annotations({
   title: "Aliases",
-  description: "Paths as OpenAI and Anthropic have them"
+  description: "Paths of OpenAI's and Anthropic's APIs"
 })
 const gateway = OpenApi.annotations({ title: "Gateway", description: "The gateway itself" })
 

@@ -24,7 +24,7 @@ export const requestHeaders = {
     "wait=30"
   ),
   "X-Service-Max-Cost": text(
-    "Credits that the request may cost at most; above that it is refused with code 1103, before a hold",
+    "The most credits that the request may cost; if it could cost more, it is refused with code 1103 before anything is held",
     "7.50"
   ),
   "Anthropic-Version": given(
@@ -55,11 +55,11 @@ export const responseHeaders = {
     "12.50"
   ),
   "X-Service-Model": text(
-    "Of an alias, or for the name of a model of OpenAI's: the model that did it, as vendor/model",
+    "For an alias, or a model name of OpenAI's: the model that was used, as vendor/model",
     "dashscope/text-to-image-max"
   ),
   "X-Service-Skipped": text(
-    "Of an alias: the models that were passed over, and why (RFC 9651)",
+    "For an alias: the models that were skipped, and why (RFC 9651)",
     '"fal/flux-dev";reason=rate_limited'
   ),
   "X-Service-Size": text("The size of the model that was chosen", "1328x1328"),
@@ -67,10 +67,13 @@ export const responseHeaders = {
   "Idempotency-Replayed": text("Present when this is the first response again", "true"),
   "Preference-Applied": text("The preference that was honoured", "wait=30"),
   Deprecation: text(
-    "Of a model that its vendor ends: since when it is advised against (RFC 9745)",
+    "For a model that its vendor is retiring: when it was deprecated (RFC 9745)",
     "@1795305600"
   ),
-  Sunset: text("Of a model that its vendor ends: when (RFC 8594)", "Fri, 11 Dec 2026 00:00:00 GMT"),
+  Sunset: text(
+    "For a model that its vendor is retiring: when it is retired (RFC 8594)",
+    "Fri, 11 Dec 2026 00:00:00 GMT"
+  ),
   ETag: text("Identifies this response, for `If-None-Match`", '"abc"'),
   "Retry-After": given(
     Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({

@@ -25,7 +25,7 @@ export const Picture = Schema.Union([
 ])
 
 export const openBody = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  open(fields).annotate({ description: "Fields of the model may stand beside these" })
+  open(fields).annotate({ description: "Other fields of the model are accepted as well" })
 
 const imageFields = {
   model: ModelName,
@@ -33,7 +33,7 @@ const imageFields = {
   n: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: shapedImagesMax })).annotate({
       default: 1,
-      description: "So many tasks, accepted together or not at all"
+      description: "The number of tasks, which are accepted together or not at all"
     })
   ),
   size: Schema.optionalKey(
@@ -105,11 +105,11 @@ const wordsOf = (summary: string, example?: unknown) =>
   documented({
     summary,
     description:
-      "As OpenAI has it, by any image model of the catalog. Behind each image is a task: problems with the codes 2017 to 2019 name it",
+      "OpenAI's request, for any image model of the catalog. Each image is a task, which problems with the codes 2017 to 2019 name",
     example,
     responses: {
       200: {
-        description: "The images, when the task has ended in time",
+        description: "The images, if the task ended in time",
         example: {
           created: 1_767_225_600,
           data: [{ url: "https://example.com/artifacts/art_0" }]
@@ -123,7 +123,7 @@ export const createImage = HttpApiEndpoint.post("createImage", "/v1/images/gener
   ...createOf,
   payload: openBody(imageFields)
 }).annotateMerge(
-  wordsOf("Make images of words", { model: "text-to-image-max", prompt: "A lighthouse at dawn" })
+  wordsOf("Create images from text", { model: "text-to-image-max", prompt: "A lighthouse at dawn" })
 )
 
 export const createImageEdit = HttpApiEndpoint.post("createImageEdit", "/v1/images/edits", {
@@ -134,7 +134,7 @@ export const createImageEdit = HttpApiEndpoint.post("createImageEdit", "/v1/imag
     ),
     openBody({ ...imageFields, images: Schema.optionalKey(Schema.Array(Picture)) })
   ]
-}).annotateMerge(wordsOf("Make images of pictures"))
+}).annotateMerge(wordsOf("Create images from images"))
 
 /** Images in OpenAI's format. docs/reference/shapes.md#images */
 export class ImagesApi extends HttpApiGroup.make("images", { topLevel: true })

@@ -48,14 +48,14 @@ export const callMcp = HttpApiEndpoint.post("mcp", "/mcp", {
   documented({
     summary: "Model Context Protocol: the gateway as tools of a language model",
     description:
-      "Transport Streamable HTTP, without sessions and streams. `tools/list` describes the tools. Also a JSON-RPC error may come with the status 400 or 404",
+      "Transport Streamable HTTP, without sessions and streams. `tools/list` describes the tools. JSON-RPC errors may also have the status 400 or 404",
     example: { jsonrpc: "2.0", id: 1, method: "tools/list" },
     responses: {
       200: {
         description: "The response, also when a tool has failed (`isError`)",
         example: { jsonrpc: "2.0", id: 1, result: { tools: [] } }
       },
-      202: { description: "Notifications were taken" }
+      202: { description: "The notifications were accepted" }
     }
   })
 )

@@ -59,7 +59,7 @@ export const listModels = Tool.make("list_models", {
     result: Schema.optionalKey(MediaKind.annotate({ description: "Only models that make these" })),
     limit: Schema.optionalKey(
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mcpModelsMax })).annotate({
-        description: `Models of a page; ${mcpModelsDefault} without it`
+        description: `Models per page; default ${mcpModelsDefault}`
       })
     ),
     cursor: Schema.optionalKey(
@@ -80,7 +80,7 @@ export const listModels = Tool.make("list_models", {
 
 const input = Schema.Record(Schema.String, Schema.Unknown).annotate({
   description:
-    "The body of the model, as input_schema of list_models says. Media are URLs (https), data URIs or Base64"
+    "The body of the model, described by input_schema of list_models. Media are URLs (https), data URIs or Base64"
 })
 
 const given = { ...modelArguments, input }
@@ -186,12 +186,12 @@ export const TaskOutput = Schema.Struct({
 })
 
 export const getTask = Tool.make("get_task", {
-  description: `Shows a task. With wait_seconds it answers as soon as the task has ended, or when the time is over. Completed images come as links, and as pictures when they are small.`,
+  description: `Shows a task. With wait_seconds it responds as soon as the task has ended or the time is up. Completed images are returned as links, and also inline if they are small.`,
   parameters: Schema.Struct({
     task_id: TaskId,
     wait_seconds: Schema.optionalKey(
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: mcpWaitSecondsMax })).annotate({
-        description: `Waits so long for the end of the task, at most ${mcpWaitSecondsMax} seconds; 0 without it`
+        description: `How long to wait for the end of the task, at most ${mcpWaitSecondsMax} seconds; default 0`
       })
     ),
     include_images: Schema.optionalKey(
@@ -248,7 +248,7 @@ export const Explained = Schema.Struct({
 
 export const explainDelivery = Tool.make("explain_delivery", {
   description:
-    "Explains in words what happened to webhooks: what was sent when, what came back, and what happens next. Takes the id of a delivery (whd_…), of an event (evt_…) or of a task (a UUID).",
+    "Explains what happened to webhooks: what was sent when, what the receiver responded, and what happens next. Takes the id of a delivery (whd_…), of an event (evt_…) or of a task (a UUID).",
   parameters: Schema.Struct({
     id: Schema.String.annotate({ description: "The id of a delivery, an event or a task" })
   }),

@@ -170,7 +170,7 @@ export const getMessageBatchResults = HttpApiEndpoint.get(
 ).annotateMerge(
   documented({
     summary: "Download the results of a batch of messages",
-    responses: { 200: { description: "A result a line" } }
+    responses: { 200: { description: "One result per line" } }
   })
 )
 

@@ -44,7 +44,7 @@ export const getResponse = HttpApiEndpoint.get("getResponse", "/v1/responses/:re
   },
   success: [
     success,
-    Schema.String.annotate({ description: "Its events after the one of this number" }).pipe(
+    Schema.String.annotate({ description: "Only events after this sequence number" }).pipe(
       HttpApiSchema.asText({ contentType: "text/event-stream" })
     )
   ],

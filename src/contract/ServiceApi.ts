@@ -77,9 +77,9 @@ export const beginOidc = HttpApiEndpoint.get("beginOidc", "/manage/v1/session/oi
   error: problems(401, 403, 404, 405, 500, 502)
 }).annotateMerge(
   documented({
-    summary: "Leave for the OpenID provider",
+    summary: "Redirect to the OpenID provider",
     responses: {
-      302: { description: "To the provider, with the cookie of the transaction" },
+      302: { description: "A redirect to the provider, with the cookie of the transaction" },
       // For generators that require a success
       default: { description: "A problem" }
     }
@@ -91,8 +91,10 @@ export const finishOidc = HttpApiEndpoint.get("finishOidc", "/manage/v1/session/
   error: problems(401, 403, 404, 405, 429, 500, 502, 503)
 }).annotateMerge(
   documented({
-    summary: "Come back from the OpenID provider",
-    responses: { 200: { description: "A page that leads on, with the cookie of the session" } }
+    summary: "Return from the OpenID provider",
+    responses: {
+      200: { description: "A page that continues to the console, with the cookie of the session" }
+    }
   })
 )
 

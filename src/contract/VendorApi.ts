@@ -105,7 +105,7 @@ const paid = ({ meter }: OpenRoute): string => {
     case "call":
       return `${formatExact(meter.amount)} credits a call.`
     case "tokens":
-      return "Paid by its use: the most that it can cost is held before, what it cost is settled after."
+      return "Charged by usage: the most that it can cost is held before the call, and its cost is settled afterwards."
   }
 }
 
@@ -174,7 +174,7 @@ export const vendorGroups = (routes: ReadonlyArray<OpenRoute>) =>
       .middleware(InferenceKey)
       .annotateMerge(
         OpenApi.annotations({
-          description: "As the vendor has them: its own clients work unchanged"
+          description: "The vendor's own routes, for its unchanged clients"
         })
       )
   )

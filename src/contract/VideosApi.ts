@@ -75,7 +75,7 @@ export const createVideo = HttpApiEndpoint.post("createVideo", "/v1/videos", {
   error: problems(400, 401, 402, 403, 404, 405, 408, 413, 415, 422, 424, 429, 431, 500, 503)
 }).annotateMerge(
   documented({
-    summary: "Make a video",
+    summary: "Create a video",
     example: { model: "text-to-video-spark", prompt: "A lighthouse at dawn" },
     responses: theVideo
   })
@@ -105,7 +105,7 @@ export const deleteVideo = HttpApiEndpoint.delete("deleteVideo", "/v1/videos/:vi
   error: problems(...reads)
 }).annotateMerge(
   documented({
-    summary: "Delete a video, which is cancelled if it runs",
+    summary: "Delete a video, and cancel it if it is running",
     responses: { 200: { description: "It was deleted" } }
   })
 )
@@ -115,7 +115,7 @@ export const remixVideo = HttpApiEndpoint.post("remixVideo", "/v1/videos/:video_
   success,
   error: problems(400, ...reads)
 }).annotateMerge(
-  documented({ summary: "Remix a video, where its model can: none can now", responses: theVideo })
+  documented({ summary: "Remix a video; no model supports this now", responses: theVideo })
 )
 
 export const getVideoContent = HttpApiEndpoint.get(

@@ -69,7 +69,7 @@ export const readState = Effect.gen(function* () {
       new MigrationError({
         migration: "schema_migrations",
         fault: "the table of applied migrations has rows of an unknown shape",
-        remedy: "Point the program at its own database",
+        remedy: "Give the program a separate database",
         cause
       })
   )

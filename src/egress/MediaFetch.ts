@@ -279,7 +279,7 @@ const tooLarge = (bytesMax: number): MediaFetchFailed =>
 
 const failureOf = (cause: unknown): MediaFetchFailed => {
   if (cause instanceof EgressRefused) {
-    return unreachable("its host has no public address, or also one that is not public")
+    return unreachable("its host has no public address, or also has a private one")
   }
   if (cause instanceof NameNotResolved) return failingTemporarily("its host has no address")
   if (cause instanceof ConnectionFailed) {

@@ -116,7 +116,7 @@ const nameIn = ({ body, to: { model, route }, upload }: PassthroughCall): string
 }
 
 export const backgroundRule =
-  "Only OpenAI's responses are offered in the background, by the model's own name"
+  "Only OpenAI's responses can run in the background, and only by the model's own name"
 
 /** docs/reference/passthrough.md#models-of-other-vendors */
 const candidatesElsewhere = (
@@ -392,7 +392,7 @@ const planTokens = ({
   const stored = storedRefusal(body, previous)
   if (stored !== undefined) return Result.fail(stored)
   if (inBatch && (at(value, "fallbacks") ?? null) !== null) {
-    const detail = "A request of a batch is made by its own model"
+    const detail = "A request of a batch cannot name fallback models"
     return Result.fail(invalid([{ pointer: "#/fallbacks", detail }]))
   }
   const fallbacks = fallbackModels(catalog, route.vendor, value, nowMillis)

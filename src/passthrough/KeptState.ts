@@ -111,7 +111,7 @@ export const storedRefusal = (
   )
   if (kept.length === 0) return undefined
   const detail =
-    "Only responses in the background are kept from call to call: send what was said before with it"
+    "Only background responses are stored between calls: send the earlier messages as well"
   return invalid(kept.map((member) => ({ pointer: `#/${member}`, detail })))
 }
 

@@ -4,8 +4,13 @@ import type { ParsedRequest } from "./Completion.ts"
 
 const dimensionsMax = 3072
 
-/** Default dimensions of OpenAI's vectors. */
-const dimensionsOf = (model: string): number => (model.includes("-large") ? dimensionsMax : 1536)
+/** The default dimensions of models whose vectors are not as long as those of most models of OpenAI. */
+const dimensionsByModel: ReadonlyMap<string, number> = new Map([
+  ["text-embedding-3-large", dimensionsMax],
+  ["mistral-embed", 1024]
+])
+
+const dimensionsOf = (model: string): number => dimensionsByModel.get(model) ?? 1536
 
 /** A text, or a list of tokens, is a single input. In any other list, each element is one. */
 const inputsOf = (input: unknown): ReadonlyArray<unknown> =>

@@ -181,7 +181,7 @@ const readMedia = ({ media, taskId }: SubmitRequest) =>
       Effect.flatMap(bytes, ({ length }) =>
         length === size
           ? Effect.void
-          : Effect.fail(failure(taskId, "media", `${pointer} is not what was announced`))
+          : Effect.fail(failure(taskId, "media", `${pointer} does not have the announced size`))
       ),
     { discard: true }
   )

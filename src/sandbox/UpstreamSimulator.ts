@@ -222,7 +222,7 @@ const cutOff = problem(2002, "The body could not be read")
 const transcribed = (request: UpstreamRequest, heard: Heard): UpstreamResponse => {
   if (!heard.hasFile) return badRequest("openai", "The form has no file")
   const body = transcription(heard, request.path.endsWith("/translations"))
-  if (body === undefined) return badRequest("openai", `'${heard.format}' is no response_format`)
+  if (body === undefined) return badRequest("openai", `'${heard.format}' is not a response_format`)
   if (heard.isStream) return stream(request, transcriptionEvents(heard))
   return { status: 200, headers: { "content-type": body.mime }, body: Buffer.from(body.text) }
 }
@@ -230,7 +230,7 @@ const transcribed = (request: UpstreamRequest, heard: Heard): UpstreamResponse =
 const speech = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
   const sound = speechOf(parsed.body)
   if (sound === undefined) {
-    return badRequest("openai", `The simulator speaks ${speechFormats}, and no other format`)
+    return badRequest("openai", `The simulator offers only the formats ${speechFormats}`)
   }
   if (at(parsed.body, "stream_format") === "sse")
     return stream(request, speechEvents(parsed, sound))

@@ -40,7 +40,7 @@ const isFresh = ({ createdAt, method }: Session, now: DateTime.Utc): boolean =>
 
 const notOwn = problem(
   1004,
-  "A password or a passkey is set by a user who signed in without an API key"
+  "Only a user who signed in without an API key can set a password or a passkey"
 )
 const notFresh = problem(
   1004,

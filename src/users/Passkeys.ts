@@ -220,7 +220,7 @@ const unavailable = problem(
   2005,
   "There are no passkeys at this address: BASE_URL has an IP address instead of a name"
 )
-const notOwn = problem(1004, "Passkeys are made by a user who signed in without an API key")
+const notOwn = problem(1004, "Only a user who signed in without an API key can create a passkey")
 const tooMany = problem(
   2010,
   `The passkey is registered already, or the user has ${passkeysPerUserMax}: remove one first`

@@ -5,7 +5,7 @@ import { VendorError } from "./VendorError.ts"
 /** The error of an adapter that cannot read its vendor's job list to the end. */
 export const longList = new VendorError({
   class: "RETRYABLE",
-  message: "The upstream lists more jobs than are read"
+  message: "The upstream lists more jobs than the gateway reads"
 })
 
 const decode = Schema.decodeUnknownOption(Schema.Struct({ prompt: Schema.NonEmptyString }))

@@ -193,7 +193,7 @@ const stepsPerValue = (ast: unknown): number => {
 
 /** Only the first line of the message, because the others quote the text. */
 const messageOf = (error: unknown): string =>
-  error instanceof Error ? (error.message.split("\n")[0] ?? "") : "It is no expression of CEL"
+  error instanceof Error ? (error.message.split("\n")[0] ?? "") : "It is not a CEL expression"
 
 const compile = (text: string, purpose: Purpose): Result.Result<Compiled, string> => {
   if (text.length > expressionCharactersMax) {

@@ -113,7 +113,7 @@ const stateFaults = ({ state }: Jobs): ReadonlyArray<Fault> =>
       const { done = [], running = [] } = state ?? {}
       const others = name === "done" ? running : [...running, ...done]
       return others.includes(word)
-        ? [[["state", name, index], `The state ${word} has another meaning, too`]]
+        ? [[["state", name, index], `The state ${word} already has another meaning`]]
         : []
     })
   )

@@ -64,12 +64,12 @@ const values: Readonly<Record<string, readonly [(value: unknown) => boolean, str
   type: [isType, `one of ${types.join(", ")}, or a list of them`],
   enum: [
     (value) => Array.isArray(value) && value.length > 0 && value.every(isScalar),
-    "a list of texts, numbers, switches or null"
+    "a list of strings, numbers, booleans or null"
   ],
-  const: [isScalar, "a text, a number, a switch or null"],
+  const: [isScalar, "a string, a number, a boolean or null"],
   required: [(value) => Array.isArray(value) && value.every(isText), "a list of names"],
   properties: [isObject, "an object"],
-  additionalProperties: [(value) => isSwitch(value) || isObject(value), "a switch or a schema"],
+  additionalProperties: [(value) => isSwitch(value) || isObject(value), "a boolean or a schema"],
   items: [(value) => isSwitch(value) || isObject(value), "a schema"],
   minimum: [isNumber, "a number"],
   maximum: [isNumber, "a number"],

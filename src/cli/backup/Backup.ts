@@ -206,7 +206,7 @@ export const restore = Effect.fnUntraced(
     const manifest = yield* readArchive(archive, staging)
     const data = join(staging, "data")
     if (!existsSync(join(data, "postgres", "PG_VERSION")))
-      return yield* failed(`${archive} holds no store`)
+      return yield* failed(`${archive} contains no store`)
     const { applied, tasksInDoubt } = yield* Effect.scoped(markIn(data, durable))
     yield* attempt(data, async () => {
       for (const name of (await readdir(data)).filter((it) => isOfProcess(it))) {

@@ -24,7 +24,7 @@ const readModel = Effect.fnUntraced(function* (file: string, name: string, text:
   )
   const adapter = entry && adapterIn(catalog, entry.adapter)
   if (entry === undefined || adapter === undefined) {
-    return yield* failed(`${file} describes no model ${name}`, "Name it as vendor/model")
+    return yield* failed(`${file} does not describe the model ${name}`, "Name it as vendor/model")
   }
   const value = yield* Effect.mapError(decodeBody(text), () =>
     failed("The body is not JSON", 'Pass one as --body \'{"prompt":"…"}\'')
@@ -52,7 +52,8 @@ export const check = Command.make(
     const vendor = Option.orElse(described, () =>
       Option.fromUndefinedOr(publishers.find((it) => it === read.entry.vendor))
     )
-    if (Option.isNone(vendor)) return yield* failed(`${file} describes no vendor of ${name}`)
+    if (Option.isNone(vendor))
+      return yield* failed(`${file} does not describe the vendor of ${name}`)
     const server = yield* Effect.acquireRelease(
       Effect.promise(() => startVendorServer(vendor.value)),
       (it) => Effect.promise(() => it.stop())

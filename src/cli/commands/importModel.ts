@@ -33,7 +33,7 @@ export const importModel = Command.make(
       Flag.withDefault("catalog.json")
     ),
     model: Flag.String("model").pipe(
-      Flag.withDescription("its public name; default: by its id"),
+      Flag.withDescription("its public name; default: derived from its id"),
       Flag.optional
     ),
     result: Flag.Literals("result", MediaKind.literals).pipe(

@@ -34,7 +34,7 @@ const markRestored = Command.make(
       document,
       [
         `Marked ${store} as restored at ${document.restored_at}`,
-        `Its newest heartbeat is of ${document.trusted_until ?? "no process"}`,
+        `Its newest heartbeat is from ${document.trusted_until ?? "no process"}`,
         `Unfinished tasks that may have been submitted: ${tasksInDoubt}`,
         `Open holds of calls and reservations ended now: ${holdsEnded}`
       ].join("\n")

@@ -27,7 +27,10 @@ const list = Command.make(
     ),
     model: Flag.String("model").pipe(Flag.withDescription("Of this model"), Flag.optional),
     vendor: Flag.String("vendor").pipe(Flag.withDescription("Of this vendor"), Flag.optional),
-    key: Flag.String("api-key-id").pipe(Flag.withDescription("Made with this key"), Flag.optional),
+    key: Flag.String("api-key-id").pipe(
+      Flag.withDescription("Created with this key"),
+      Flag.optional
+    ),
     trace: Flag.String("trace-id").pipe(Flag.withDescription("Of this trace"), Flag.optional),
     metadata: Flag.KeyValuePair("metadata").pipe(
       Flag.withDescription("With this metadata, such as order=17; may be repeated"),

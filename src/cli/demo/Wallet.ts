@@ -48,7 +48,7 @@ export const showLedger = Effect.fn("Demo.showLedger")(function* (
     yield* report.check(
       isPaid
         ? `the ledger has hold and capture of ${task.cost} for ${task.model.title}`
-        : `the failed task's hold of ${task.cost} came back`,
+        : `the failed task's hold of ${task.cost} was released`,
       rows.join(", ") === expected.join(", "),
       rows.join(", ")
     )

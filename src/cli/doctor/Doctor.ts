@@ -95,7 +95,10 @@ const modelFindings = Effect.gen(function* () {
   })
   const remedy = "Add an account that has them, or correct their upstreamModel in CATALOG_FILE"
   if (unserved !== "") {
-    return [...partly, say("broken", `no account has ${unserved}: creates of them get 503`, remedy)]
+    return [
+      ...partly,
+      say("broken", `no account has ${unserved}: requests for them get 503`, remedy)
+    ]
   }
   return [...partly, say("ok", `${catalog.all.length} media models are served`)]
 })

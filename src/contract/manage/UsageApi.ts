@@ -29,7 +29,7 @@ const GroupBy = Schema.String.check(
     )
   })
 ).annotate({
-  description: `Some of ${usageGroups.join(", ")}, separated by commas; day when absent. With hour, at most ${usageHoursDaysMax} of the last ${usageHoursDays} days`,
+  description: `Some of ${usageGroups.join(", ")}, separated by commas; default: day. With hour, at most ${usageHoursDaysMax} of the last ${usageHoursDays} days`,
   examples: ["day,key,model"]
 })
 
@@ -40,7 +40,7 @@ const UsageQuery = Schema.Struct({
   from: Schema.optionalKey(Day),
   to: Schema.optionalKey(Day),
   group_by: Schema.optionalKey(GroupBy),
-  user_id: Schema.optionalKey(UserId.annotate({ description: "The operator's filter" })),
+  user_id: Schema.optionalKey(UserId.annotate({ description: "A filter for the operator" })),
   api_key_id: Schema.optionalKey(ApiKeyId),
   vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
   model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
@@ -68,7 +68,7 @@ const Units = Schema.Struct({
 
 const duration = (share: string) =>
   Schema.NullOr(Schema.Int).annotate({
-    description: `Milliseconds that ${share} of the tasks and calls took at most, to within a sixteenth`
+    description: `Milliseconds that ${share} of the tasks and calls did not exceed, accurate to a sixteenth`
   })
 
 /** The sums of a group, with members named as in `group_by`. Members by which rows are not grouped are null. */

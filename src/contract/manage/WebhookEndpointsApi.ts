@@ -59,9 +59,9 @@ const WebhookEndpointActivity = Schema.Struct({
       hour: Timestamp.annotate({ description: "When the hour began" }),
       succeeded: Schema.Int,
       failed: Schema.Int,
-      waiting: Schema.Int.annotate({ description: "For an attempt, the first or another" }),
+      waiting: Schema.Int.annotate({ description: "For their first or next attempt" }),
       has_more: Schema.Boolean.annotate({
-        description: `The hour has more deliveries than the newest ${webhookActivity.deliveriesPerHourMax}, which are counted`
+        description: `The hour has more than ${webhookActivity.deliveriesPerHourMax} deliveries, of which only the newest are counted`
       })
     })
   )

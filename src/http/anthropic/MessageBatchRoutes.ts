@@ -328,8 +328,8 @@ const makeResults = Effect.gen(function* () {
   })
 })
 
-const notEnded = problem(2010, "The batch has not ended: its results are not there yet")
-const noResults = problem(2005, "The results are not kept any more")
+const notEnded = problem(2010, "The batch has not ended, so its results are not available yet")
+const noResults = problem(2005, "The results are no longer kept")
 
 /** The results of a batch for which the vendor has none: every request gets the result of the whole batch. */
 const withoutResults = <E>(

@@ -224,5 +224,5 @@ const authorizeAccessChange = Effect.fnUntraced(function* (
 
 const limitedKey = problem(
   1004,
-  "An API key that has limits makes and changes no other keys, and ends no sessions"
+  "An API key with limits cannot create or change other keys, or end sessions"
 )

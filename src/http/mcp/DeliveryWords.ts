@@ -46,7 +46,7 @@ const attemptWords = (row: AttemptRow): string => {
   const why =
     row.failure === null ? "which is a success" : `${row.failure}: ${failures[row.failure]}`
   const detail = row.detail === null ? "" : ` (${row.detail})`
-  return `${begin}${to}. After ${took} ms it came to ${status}, ${why}${detail}.`
+  return `${begin}${to}. After ${took} ms it ended with ${status}, ${why}${detail}.`
 }
 
 /** What happens next with a delivery, and what the user can do. */
@@ -54,16 +54,16 @@ export const nextOfDelivery = ({ attempts, endpoint, row }: DeliveryFacts): stri
   const again = `It can be sent again: POST /manage/v1/webhook-deliveries/${row.id}/redeliver.`
   switch (row.status) {
     case "succeeded":
-      return `Nothing more is sent: the receiver has it. ${endpoint === undefined ? "" : again}`.trim()
+      return `Nothing more is sent: the receiver accepted it. ${endpoint === undefined ? "" : again}`.trim()
     case "failed":
       if (endpoint === undefined) return "Nothing more is sent: its endpoint was deleted."
       return attempts.at(-1)?.failure === "payload_too_large"
-        ? "Nothing is sent: the event would be too large again. Read what it tells from the API."
-        : `Nothing more is sent: attempt ${row.attempts} of ${attemptsMax} was the last. When the receiver is mended: ${again}`
+        ? "Nothing is sent: the event would be too large again. Read its content from the API."
+        : `Nothing more is sent: attempt ${row.attempts} of ${attemptsMax} was the last. When the receiver is repaired: ${again}`
     case "skipped":
       return endpoint === undefined
         ? "Nothing is sent: its endpoint was deleted."
-        : `Nothing is sent: its endpoint was disabled${endpoint.enabled ? " then" : ", and is"}. ${again}`
+        : `Nothing is sent: its endpoint ${endpoint.enabled ? "was disabled at the time" : "is disabled"}. ${again}`
     case "delivering":
       return "An attempt is under way now."
     case "pending":
@@ -82,7 +82,7 @@ export const explain = (facts: DeliveryFacts): string => {
       ? `the endpoint ${row.endpointId}, which was deleted`
       : `${placeOf(endpoint.url)} (${row.webhookUrl === null ? `endpoint ${row.endpointId}` : "the webhook of the task"})`
   return [
-    `Delivery ${row.id} brings the event ${row.eventId} (${row.eventType}${of}) of ${time(row.createdAt)} to ${to}. It is ${row.status}.`,
+    `Delivery ${row.id} carries the event ${row.eventId} (${row.eventType}${of}) of ${time(row.createdAt)} to ${to}. It is ${row.status}.`,
     ...(attempts.length === 0 ? ["Nothing has been sent yet."] : attempts.map(attemptWords)),
     nextOfDelivery(facts)
   ].join(" ")

@@ -15,7 +15,7 @@ import type { Answer, Content } from "./Tools.ts"
 const nextSteps: Readonly<Record<TaskStatus, string>> = {
   pending: "Call get_task with wait_seconds until the status is completed or failed",
   processing: "Call get_task with wait_seconds until the status is completed or failed",
-  completed: "The results are there. Their links are valid for 24 hours: keep a copy",
+  completed: "The results are available. Their links are valid for 24 hours: keep a copy",
   failed: "Nothing was charged. To try again, call create_task with a new idempotency_key"
 }
 

@@ -208,6 +208,6 @@ const settingsFaults = (value: Readonly<Record<string, unknown>>): ReadonlyArray
     return shown
   })
   const size = short.length + longBytes
-  const detail = `Expected at most ${responseSettingsBytesMax} characters beside the input of a response in the background, got ${size}`
+  const detail = `Expected at most ${responseSettingsBytesMax} characters in the fields of a background response other than its input, got ${size}`
   return size > responseSettingsBytesMax ? [{ pointer: "#", detail }] : []
 }

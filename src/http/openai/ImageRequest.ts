@@ -136,7 +136,7 @@ const kindFaults = (kind: ImageKind, needs: boolean | undefined): ReadonlyArray<
   if (kind === "edits" ? needs !== undefined : needs !== true) return []
   const detail =
     kind === "edits"
-      ? "This model makes images of words: call /v1/images/generations"
+      ? "This model creates images from text: call /v1/images/generations"
       : "This model edits images: call /v1/images/edits"
   return [{ pointer: "#/model", detail }]
 }

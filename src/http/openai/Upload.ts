@@ -99,7 +99,7 @@ const tooLarge = problem(2004, `The file is larger than ${fileBytesMax} bytes`)
 
 const tooManyUploads = new Problem({
   code: 1202,
-  detail: "Too many uploads of this user wait: send one after another",
+  detail: "Too many uploads of this user are waiting: send one after another",
   retryAfterSeconds: 5
 })
 
@@ -119,7 +119,7 @@ const describe = (form: UploadParser, size: number): Effect.Effect<Described, Pr
     }))
   const refuse = (pointer: string, detail: string) => faults.push({ pointer, detail })
   if (fields.get("purpose") !== "batch") {
-    refuse("#/purpose", "Expected batch: files have no other use here")
+    refuse("#/purpose", "Expected batch, the only purpose that is offered")
   }
   if (filename === undefined) refuse("#/file", "Expected a file")
   else if (size === 0) refuse("#/file", "Expected a file that is not empty")

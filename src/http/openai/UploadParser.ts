@@ -47,7 +47,7 @@ export class UploadParser {
     const bytes = first !== undefined && more.length === 0 ? first : Buffer.concat(this.#found)
     this.#otherBytes += chunk.length - bytes.length
     return this.#otherBytes > uploadFieldsBytesMax
-      ? "The fields beside the file are too long"
+      ? "The fields other than the file are too long"
       : bytes
   }
 

@@ -155,7 +155,7 @@ const makeOne = Effect.gen(function* () {
       const task = yield* found
       yield* refuseUnknownQuery(["variant"])
       const { variant = "video" } = yield* HttpServerRequest.ParsedSearchParams
-      if (variant !== "video") return yield* invalid([fault("variant", "video: there is no other")])
+      if (variant !== "video") return yield* invalid([fault("variant", "video, the only variant")])
       const [url] = task.result ?? []
       if (url === undefined) return yield* problem(2005, `The video is ${videoOf(task).status}`)
       const opened = yield* results.open(url)
@@ -168,7 +168,7 @@ const makeOne = Effect.gen(function* () {
         invalid([
           {
             pointer: "#/model",
-            detail: `${model} cannot remix: create a video by a model that edits`
+            detail: `${model} cannot remix: create a video with a model that edits videos`
           }
         ])
       )

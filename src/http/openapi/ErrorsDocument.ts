@@ -7,9 +7,9 @@ import { problemBody } from "../server/problems/Problems.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 const retryText: Readonly<Record<Retry, string>> = {
-  no: "no, before something has changed",
+  no: "no, not before something has changed",
   later:
-    "yes: after `Retry-After` where there is one, else with growing waits; a create with the same `Idempotency-Key`",
+    "yes: after `Retry-After` if present, otherwise with exponential backoff; a create with the same `Idempotency-Key`",
   get: "no: the task exists, GET it"
 }
 

@@ -113,7 +113,7 @@ const firstToEnd = (models: PlannedBatch["models"]): TokenModel =>
 
 const tooManyPlans = new Problem({
   code: 1202,
-  detail: "Too many batches of this user wait to be read: send one after another",
+  detail: "Too many batches of this user are waiting to be read: send one after another",
   retryAfterSeconds: 5
 })
 

@@ -170,7 +170,7 @@ const makeAdopted = Effect.gen(function* () {
   const latest = yield* store.adopt({ catalog: own, processId, isStart: true, aliveSince, now })
   if (latest.hash !== own.hash) {
     yield* Effect.logWarning(
-      `CATALOG_FILE of this process is one that was replaced: the catalog ${latest.hash}, which the other ` +
+      `CATALOG_FILE of this process has a catalog that was replaced: the catalog ${latest.hash}, which the other ` +
         "processes have, is kept. Remedy: give all processes the same file, or reload"
     )
     // Used until the adopted catalog has been read, and permanently if that is unreadable

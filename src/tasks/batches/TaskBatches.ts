@@ -136,7 +136,7 @@ export const noBatch = (id: string): Problem =>
 
 const tooManyBatches = new Problem({
   code: 1202,
-  detail: "Too many batches of this user wait to be accepted: send one after another",
+  detail: "Too many batches of this user are waiting to be accepted: send one after another",
   retryAfterSeconds: runningRetryAfterSeconds
 })
 

@@ -245,7 +245,7 @@ const isCopiedWith = (versions: CatalogVersions["Service"]) =>
   })
 
 const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
-  description: "Results beyond the number that was asked and paid for; they were dropped",
+  description: "Results beyond the number that was ordered and paid for, which were dropped",
   incremental: true
 })
 

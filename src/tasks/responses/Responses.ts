@@ -185,7 +185,7 @@ const brokenEvents = new VendorError({
 const decodeBody = Schema.decodeUnknownOption(ResponseBody)
 const decodeJob = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEmptyString }))
 
-const gone = problem(2005, "The response is kept no longer: it ended more than 24 hours ago")
+const gone = problem(2005, "The response is no longer kept: it ended more than 24 hours ago")
 
 const notContinued = (detail: string): Problem =>
   invalid([{ pointer: "#/previous_response_id", detail }])

@@ -247,7 +247,7 @@ const downloadOf = (account: VendorAccount, item: UrlItem): Opened =>
         const opened = yield* account.download?.(item) ?? Effect.succeedNone
         return Option.isSome(opened)
           ? opened.value.stream
-          : Stream.fail(lost("it lies at another address than the vendor's own"))
+          : Stream.fail(lost("it is not at the vendor's own address"))
       })
     )
   )

@@ -70,7 +70,7 @@ const linesFor = (endpoint: string, line: Buffer): ReadonlyArray<Uint8Array> => 
 /** The results that a batch has so far. A cancelled one has half of them. */
 const resultsOf = (job: Job) => {
   const found = ordered.get(job)
-  if (found === undefined) throw new Error(`${job.id} is no batch`)
+  if (found === undefined) throw new Error(`${job.id} is not a batch`)
   const { endpoint, input } = found
   const all = linesOf(input.bytes)
   const inTime = all.filter((line) => !expiring.test(line.toString("utf8")))

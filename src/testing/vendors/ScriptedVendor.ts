@@ -71,8 +71,9 @@ export class ScriptedVendor implements Vendor {
       step._tag === "JobFails"
         ? this.#protocol.jobFailures.has(kind)
         : kind === "AMBIGUOUS" || this.#protocol.refusal(kind) !== undefined
-    const what = step._tag === "JobFails" ? "a job failed" : "a request is refused"
-    if (!isKnown) throw new RangeError(`${this.#name} cannot say that ${what} with ${kind}`)
+    const what = step._tag === "JobFails" ? "that a job failed" : "that a request was refused"
+    if (!isKnown)
+      throw new RangeError(`${this.#name} has no response that says ${what} with ${kind}`)
   }
 
   get listedJobs(): ReadonlyArray<Job> {

@@ -22,7 +22,7 @@ const Policy = Schema.Struct({
 
 const noAddress = new VendorError({
   class: "FAILED",
-  message: "The upstream named no address for uploads"
+  message: "The upstream returned no address for uploads"
 })
 
 const uploadTimeout = Duration.seconds(120)

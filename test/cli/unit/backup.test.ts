@@ -153,7 +153,7 @@ describe("gateway backup and restore", () => {
       yield* withEnvironment(target)
       const { code, error } = yield* runCommand(["restore", archive])
       assert.strictEqual(code, 1)
-      assert.include(error, `${archive} holds no store`)
+      assert.include(error, `${archive} contains no store`)
       assert.deepStrictEqual(readdirSync(target.DATA_DIR), ["lock.sqlite"])
     }).pipe(Effect.scoped)
   )

@@ -77,7 +77,7 @@ describe("gateway models check", () => {
       assert.include(faulty.error, "#/seconds: Unknown field")
       assert.include(
         (yield* check(path, "runway/none", {})).error,
-        "describes no model runway/none"
+        "does not describe the model runway/none"
       )
     }).pipe(Effect.scoped)
   )

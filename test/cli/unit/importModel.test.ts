@@ -142,11 +142,8 @@ describe("gateway models import", () => {
       assert.include(yield* faultOf("/away"), "HTTP 302")
       assert.include(yield* faultOf("/broken"), "HTTP 500")
       assert.include(yield* faultOf("/none"), "has no such model")
-      assert.include(
-        (yield* run("fal", "../x", "--file", path)).error,
-        "is no id of a model of fal"
-      )
-      assert.include((yield* run("replicate", "a/b/c")).error, "is no id of a model of replicate")
+      assert.include((yield* run("fal", "../x", "--file", path)).error, "is not a model id of fal")
+      assert.include((yield* run("replicate", "a/b/c")).error, "is not a model id of replicate")
       assert.include(
         (yield* run("replicate", "a/b", "--file", path)).error,
         "Set REPLICATE_API_KEY"

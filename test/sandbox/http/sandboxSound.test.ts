@@ -77,7 +77,7 @@ describe("speech of the sandbox", () => {
       (error: unknown) => error
     )
     assert.instanceOf(refused, BadRequestError)
-    assert.include(refused.message, "The simulator speaks mp3, wav, pcm")
+    assert.include(refused.message, "The simulator offers only the formats mp3, wav, pcm")
     await gateway.settled()
     assert.equal((await gateway.calls())[0]?.captured, 0n)
   })

@@ -6,7 +6,7 @@ import { makeSimulator } from "../../../src/sandbox/UpstreamSimulator.ts"
 const catalog = makeUpstreamCatalog()
 const simulate = makeSimulator(() => catalog)
 
-const embeddings = (inputs: number) =>
+const embeddings = (inputs: number, model = "text-embedding-3-small") =>
   simulate("openai", {
     method: "POST",
     path: "/v1/embeddings",
@@ -14,7 +14,7 @@ const embeddings = (inputs: number) =>
     headers: [],
     body: Buffer.from(
       JSON.stringify({
-        model: "text-embedding-3-small",
+        model,
         input: Array.from({ length: inputs }, (_, n) => `text ${n}`)
       })
     ),
@@ -46,5 +46,17 @@ it.live("embeddings leave turns of the event loop to other requests", () =>
     assert.instanceOf(body, Buffer)
     const { data } = JSON.parse(body.toString())
     assert.deepStrictEqual([data.length, data[399].embedding.length], [400, 1536])
+  })
+)
+
+it.live("embeddings have the default dimensions of their model", () =>
+  Effect.gen(function* () {
+    const dimensions = []
+    for (const model of ["text-embedding-3-small", "text-embedding-3-large", "mistral-embed"]) {
+      const { body } = yield* embeddings(1, model)
+      assert.instanceOf(body, Buffer)
+      dimensions.push(JSON.parse(body.toString()).data[0].embedding.length)
+    }
+    assert.deepStrictEqual(dimensions, [1536, 3072, 1024])
   })
 )

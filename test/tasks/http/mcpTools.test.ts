@@ -286,7 +286,7 @@ describe("the tools of MCP", () => {
               delivery_id: delivery.delivery_id,
               status: "succeeded"
             })
-            assert.include(told.explanation, "Nothing more is sent: the receiver has it.")
+            assert.include(told.explanation, "Nothing more is sent: the receiver accepted it.")
             assert.strictEqual(
               (yield* failTool(stranger, "explain_delivery", { id: which })).code,
               2005

@@ -220,11 +220,14 @@ it.effect("DashScope's list shows the status of each job", () =>
 it("a server refuses a script that its vendor cannot follow, at the start and in failNext", async () => {
   const started = startVendorServer("gemini", { script: [MockVendor.jobFails("LOST", "gone")] })
   const error = await started.catch((error: unknown) => error)
-  assert.strictEqual(String(error), "RangeError: gemini cannot say that a job failed with LOST")
+  assert.strictEqual(
+    String(error),
+    "RangeError: gemini has no response that says that a job failed with LOST"
+  )
   await using server = await startVendorServer("fal")
   assert.throws(
     () => server.failNext(MockVendor.refused("LOST", "gone")),
-    "fal cannot say that a request is refused with LOST"
+    "fal has no response that says that a request was refused with LOST"
   )
 })
 

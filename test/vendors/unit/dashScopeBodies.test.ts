@@ -150,7 +150,7 @@ describe("bodies of DashScope, field by field", () => {
       for (const host of ["http://oss.example.com/", "oss.example.com", "file:///etc/passwd", ""]) {
         assert.strictEqual(
           (yield* submitted(host)).message,
-          "The upstream named no address for uploads"
+          "The upstream returned no address for uploads"
         )
       }
       assert.lengthOf(asked, 1)

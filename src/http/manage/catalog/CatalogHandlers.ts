@@ -32,7 +32,9 @@ export const layer = HttpApiBuilder.group(
         yield* requireOperator
         const { at, hash } = query
         if (at !== undefined && hash !== undefined) {
-          return yield* invalid([{ pointer: "#/query/at", detail: "Expected no hash beside it" }])
+          return yield* invalid([
+            { pointer: "#/query/at", detail: "Expected only one of at and hash" }
+          ])
         }
         const catalog = yield* found(query)
         if (Option.isNone(catalog)) {

@@ -84,7 +84,7 @@ const readQuery = Effect.fnUntraced(function* (query: Query) {
   const caller = yield* CurrentCaller
   const own = caller._tag === "User" ? caller.userId : undefined
   if (own !== undefined && query.user_id !== undefined && query.user_id !== own) {
-    return yield* problem(1004, "The usage of another user is the operator's to read")
+    return yield* problem(1004, "Only the operator may read the usage of another user")
   }
   const to = query.to ?? DateTime.formatIsoDateUtc(yield* DateTime.now)
   const names: ReadonlyArray<string> = (query.group_by ?? "day").split(",")

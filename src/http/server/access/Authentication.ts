@@ -176,7 +176,7 @@ const callerOf = (session: SessionRow): Caller => {
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"
     ? Effect.succeed(caller.userId)
-    : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
+    : Effect.fail(problem(1004, "This endpoint is for users: call it with an API key of a user"))
 )
 
 /** The user whose resources are read: the caller, or the user that the operator names. */
@@ -193,7 +193,7 @@ export const requireReader = ({ user_id }: { readonly user_id?: UserId }) =>
 const nobodyNamed = Effect.fail(
   problem(
     1004,
-    "This endpoint is a user's: name the user with ?user_id=, or call it with its API key"
+    "This endpoint is for users: name the user with ?user_id=, or call it with an API key of the user"
   )
 )
 const otherNamed = Effect.fail(problem(1004, "Only the operator may name another user"))
@@ -201,7 +201,7 @@ const otherNamed = Effect.fail(problem(1004, "Only the operator may name another
 export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "Operator"
     ? Effect.void
-    : Effect.fail(problem(1004, "This endpoint is the operator's: call it with the ADMIN_TOKEN"))
+    : Effect.fail(problem(1004, "This endpoint is for the operator: call it with the ADMIN_TOKEN"))
 )
 
 /** Admits only the user with this id and the operator. */

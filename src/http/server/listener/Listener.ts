@@ -168,7 +168,7 @@ export const sendContinue = (request: IncomingMessage): void => {
 /** Responds with 408 to a request whose body does not arrive, and closes its connection. */
 export const expireRequest = (request: IncomingMessage | undefined): void => {
   const socket = request?.socket
-  const fault = Object.assign(new Error("The body does not arrive"), { code: timedOutCode })
+  const fault = Object.assign(new Error("The body did not arrive"), { code: timedOutCode })
   if (socket !== undefined) servers.get(socket)?.emit("clientError", fault, socket)
 }
 

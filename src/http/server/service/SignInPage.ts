@@ -19,7 +19,7 @@ export const signedInPage = (baseUrl: string) => {
 <title>Signed in</title>
 <meta http-equiv="refresh" content="0;url=${console}">
 <h1>Signed in</h1>
-<p><a href="${console}">Go on</a></p>
+<p><a href="${console}">Continue</a></p>
 </html>
 `
   return HttpServerResponse.setHeader(
