@@ -56,6 +56,7 @@ export default function GalleryPage() {
   }
   const pages = usePages("gallery", search, load, pageSize)
   useLive((event) => {
+    if (event.type === "poll") pages.refresh()
     if (event.type !== "task" || event.data.preview === undefined) return
     pages.take(event.data, matches(event.data, search))
   })
