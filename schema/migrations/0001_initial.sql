@@ -645,6 +645,7 @@ create table artifacts (
 );
 create index artifacts_expiry on artifacts (expires_at);
 create index artifacts_task on artifacts (task_id);
+create index artifacts_inputs on artifacts (user_id) where role = 'input';
 
 -- The bytes of each user's inputs in `artifacts`, updated in the same transactions. The quota of a user is checked
 -- under the lock of this row.

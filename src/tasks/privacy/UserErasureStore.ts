@@ -45,11 +45,13 @@ function finds(sql: PgClient.PgClient) {
         Effect.map(Array.map((row) => row.id)),
         storeFailures
       ),
-    /** The media of tasks created at this time or later. */
+    /** The media of tasks created at this time or later, and all inputs: a create that was not accepted has no task. */
     artifacts: (id: UserId, since: TaskId) =>
       sql`
         SELECT a.id FROM tasks t JOIN artifacts a ON a.task_id = t.id
-        WHERE t.user_id = ${id} AND t.id >= ${since}`.pipe(
+        WHERE t.user_id = ${id} AND t.id >= ${since}
+        UNION
+        SELECT id FROM artifacts WHERE user_id = ${id} AND role = 'input'`.pipe(
         rowsOf(Schema.Struct({ id: ArtifactId })),
         Effect.map(Array.map((row) => row.id)),
         storeFailures

@@ -5,6 +5,8 @@ import { existsSync } from "node:fs"
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
+import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
+import { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import type { FileId } from "../../../src/domain/Ids.ts"
 import { picture } from "../../support/bodies.ts"
 import { signedIn, signIn } from "../../support/browser.ts"
@@ -202,6 +204,26 @@ layer(layerGateway(), { timeout: "120 seconds" })("a user is deleted", (it) => {
         assert.deepStrictEqual(yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`, [])
         assert.deepStrictEqual(yield* traces, [])
       })
+  )
+
+  it.effect("inputs of a create whose process died before it was accepted are erased too", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const artifacts = yield* Artifacts
+      const { at, id } = yield* makeWorld
+      const input = yield* artifacts.putInput({
+        userId: UserId.make(id),
+        taskId: TaskId.make("019a0000-0000-7000-8000-000000000001"),
+        mime: "image/png",
+        bytes: Buffer.from("A marker")
+      })
+      yield* operator("DELETE", at)
+      yield* eventually(
+        Effect.andThen(advance("2 seconds"), sql`SELECT id FROM artifacts WHERE user_id = ${id}`),
+        (rows) => rows.length === 0
+      )
+      assert.isTrue(Option.isNone(yield* artifacts.read(input.id)))
+    })
   )
 
   it.effect("a pass that fails is repeated until it succeeds", () =>
