@@ -305,10 +305,14 @@ layer(layerGateway())("balance.low over HTTP", (it) => {
         state: "ALERTED"
       })
       const log = yield* eventually(
-        user.call("GET", "/manage/v1/webhook-deliveries"),
-        ({ json, status }) => status !== 200 || json.data.length > 0
+        Effect.andThen(advance("1 second"), user.call("GET", "/manage/v1/webhook-deliveries")),
+        ({ json }) => json.data[0]?.status === "succeeded"
       )
-      if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+      const sent = log.json.data.map((it: { type: string; attempt_count: number }) => [
+        it.type,
+        it.attempt_count
+      ])
+      assert.deepStrictEqual(sent, [["balance.low", 1]])
     })
   )
 })

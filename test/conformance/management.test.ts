@@ -128,7 +128,7 @@ describe("the management API", () => {
       })
     )
 
-    it.effect("returns 201 with the wallet for a top-up without a note and an adjustment", () =>
+    it.effect("returns the wallet for a top-up without a note and an adjustment with one", () =>
       Effect.gen(function* () {
         const { id } = yield* makeUser({ credits: 0 })
         const topped = yield* operator("POST", `${manage}/users/${id}/top-ups`, {
@@ -147,6 +147,12 @@ describe("the management API", () => {
         const adjusted = yield* operator("POST", `${manage}/users/${id}/adjustments`, change)
         assertMembers(adjusted, 201, wallet)
         assert.strictEqual(adjusted.json.settled_balance, "997.50")
+        const { amount } = change
+        const refused = yield* operator("POST", `${manage}/users/${id}/adjustments`, { amount })
+        assert.deepStrictEqual(
+          [refused.status, refused.json.code, refused.json.errors[0].pointer],
+          [400, 2001, "#/note"]
+        )
       })
     )
 

@@ -48,23 +48,34 @@ interface State {
   isDown: boolean
   /** The response to return instead of the keys. */
   answer: string | undefined
+  /** The path that the keys have moved to, with a redirect from the one in the issuer's metadata. */
+  movedTo: string | undefined
   /** How often the keys were requested. */
   reads: number
 }
 
 export const startTokenIssuer = async () => {
-  const state: State = { keys: [makeKey("first")], isDown: false, answer: undefined, reads: 0 }
+  const state: State = {
+    keys: [makeKey("first")],
+    isDown: false,
+    answer: undefined,
+    movedTo: undefined,
+    reads: 0
+  }
   const server = createServer((request, response) => {
     if (state.isDown) {
       state.reads += 1
       return void response.writeHead(503).end()
     }
     response.setHeader("content-type", "application/json")
-    if (request.url !== "/jwks") {
+    if (request.url !== "/jwks" && request.url !== state.movedTo) {
       const jwks_uri = `${issuer}/jwks`
       return void response.end(JSON.stringify({ issuer, jwks_uri, authorization_endpoint: issuer }))
     }
     state.reads += 1
+    if (state.movedTo !== undefined && request.url !== state.movedTo) {
+      return void response.writeHead(302, { location: state.movedTo }).end()
+    }
     response.end(state.answer ?? JSON.stringify({ keys: state.keys.map(publicOf) }))
   })
   const issuer = `http://127.0.0.1:${await listen(server)}`

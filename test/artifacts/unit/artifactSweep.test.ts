@@ -63,8 +63,8 @@ describe("a stored artifact", () => {
   }
 })
 
-describe("an artifact that is neither stored nor removed", () => {
-  it.effect("is not logged at every attempt, because LoggedBlobs logs the store once", () =>
+describe("artifacts that the store neither takes nor removes", () => {
+  it.effect("are logged once per removal, and not when stored, because LoggedBlobs does that", () =>
     Effect.gen(function* () {
       const lines: Array<unknown> = []
       const away = Effect.fail(new StoreUnavailable({ cause: "it is away" }))
@@ -77,10 +77,15 @@ describe("an artifact that is neither stored nor removed", () => {
       const artifacts = yield* Effect.provide(Artifacts, Artifacts.layer.pipe(Layer.provide(stubs)))
       const made = { userId, taskId, role: "output", mime: "image/png" } as const
       const log = Effect.provide(Logger.layer([Logger.make(({ message }) => lines.push(message))]))
-      yield* Effect.exit(artifacts.put({ ...made, bytes: new Uint8Array(3) })).pipe(log)
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        yield* Effect.exit(artifacts.put({ ...made, bytes: new Uint8Array(3) })).pipe(log)
+      }
       assert.deepStrictEqual(lines, [])
-      yield* artifacts.remove([ArtifactId.make(`art_${"0".repeat(32)}`)]).pipe(log)
-      assert.strictEqual(lines.length, 1)
+      const two = ["0", "1"].map((digit) => ArtifactId.make(`art_${digit.repeat(32)}`))
+      for (const removals of [1, 2]) {
+        assert.isFalse(yield* artifacts.remove(two).pipe(log))
+        assert.strictEqual(lines.length, removals)
+      }
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

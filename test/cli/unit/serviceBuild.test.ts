@@ -1,4 +1,5 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -8,7 +9,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it } from "vitest"
+import { assert, beforeAll, describe, it } from "vitest"
 import { ensureService } from "../../../src/cli/service/buildService.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
 
@@ -17,13 +18,24 @@ const bundleOf = (folder: string): string =>
   assert.fail("no program")
 
 describe("the bundle of the service", () => {
-  it("is built if it is missing or its sources have changed, even by processes at the same time", async () => {
+  let built: string
+  let name: string
+  let areBuilt: ReadonlyArray<boolean>
+  beforeAll(async () => {
+    built = join(temporaryFolder("service"), "build")
+    areBuilt = await Promise.all([ensureService(built), ensureService(built)])
+    name = bundleOf(built)
+  })
+
+  const copyOfBuilt = () => {
     const folder = join(temporaryFolder("service"), "build")
-    assert.deepStrictEqual(await Promise.all([ensureService(folder), ensureService(folder)]), [
-      true,
-      true
-    ])
-    const name = bundleOf(folder)
+    cpSync(built, folder, { recursive: true })
+    return folder
+  }
+
+  it("is built if it is missing, even by processes at the same time", async () => {
+    assert.deepStrictEqual(areBuilt, [true, true])
+    const folder = copyOfBuilt()
     assert.isTrue(existsSync(join(folder, name, "main.mjs")))
     assert.sameMembers(readdirSync(folder), [name, "main.mjs"])
     assert.isFalse(await ensureService(folder))
@@ -32,14 +44,16 @@ describe("the bundle of the service", () => {
     assert.sameMembers(readdirSync(folder), [name, "main.mjs"])
   })
 
-  it("leaves only the previous bundle, of which a running service may still load parts", async () => {
-    const folder = join(temporaryFolder("service"), "build")
-    for (const name of ["first", "last", "compiled", "new-abandoned", "new-building"]) {
-      mkdirSync(join(folder, name), { recursive: true })
+  it("replaces one of other sources, which stays, because a running service may still load parts", async () => {
+    const folder = copyOfBuilt()
+    for (const other of ["first", "last", "compiled", "new-abandoned", "new-building"]) {
+      mkdirSync(join(folder, other), { recursive: true })
     }
     utimesSync(join(folder, "new-abandoned"), 0, 0)
+    writeFileSync(join(folder, "last", "main.mjs"), "")
     writeFileSync(join(folder, "main.mjs"), 'import "./last/main.mjs"\n')
     assert.isTrue(await ensureService(folder))
-    assert.sameMembers(readdirSync(folder), ["last", bundleOf(folder), "main.mjs", "new-building"])
+    assert.strictEqual(bundleOf(folder), name)
+    assert.sameMembers(readdirSync(folder), ["last", name, "main.mjs", "new-building"])
   })
 })

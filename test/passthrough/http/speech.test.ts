@@ -202,6 +202,24 @@ describe("speech", () => {
     assert.equal(response.status, 402)
     assert.equal((await jsonOf(response)).code, 1103)
   })
+
+  it("is limited to the key's models, of which an alias needs all", async () => {
+    const fields = { name: "tts-1 only", allowed_models: ["tts-1"] }
+    const created = await gateway.post("/manage/v1/api-keys", fields)
+    const { key } = (await created.json()) as { key: string }
+    const authorization = `Bearer ${key}`
+    sends(mp3Of("a"))
+    for (const body of [mini, { ...said, model: "voice" }]) {
+      const refused = await gateway.post(path, body, { authorization })
+      assert.equal(refused.status, 403)
+      assert.equal((await jsonOf(refused)).code, 1004)
+    }
+    assert.lengthOf(vendor.seen, 0)
+    const allowed = await gateway.post(path, said, { authorization })
+    assert.equal(allowed.status, 200)
+    await allowed.arrayBuffer()
+    assert.equal((await gateway.newest()).captured, 19_500n)
+  })
 })
 
 describe("moderations", () => {

@@ -64,7 +64,7 @@ layer(TokenIssuer.layer, { excludeTestServices: false })("keys of the issuer", (
     })
   )
 
-  it.effect("a response that is not a set of keys or is too long is not used", () =>
+  it.effect("a response that is a redirect, is not a set of keys or is too long is not used", () =>
     Effect.gen(function* () {
       const { keys, readsAfter, state } = yield* makeKeys
       for (const answer of ["[]", '{"keys":[1]}', "not JSON", " ".repeat(300_000)]) {
@@ -75,6 +75,12 @@ layer(TokenIssuer.layer, { excludeTestServices: false })("keys of the issuer", (
         yield* readsAfter(reads)
       }
       state.answer = undefined
+      state.movedTo = "/other"
+      const { reads } = state
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Effect.flip(keys("first"))).code, 5002, "a redirect")
+      assert.strictEqual(state.reads, reads + 1)
+      state.movedTo = undefined
       yield* TestClock.adjust("10 seconds")
       state.keys = [makeKey("second")]
       assert.strictEqual((yield* keys("second")).keys.keys[0]!.kid, "second")
