@@ -48,13 +48,17 @@ const holders = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 )
 
 /** Tasks in hand request a slot; returns those that got one. */
-const take = (tasks: ReadonlyArray<number>, max: number, epoch = 1) =>
+const take = (
+  tasks: ReadonlyArray<number>,
+  max: number,
+  epoch = 1,
+  at = { line, accountId: "dashscope:1" }
+) =>
   Effect.flatMap(ConcurrencySlotStore, (slots) =>
     Effect.map(
       slots.take({
-        line,
+        ...at,
         max,
-        accountId: "dashscope:1",
         requests: tasks.map((n) => ({ taskId: idOf(n), epoch, inputs: {} })),
         now
       }),
@@ -141,6 +145,20 @@ describeStores("slots of a vendor account", (database, kind) => {
         yield* serve
         assert.deepEqual(yield* holders, [2])
       }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a task that moves to another account leaves its slot, whether it gets one there", () =>
+    Effect.gen(function* () {
+      const other = { line: "dashscope:2/wan2.5-t2i-preview", accountId: "dashscope:2" }
+      yield* inHand(1, 6)
+      assert.deepEqual(yield* take([1, 2], 2), [1, 2])
+      assert.deepEqual(yield* take([3, 4, 5], 2), [])
+      assert.deepEqual(yield* take([1], 1, 1, other), [1])
+      assert.deepEqual(yield* take([2], 1, 1, other), [])
+      assert.deepEqual(yield* holders, [1])
+      assert.deepEqual(yield* serve, { given: 2, limits: 2 })
+      assert.deepEqual(yield* holders, [1, 3, 4])
+    }).pipe(Effect.provide(store))
   )
 
   it.effect("are not given to a fenced owner or to a task without an owner", () =>
