@@ -196,17 +196,25 @@ export class CallBill implements StreamWatch {
     if (metered._tag === "Tokens") {
       this.#meter ??= meterOf(metered, { hidesUsage, isDocument: this.#isDocument })
     }
-    // A client that left has received only what was relayed before, so the rest needs no hold
-    const covered = this.#left === undefined ? this.#sliced?.covered : Infinity
-    const relayed = this.#meter?.push(chunk, covered) ?? chunk
-    if (this.#meter !== undefined && this.#left === undefined)
-      this.#sliced?.passed(this.#meter.passed)
+    const relayed = this.#meter === undefined ? chunk : this.#pass(this.#meter, chunk)
     if (this.#firstTokenMillis === undefined && (this.#meter?.tokens ?? 1) > 0) {
       this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
     }
     if (this.#left === undefined) this.#content?.push(relayed)
     this.#left?.received(chunk.length, this.#meter?.isFinal === true)
     return relayed
+  }
+
+  /** Meters a chunk; returns what the hold covers. */
+  #pass(meter: Meter, chunk: Buffer): Buffer {
+    // A client that left has received only what was relayed before, so the rest needs no hold
+    if (this.#left !== undefined || this.#sliced === undefined) return meter.push(chunk)
+    const relayed = meter.push(chunk, this.#sliced.covered)
+    this.#sliced.passed(meter.passed)
+    // A reservation may grant the next slice at once. Nothing else would then pass on what the meter has kept
+    return meter.lacks !== undefined && meter.lacks <= this.#sliced.covered
+      ? Buffer.concat([relayed, this.#pass(meter, Buffer.alloc(0))])
+      : relayed
   }
 
   /** Continues reading if the usage figures may report more than the stream has shown. */

@@ -255,28 +255,38 @@ describe("a stream whose output is visible", () => {
   })
 
   it("takes the slices of a busy key from its reservation, which grows when it is used up", async () => {
-    const caller = await newCaller(200)
+    const caller = await newCaller(1000)
+    const send = async (more = {}) => {
+      const response = await post(caller, chat.path, { ...chat.body, ...more })
+      return { id: response.headers.get("x-service-call-id"), text: await response.text() }
+    }
+    // A short call holds as much as the first slice of a long one, so the reservation has room for both
     scripted("OpenAI's chats", 0, 10)
     const busy = async () => {
-      for (let n = 0; n < 8; n += 1) {
-        await (await post(caller, chat.path, { ...chat.body, max_tokens: 10 })).text()
-      }
+      for (let n = 0; n < 8; n += 1) await send({ max_tokens: 4096 })
     }
     await Promise.all(Array.from({ length: 5 }, busy))
     const { next } = scripted("OpenAI's chats", 14, 3500)
     next(14)
-    const long = Array.from({ length: 5 }, async () =>
-      (await post(caller, chat.path, chat.body)).text()
-    )
-    const texts = await Promise.all([...long, busy()])
-    for (const text of texts.slice(0, 5)) assert.include(text, "[DONE]")
+    const [long] = await Promise.all([Promise.all(Array.from({ length: 5 }, () => send())), busy()])
+    for (const { text } of long) assert.include(text, "[DONE]")
     const { wallet } = await settled(caller)
-    const rows = (
-      await run(Effect.flatMap(Metering, (it) => it.search(caller.userId, { limit: 100 })))
-    ).rows
+    const { rows } = await run(
+      Effect.flatMap(Metering, (it) => it.search(caller.userId, { limit: 100 }))
+    )
     const charged = rows.reduce((sum, { captured }) => sum + captured, 0n)
-    assert.strictEqual(wallet.settled, micro(200) - charged)
+    assert.strictEqual(wallet.settled, micro(1000) - charged)
     assert.isTrue(rows.every(({ chargedLate, outcome }) => outcome === "settled" && !chargedLate))
+    const page = { before: Option.none(), limit: 1000, kind: "hold" } as const
+    const holds = await run(Effect.flatMap(Wallet, (it) => it.search(caller.userId, page)))
+    const withHold = new Set(holds.rows.map(({ subjectId }) => subjectId))
+    const drawn = rows.filter(({ id }) => long.some((it) => it.id === id) && !withHold.has(id))
+    assert.isNotEmpty(drawn)
+    // Eighteen thousand bytes take five slices
+    for (const { held, usage } of drawn) {
+      assert.deepInclude(usage, { outputTokens: 3500, counted: false })
+      assert.isTrue(held > 4n * micro(4), `${held}`)
+    }
   })
 })
 

@@ -1,9 +1,16 @@
+import { Clock, Effect, Result } from "effect"
 import * as fc from "fast-check"
 import type { Readable } from "node:stream"
 import { assert, describe, it } from "vitest"
+import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import type { UsageProtocol } from "../../../src/catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../../../src/catalog/Price.ts"
+import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
 import { Credits } from "../../../src/domain/Credits.ts"
+import { UserId } from "../../../src/domain/Ids.ts"
+import { CallBill } from "../../../src/passthrough/CallBill.ts"
+import { planCall } from "../../../src/passthrough/CallPlan.ts"
+import type { CallEnd } from "../../../src/passthrough/Metering.ts"
 import { outputBound } from "../../../src/passthrough/slices/OutputBound.ts"
 import {
   OutputSlices,
@@ -350,5 +357,47 @@ describe("the relay of a stream that the hold follows", () => {
     asked[0]!.answer("balance")
     assert.strictEqual(await textOf(stream), `${a}${b}${c}${d}[refused]`)
     assert.deepEqual(ends, ["lost"])
+  })
+})
+
+/** docs/reference/wallet.md#holds-of-streams */
+describe("a slice that is granted at once, as by a reservation", () => {
+  const catalog = makeUpstreamCatalog()
+  const route = builtInRoutes.find(({ path }) => path === "/v1/chat/completions")!
+  const body = Buffer.from(JSON.stringify({ model: "gpt-4o", stream: true, messages: [] }))
+
+  it("lets the rest of a chunk pass, and the vendor's figures at its end are charged and hidden", async () => {
+    const plan = Result.getOrThrow(planCall(catalog, route, undefined, body, 0))
+    const ends: Array<CallEnd> = []
+    const bill = new CallBill(
+      {
+        id: "call_1",
+        user: UserId.make("019a0000-0000-7000-8000-000000000000"),
+        held: plan.slices!.first,
+        begunMillis: 0,
+        alias: undefined,
+        vendor: "openai",
+        route: "POST /v1/chat/completions"
+      },
+      plan,
+      body.length,
+      {
+        abandoned: { begin: () => undefined, isFull: () => false },
+        clock: Effect.runSync(Clock.Clock),
+        close: (end) => ends.push(end),
+        content: undefined,
+        hold: { isHeld: () => true, retake: (done) => done(true), drawn: true },
+        raise: (_amount, onRaised) => onRaised("held")
+      }
+    )
+    const relay = new StreamRelay(bill)
+    const stream = relay.open()
+    const shown = piece["openai-chat"]!("a".repeat(1000)).repeat(14)
+    const figures = event({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 3500 } })
+    relay.receive(Buffer.from(`${shown}${figures}data: [DONE]\n\n`))
+    relay.finish()
+    assert.strictEqual(await textOf(stream), `${shown}data: [DONE]\n\n`)
+    assert.lengthOf(ends, 1)
+    assert.deepInclude(ends[0]!.usage, { inputTokens: 10, outputTokens: 3500, counted: false })
   })
 })

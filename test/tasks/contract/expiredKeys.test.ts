@@ -3,9 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { TestClock } from "effect/testing"
 import { idempotencyHours } from "../../../src/domain/limits/Limits.ts"
+import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import { ManageReplayStore } from "../../../src/users/ManageReplayStore.ts"
 import { stores } from "../../support/stores.ts"
-import { accept, newWallet, walletStores } from "../../support/wallets.ts"
+import { accept, callKeyOf, newCaller, walletStores } from "../../support/wallets.ts"
 
 const anyUser = "00000000-0000-0000-0000-000000000000"
 
@@ -56,7 +57,14 @@ layer(
   it.effect("is kept if it is used again while it is being deleted, so a repeat buys nothing", () =>
     Effect.gen(function* () {
       const replays = yield* ManageReplayStore
-      const userId = yield* newWallet(100)
+      const tasks = yield* TaskStore
+      const userId = yield* newCaller(100)
+      const isFound = Effect.gen(function* () {
+        const now = yield* DateTime.now
+        const since = DateTime.subtract(now, { hours: idempotencyHours })
+        const caller = { userId, apiKeyId: callKeyOf(userId), rotation: 0 }
+        return Option.isSome(yield* tasks.findReplay({ ...caller, key: "daily", since, now }))
+      })
       const create = Effect.gen(function* () {
         const since = DateTime.subtract(yield* DateTime.now, { hours: idempotencyHours })
         const idempotency = Option.some({
@@ -69,7 +77,10 @@ layer(
       })
       assert.strictEqual(yield* create, "Accepted")
       yield* TestClock.adjust(`${idempotencyHours} hours`)
+      assert.isTrue(yield* isFound)
+      assert.strictEqual(yield* create, "Replayed", "24 hours later")
       yield* TestClock.adjust("1 milli")
+      assert.isFalse(yield* isFound)
       const { release } = yield* holdCreates
       const creating = yield* Effect.forkChild(create)
       yield* waiting(1)
