@@ -97,7 +97,7 @@ describe("several processes", { timeout: 180_000 }, () => {
     // Its file was replaced. SIGTERM, because a killed process would count as running for ten seconds
     await second.restart("SIGTERM")
     assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["10.00", "10.00"])
-    assert.include(second.output, "is one that was replaced")
+    assert.include(second.output, "has a catalog that was replaced")
     two.write(priced("11.00"))
     await second.restart("SIGTERM")
     assert.strictEqual(await quoteOf(second), "11.00")
