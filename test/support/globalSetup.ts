@@ -4,7 +4,6 @@ import { join } from "node:path"
 import type { TestProject } from "vitest/node"
 import { ensureConsole } from "../../src/cli/console/buildConsole.ts"
 import { runFolderPrefix, stopServer, stopStaleServers } from "./postgresProcess.ts"
-import { stopBrowser } from "./stopBrowser.ts"
 
 /**
  * Builds the console if necessary. There is one Postgres per run: the first test that needs it starts it
@@ -17,7 +16,6 @@ export default async function setup(project: TestProject) {
   const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
   project.provide("postgresFolder", folder)
   return async () => {
-    stopBrowser(folder)
     await stopServer(folder)
     await rm(folder, { recursive: true, force: true })
   }
