@@ -34,7 +34,7 @@ const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-p
 /** Ends transitions first, because they change colors. Waiting for them hangs while Chromium draws no frames. */
 const runAxe = `document.getAnimations().filter((it) => it.effect.getComputedTiming().endTime < Infinity)
     .forEach((it) => it.finish())
-axe.run(document, { runOnly: ${JSON.stringify(axeTags)} })
+axe.run(document, { resultTypes: ["violations"], runOnly: ${JSON.stringify(axeTags)} })
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
     [it.html.slice(0, 200), it.any[0]?.message].join(" ")).join(" | ")))`
 
