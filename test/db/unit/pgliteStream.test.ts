@@ -5,11 +5,16 @@ import { Effect, Exit, Scope } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import type { Duplex } from "node:stream"
 import { PgliteSession } from "../../../src/db/PgliteStream.ts"
+import { migratedTemplate } from "../../../src/testing/StoreTemplates.ts"
+
+/** From a template, which takes a fifth of the time that a new store takes. */
+const makeStore = async () =>
+  PGlite.create({ loadDataDir: await Effect.runPromise(migratedTemplate) })
 
 let pglite: PGlite
 let session: PgliteSession
 beforeAll(async () => {
-  pglite = await PGlite.create()
+  pglite = await makeStore()
   session = new PgliteSession(pglite)
 })
 afterAll(() => pglite.close())
@@ -212,7 +217,7 @@ describe("a connection to PGlite in memory", () => {
 
   it.live("fails a query after the store is closed, and does not hang", () =>
     Effect.gen(function* () {
-      const other = yield* Effect.promise(() => PGlite.create())
+      const other = yield* Effect.promise(makeStore)
       const sql = yield* PgClient.make({
         stream: new PgliteSession(other).connect,
         username: "postgres",

@@ -136,8 +136,8 @@ describe("a JSON body that is a bomb", () => {
   })
 })
 
-/** The highest CPU time of a step. The lowest of three runs, because the first ones compile. */
-const longestStep = (make: () => Sliced<unknown>): number => {
+/** Asserts that each step takes less CPU time. One of three runs has to, because the first ones compile. */
+const assertShortSteps = (make: () => Sliced<unknown>, millis: number) => {
   const run = () => {
     const steps = make()
     let longest = 0
@@ -148,7 +148,9 @@ const longestStep = (make: () => Sliced<unknown>): number => {
       if (done === true) return longest
     }
   }
-  return Math.min(run(), run(), run())
+  let longest = run()
+  for (let more = 0; more < 2 && longest >= millis; more += 1) longest = Math.min(longest, run())
+  assert.isBelow(longest, millis)
 }
 
 const messages = (count: number, content: string) =>
@@ -174,14 +176,11 @@ describe("no turn of the event loop takes longer than 50 ms for a body that is a
         const bytes = Buffer.from(body)
         const { fault, scanner } = scan(bytes)
         assert.isUndefined(fault)
-        assert.isBelow(
-          longestStep(function* () {
-            const document = Result.getOrThrow(yield* parseDocument(bytes, scanner))
-            yield
-            yield* valueWithTexts(document)
-          }),
-          50
-        )
+        assertShortSteps(function* () {
+          const document = Result.getOrThrow(yield* parseDocument(bytes, scanner))
+          yield
+          yield* valueWithTexts(document)
+        }, 50)
       },
       60_000
     )
