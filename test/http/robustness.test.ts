@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import * as fc from "fast-check"
 import { jsonDepthMax } from "../../src/domain/json/JsonLimits.ts"
 import { listenerBounds } from "../../src/http/server/listener/Listener.ts"
+import { anyText } from "../support/anyText.ts"
 import { keepsLessThan, kept, megabyte } from "../support/heap.ts"
 import { liveLayer } from "../support/liveLayer.ts"
 import { rawResponses, rawHttp } from "../support/rawHttp.ts"
@@ -68,7 +69,7 @@ liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
           const field = fc.constantFrom("prompt", "images", "size", "n", "seed", "__proto__", "x/~")
           const body = fc.oneof(
             fc.jsonValue(),
-            fc.dictionary(field, fc.oneof(fc.jsonValue(), fc.string({ unit: "binary" })))
+            fc.dictionary(field, fc.oneof(fc.jsonValue(), anyText))
           )
           const path = fc.constantFrom(
             create,

@@ -5,6 +5,7 @@ import { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { inspectMedia, mediaIn } from "../../../src/catalog/media/Media.ts"
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { selectRange } from "../../../src/http/server/ByteRanges.ts"
+import { anyText } from "../../support/anyText.ts"
 
 /** For any input a decoder returns a value or faults, never a defect. */
 
@@ -12,7 +13,7 @@ const label = fc.constantFrom(...Label.literals)
 const wild = fc.oneof(
   fc.anything({ withNullPrototype: true, maxDepth: 3 }),
   fc.jsonValue(),
-  fc.string({ unit: "binary" }),
+  anyText,
   fc.constantFrom("data:image/png;base64,", "artifact:art_0", "https://", "AAAA", "==", -0, 1e308)
 )
 

@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { bodies, jsonSchemaOf, Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { decodeBody } from "../../../src/catalog/bodies/Decode.ts"
 import { acceptBody } from "../../../src/catalog/media/Media.ts"
+import { anyText } from "../../support/anyText.ts"
 import { bodyWith, leastBodies } from "../../support/bodies.ts"
 
 const labels = Label.literals
@@ -62,7 +63,7 @@ const anyBody = (label: Label) => {
   const fields = Object.keys(bodies[label].fields)
   const value = fc.oneof(
     fc.jsonValue(),
-    fc.string({ unit: "binary" }),
+    anyText,
     fc.constantFrom(
       "data:image/png;base64,AAAA",
       "https://a.b/c",

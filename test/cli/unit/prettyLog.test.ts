@@ -3,6 +3,7 @@ import { Effect, Logger } from "effect"
 import type { Logger as LoggerType } from "effect/Logger"
 import * as fc from "fast-check"
 import { formatJson, formatPretty } from "../../../src/cli/PrettyLog.ts"
+import { anyText } from "../../support/anyText.ts"
 
 /** docs/reference/configuration.md#logging */
 
@@ -64,7 +65,7 @@ describe("LOG_FORMAT", () => {
   it.effect("pretty: any text stays within its entry", () =>
     Effect.promise(() =>
       fc.assert(
-        fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
+        fc.asyncProperty(anyText, async (text) => {
           const entry = await Effect.runPromise(
             logged(formatPretty, Effect.logInfo("a", { text }, text))
           )

@@ -261,27 +261,38 @@ describe("a stream whose output is visible", () => {
       return { id: response.headers.get("x-service-call-id"), text: await response.text() }
     }
     // A short call holds as much as the first slice of a long one, so the reservation has room for both
-    scripted("OpenAI's chats", 0, 10)
     const busy = async () => {
       for (let n = 0; n < 8; n += 1) await send({ max_tokens: 4096 })
     }
-    await Promise.all(Array.from({ length: 5 }, busy))
-    const { next } = scripted("OpenAI's chats", 14, 3500)
-    next(14)
-    const [long] = await Promise.all([Promise.all(Array.from({ length: 5 }, () => send())), busy()])
-    for (const { text } of long) assert.include(text, "[DONE]")
-    const { wallet } = await settled(caller)
-    const { rows } = await run(
-      Effect.flatMap(Metering, (it) => it.search(caller.userId, { limit: 100 }))
-    )
-    const charged = rows.reduce((sum, { captured }) => sum + captured, 0n)
-    assert.strictEqual(wallet.settled, micro(1000) - charged)
-    assert.isTrue(rows.every(({ chargedLate, outcome }) => outcome === "settled" && !chargedLate))
     const page = { before: Option.none(), limit: 1000, kind: "hold" } as const
-    const holds = await run(Effect.flatMap(Wallet, (it) => it.search(caller.userId, page)))
-    const withHold = new Set(holds.rows.map(({ subjectId }) => subjectId))
-    const drawn = rows.filter(({ id }) => long.some((it) => it.id === id) && !withHold.has(id))
-    assert.isNotEmpty(drawn)
+    /** The long calls without holds of their own. */
+    const drawnOf = async (long: ReadonlyArray<string | null>) => {
+      const { wallet } = await settled(caller)
+      const { rows } = await run(
+        Effect.flatMap(Metering, (it) => it.search(caller.userId, { limit: 1000 }))
+      )
+      const charged = rows.reduce((sum, { captured }) => sum + captured, 0n)
+      assert.strictEqual(wallet.settled, micro(1000) - charged)
+      assert.isTrue(rows.every(({ chargedLate, outcome }) => outcome === "settled" && !chargedLate))
+      const holds = await run(Effect.flatMap(Wallet, (it) => it.search(caller.userId, page)))
+      const withHold = new Set(holds.rows.map(({ subjectId }) => subjectId))
+      return rows.filter(({ id }) => long.includes(id) && !withHold.has(id))
+    }
+    // A slow machine may not make enough calls in a second
+    const drawn = await until(
+      async () => {
+        scripted("OpenAI's chats", 0, 10)
+        await Promise.all(Array.from({ length: 5 }, busy))
+        const { next } = scripted("OpenAI's chats", 14, 3500)
+        next(14)
+        const sent = Promise.all(Array.from({ length: 5 }, () => send()))
+        const [long] = await Promise.all([sent, busy()])
+        for (const { text } of long) assert.include(text, "[DONE]")
+        const drawn = await drawnOf(long.map(({ id }) => id))
+        return drawn.length > 0 && drawn
+      },
+      { what: "a call that draws on the reservation" }
+    )
     // Eighteen thousand bytes take five slices
     for (const { held, usage } of drawn) {
       assert.deepInclude(usage, { outputTokens: 3500, counted: false })

@@ -59,6 +59,11 @@ const make = () => {
       callsAliveSince: DateTime.now,
       duty: () => Effect.succeed(Effect.sleep("1 minute")),
       silences: () => 0,
+      publishChange: () => {},
+      onWaiting: () => {},
+      isAlive: () => true,
+      databaseMillis: (millis = 0) => millis,
+      ownedTasks: () => false,
       confirm: Effect.void
     })
   )
@@ -111,19 +116,22 @@ describe("the hold of a call", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is retaken only if the store still has it, or a reservation that covers the key", () => {
-    const { holdsLeft, layer } = make()
-    return Effect.gen(function* () {
-      const { drawn, held, own } = yield* bothHeld
-      const both = Effect.all([retaken(held), retaken(drawn)])
-      holdsLeft({ calls: new Set(), reservations: new Map() })
-      assert.deepStrictEqual(yield* both, [false, false])
-      holdsLeft({ calls: new Set([own.id]), reservations: new Map([[key, credits(0.5)]]) })
-      assert.deepStrictEqual(yield* both, [true, false])
-      holdsLeft({ calls: new Set([randomUUID()]), reservations: new Map([[key, credits(1)]]) })
-      assert.deepStrictEqual(yield* both, [false, true])
-    }).pipe(Effect.provide(layer))
-  })
+  it.effect(
+    "is retaken only if the store still has it, or a reservation that covers the key",
+    () => {
+      const { holdsLeft, layer } = make()
+      return Effect.gen(function* () {
+        const { drawn, held, own } = yield* bothHeld
+        const both = Effect.all([retaken(held), retaken(drawn)])
+        holdsLeft({ calls: new Set(), reservations: new Map() })
+        assert.deepStrictEqual(yield* both, [false, false])
+        holdsLeft({ calls: new Set([own.id]), reservations: new Map([[key, credits(0.5)]]) })
+        assert.deepStrictEqual(yield* both, [true, false])
+        holdsLeft({ calls: new Set([randomUUID()]), reservations: new Map([[key, credits(1)]]) })
+        assert.deepStrictEqual(yield* both, [false, true])
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
   it.effect("is released after 24 hours, whatever went wrong", () => {
     const { layer, orphansBefore } = make()
