@@ -1,6 +1,9 @@
 import { DateTime, Effect, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
+import { statSync } from "node:fs"
+import { join } from "node:path"
 import { AppConfig } from "../config/Config.ts"
+import { cutRestore } from "./CutRestore.ts"
 import * as Database from "./Database.ts"
 import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import * as Migrations from "./Migrations.ts"
@@ -37,22 +40,40 @@ export const migrateStore = Effect.gen(function* () {
   return { store, applied }
 })
 
+/** Whether the folder has no embedded store. False for a folder that this user may not read. */
+export const hasNoStore = (dataDir: string): boolean => {
+  try {
+    return statSync(join(dataDir, "postgres"), { throwIfNoEntry: false }) === undefined
+  } catch {
+    return false
+  }
+}
+
+/** Whether opening the folder would create a store. */
+export const opensNewStore = (dataDir: string): boolean =>
+  hasNoStore(dataDir) && cutRestore(dataDir) === undefined
+
+/** Fails if the configured store contains no gateway. Creates none, because it would prevent a restore. */
+export const requireGateway = Effect.fnUntraced(function* (remedy: string) {
+  const { dataDir, database } = yield* AppConfig
+  const isEmbedded = database._tag === "Embedded"
+  const found = Effect.provide(Migrations.namingRefusals(hasState), yield* connection)
+  if (!(isEmbedded && opensNewStore(dataDir)) && (yield* found)) return
+  return yield* new DatabaseUnavailable({
+    variable: isEmbedded ? "DATA_DIR" : "DATABASE_URL",
+    fault: `${yield* nameOfStore} contains no gateway`,
+    remedy
+  })
+})
+
 /**
  * Marks the store as restored to an earlier time, and migrates it first if it is older. `allowsSubmits`: the operator
  * knows that nothing was submitted after that time. docs/standbys.md#after-a-restore
  */
 export const markRestoredStore = Effect.fnUntraced(function* (allowsSubmits: boolean) {
   const store = yield* nameOfStore
-  const { database } = yield* AppConfig
+  yield* requireGateway("Restore a backup into it first")
   const marked = Effect.gen(function* () {
-    // A schema in an empty database would prevent the restore
-    if (!(yield* hasState)) {
-      return yield* new DatabaseUnavailable({
-        variable: database._tag === "Embedded" ? "DATA_DIR" : "DATABASE_URL",
-        fault: `${store} contains no gateway`,
-        remedy: "Restore a backup into it first"
-      })
-    }
     yield* Migrations.migrate()
     return yield* markStore({ by: "gateway store mark-restored", now: null, allowsSubmits })
   })

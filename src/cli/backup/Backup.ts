@@ -11,6 +11,7 @@ import * as Migrations from "../../db/Migrations.ts"
 import { syncPath, syncTree } from "../../db/NewStore.ts"
 import { markStore } from "../../db/StoreMark.ts"
 import type { Mark } from "../../db/StoreMark.ts"
+import { hasNoStore } from "../../db/StoreTools.ts"
 import { failed } from "../terminal/Fault.ts"
 import { attempt, readArchive, writeArchive } from "./Archive.ts"
 
@@ -65,7 +66,7 @@ const locked = (dataDir: string) =>
 export const backup = Effect.fnUntraced(
   function* (file: string, version: string) {
     const { artifacts, dataDir } = yield* embedded
-    if (!existsSync(join(dataDir, "postgres"))) {
+    if (hasNoStore(dataDir)) {
       return yield* failed(
         `There is no store in ${dataDir}`,
         "Set DATA_DIR to the folder of the service"
@@ -111,10 +112,14 @@ export const backup = Effect.fnUntraced(
 )
 
 const isEmpty = (folder: string) =>
-  attempt(folder, async () => {
-    if (!existsSync(folder)) return true
-    return (await readdir(folder)).every((name) => isOfProcess(name))
-  })
+  attempt(
+    folder,
+    async () => {
+      if (!existsSync(folder)) return true
+      return (await readdir(folder)).every((name) => isOfProcess(name))
+    },
+    "Name a folder that this user may read and write to"
+  )
 
 /**
  * Migrates the store to this program's version (which fails for the store of a newer program) and marks it as restored

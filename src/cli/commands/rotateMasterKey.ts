@@ -1,5 +1,6 @@
 import { Console, Effect, Layer } from "effect"
 import { AppConfig } from "../../config/Config.ts"
+import { requireGateway } from "../../db/StoreTools.ts"
 import { ownerDeadSeconds } from "../../domain/limits/Limits.ts"
 import * as Gateway from "../../Gateway.ts"
 import { MasterKeyRotation } from "../../process/secrets/MasterKeyRotation.ts"
@@ -40,13 +41,16 @@ export const rotateStore = Effect.gen(function* () {
  * `gateway rotate-master-key`: reads the service's variables and works directly on its store. An embedded store can be
  * opened by one process only, so the service must be stopped first. docs/operating.md#rotating-master_key
  */
-export const rotateMasterKey = Effect.scoped(rotateStore).pipe(
-  Effect.provide(
-    MasterKeyRotation.layer.pipe(
-      Layer.provide(Secrets.layer),
-      Layer.provide(Gateway.database),
-      Layer.provide(AppConfig.layer),
-      Layer.provide(Gateway.platform)
+export const rotateMasterKey = requireGateway("Set it to the value that the service has").pipe(
+  Effect.andThen(
+    Effect.provide(
+      Effect.scoped(rotateStore),
+      MasterKeyRotation.layer.pipe(
+        Layer.provide(Secrets.layer),
+        Layer.provide(Gateway.database),
+        Layer.provide(Gateway.platform)
+      )
     )
-  )
+  ),
+  Effect.provide(AppConfig.layer)
 )

@@ -140,6 +140,6 @@ export const diagnose = Effect.gen(function* () {
 }).pipe(
   Effect.provide(AppConfig.layer),
   Effect.catchTag("ConfigFault", ({ message }) =>
-    Effect.succeed([ofFault("configuration", message)])
+    Effect.succeed(message.split("\n").map((line) => ofFault("configuration", line)))
   )
 )

@@ -1,8 +1,8 @@
 import { DateTime, Effect, Option } from "effect"
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
-import { dirname, join, resolve } from "node:path"
+import { dirname, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
-import { inspectStore, nameOfStore } from "../../db/StoreTools.ts"
+import { inspectStore, nameOfStore, opensNewStore } from "../../db/StoreTools.ts"
 import { finding, ofFault } from "./Finding.ts"
 import type { Finding } from "./Finding.ts"
 
@@ -17,7 +17,7 @@ export const storeFindings = Effect.gen(function* () {
   const folder = folderFinding("data folder", dataDir, "DATA_DIR")
   const isEmbedded = database._tag === "Embedded"
   if (folder.status === "broken") return [folder]
-  if (isEmbedded && !existsSync(join(dataDir, "postgres"))) {
+  if (isEmbedded && opensNewStore(dataDir)) {
     return [folder, storeSays("ok", `no store yet: the first start creates one in ${dataDir}`)]
   }
   return [folder, ...(yield* openedFindings(isEmbedded))]

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
@@ -73,29 +74,45 @@ describe("gateway doctor", () => {
   )
 })
 
-/** docs/standbys.md#after-a-restore */
-describe("gateway store mark-restored", () => {
+const secrets = {
+  BASE_URL: "http://localhost:8080",
+  ADMIN_TOKEN: "operator-token-of-the-test",
+  MASTER_KEY: Buffer.alloc(32, 1).toString("base64")
+}
+
+/** docs/standbys.md#after-a-restore, docs/operating.md#rotating-master_key */
+describe.each([
+  { args: ["store", "mark-restored"], remedy: "Restore a backup into it first" },
+  { args: ["rotate-master-key"], remedy: "Set it to the value that the service has" }
+])("gateway $args", ({ args, remedy }) => {
   it.live("refuses a database without a gateway, and leaves it empty for a restore", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
-      yield* withEnvironment({
-        BASE_URL: "http://localhost:8080",
-        ADMIN_TOKEN: "operator-token-of-the-test",
-        DATABASE_URL: url.href,
-        MASTER_KEY: Buffer.alloc(32, 1).toString("base64")
-      })
-      const ran = yield* runCommand(["store", "mark-restored"])
+      yield* withEnvironment({ ...secrets, DATABASE_URL: url.href })
+      const ran = yield* runCommand(args)
       assert.strictEqual(ran.code, 1)
-      assert.match(
-        ran.error,
-        /^Error: DATABASE_URL: the database .* contains no gateway\. Restore/u
-      )
+      assert.match(ran.error, /^Error: DATABASE_URL: the database .* contains no gateway\. /u)
+      assert.include(ran.error, remedy)
       const tables = Effect.flatMap(
         SqlClient.SqlClient,
         (sql) => sql`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`
       )
       const store = layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })
       assert.deepStrictEqual(yield* Effect.provide(tables, store), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuses a folder without a store, and creates neither store nor secrets", () =>
+    Effect.gen(function* () {
+      const dataDir = join(yield* folder, "data")
+      yield* withEnvironment({ BASE_URL: "http://localhost:8080", DATA_DIR: dataDir })
+      const ran = yield* runCommand(args)
+      assert.strictEqual(ran.code, 1)
+      assert.include(
+        ran.error,
+        `Error: DATA_DIR: the embedded store in ${dataDir} contains no gateway. ${remedy}.`
+      )
+      assert.isFalse(existsSync(dataDir))
     }).pipe(Effect.scoped)
   )
 })

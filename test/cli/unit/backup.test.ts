@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync
 } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
@@ -205,6 +206,9 @@ describe("gateway backup and restore", () => {
         assert.include((yield* runCommand(["restore", archive])).error, "not empty")
         const told = `a restore was interrupted: ${target.DATA_DIR} and ${target.ARTIFACT_STORE} contain part of a backup`
         assert.include((yield* runCommand(["restore", archive])).error, told)
+        const doctor = yield* runCommand(["doctor"], { GATEWAY_URL: "http://127.0.0.1:9" })
+        assert.strictEqual(doctor.code, 1)
+        assert.include(doctor.out, `XX  store          DATA_DIR: ${told}`)
         const opened = openEmbedded({ dataDir: target.DATA_DIR, durable: false })
         assert.strictEqual((yield* Effect.flip(opened)).fault, told)
       }).pipe(Effect.scoped),
@@ -220,6 +224,25 @@ describe("gateway backup and restore", () => {
       )
       yield* Fiber.interrupt(backup)
       assert.deepStrictEqual(readdirSync(folder).toSorted(), ["data", "media"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("say what is wrong with a folder that cannot be read", () =>
+    Effect.gen(function* () {
+      const folder = yield* folderIn(tmpdir())
+      const [loop, file] = [join(folder, "loop"), join(folder, "file")]
+      symlinkSync(loop, loop)
+      writeFileSync(file, "")
+      for (const [args, dataDir, reason] of [
+        [["backup", join(folder, "a.tar.gz")], loop, "ELOOP"],
+        [["restore", file], file, "ENOTDIR"]
+      ] as const) {
+        yield* withEnvironment({ DATA_DIR: dataDir, BASE_URL: "http://localhost:8080" })
+        const { code, error } = yield* runCommand(args)
+        assert.strictEqual(code, 1)
+        assert.include(error, reason)
+        assert.match(error, /that this user may (?:read and )?write to/u)
+      }
     }).pipe(Effect.scoped)
   )
 

@@ -104,6 +104,21 @@ describe("commands that need no service", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("doctor has a finding with a remedy for each wrong setting", () =>
+    Effect.gen(function* () {
+      yield* withEnvironment({ BASE_URL: "http://localhost:8080", PORT: "none", LOG_LEVEL: "loud" })
+      const broken = (yield* diagnosis).of("broken")
+      assert.deepStrictEqual(
+        broken.map(({ check, detail }) => [check, detail.split(":", 1)[0]]),
+        [
+          ["configuration", "PORT"],
+          ["configuration", "LOG_LEVEL"]
+        ]
+      )
+      for (const { remedy } of broken) assert.notMatch(remedy, /PORT|LOG_LEVEL/u)
+    }).pipe(Effect.scoped)
+  )
+
   it("print tables without control characters, aligned by the width of wide characters", () => {
     const rows = [{ name: "a\u001b[31mb\nc" }, { name: "東京" }]
     const text = table(rows, [
