@@ -6,6 +6,7 @@ import { catalogFile } from "../../support/aliases.ts"
 import { bodyOf, catalogOfFamilies, familyOf } from "../../support/families.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { liveLayer } from "../../support/liveLayer.ts"
+import { pause } from "../../support/until.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 
 /** docs/reference/vendors.md#rates-and-slots */
@@ -16,6 +17,7 @@ beforeAll(() => {
 })
 afterAll(() => alibaba.close())
 
+const blocking = "/multimodal-generation/generation"
 const env = {
   DASHSCOPE_API_KEY: `${alibaba.key};concurrent=1`,
   DASHSCOPE_BASE_URL: alibaba.url,
@@ -27,6 +29,14 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("slots of an account", (i
     "are shared by models of two protocols, and each task uses the protocol of its model",
     () =>
       Effect.gen(function* () {
+        const running: Array<number> = []
+        alibaba.onPaid = async () => {
+          const jobs = [...alibaba.jobs.values()]
+          running.push(jobs.filter((job) => alibaba.isRunning(job)).length)
+          await pause(50)
+          // A blocking job ends with its response
+          for (const job of jobs) if (job.path.endsWith(blocking)) job.polls = Infinity
+        }
         const { call } = yield* makeUser()
         const tasks = Array.from({ length: 3 }, (_, n) => {
           const family = familyOf(n % 2 === 0 ? "dashscope-sync" : "dashscope-async")
@@ -40,6 +50,9 @@ liveLayer(layerGateway({ env, areVendorsLive: true }))("slots of an account", (i
           (it) => it.json.status === "completed"
         )
         assert.deepStrictEqual(json.counts, { total: 3, unfinished: 0, completed: 3, failed: 0 })
+        assert.deepStrictEqual(running, [1, 1, 1])
+        const isBlocking = [...alibaba.jobs.values()].map(({ path }) => path.endsWith(blocking))
+        assert.sameMembers(isBlocking, [true, false, true])
       })
   )
 })

@@ -1,6 +1,11 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { ArtifactId } from "../../../src/domain/Ids.ts"
 import { EventLogStore } from "../../../src/webhooks/EventLogStore.ts"
 import { WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import {
@@ -44,6 +49,13 @@ const untilEnded = (user: Effect.Success<ReturnType<typeof makeUser>>, id: strin
     Effect.andThen(advance("1 second"), user.call("GET", `${path}/${id}`)),
     ({ json: { counts } }) => counts.completed + counts.failed >= n
   )
+
+/** The media in the artifact store. */
+const storedMedia = Effect.map(AppConfig, ({ dataDir }) =>
+  readdirSync(join(dataDir, "artifacts"), { encoding: "utf8", recursive: true }).filter((name) =>
+    name.includes("art_")
+  )
+)
 
 /** Nothing of a batch was written. */
 const assertNothing = Effect.fnUntraced(function* (userId: string) {
@@ -361,6 +373,7 @@ describe("task batches", () => {
     it.effect("leave no inline media when they are refused", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 5 })
+        const before = yield* storedMedia
         const picture = base64(png({ width: 400, height: 400 }))
         const edit = {
           vendor: "google",
@@ -371,6 +384,29 @@ describe("task batches", () => {
         const refused = yield* user.call("POST", path, { tasks: [edit, edit] })
         assert.strictEqual(refused.json.code, 1101, refused.text)
         yield* assertNothing(user.id)
+        assert.sameMembers(yield* storedMedia, before)
+      })
+    )
+
+    it.effect("store the inline media of each task", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const pictures = [png({ width: 400, height: 400 }), png({ width: 500, height: 400 })]
+        const tasks = pictures.map((picture) => ({
+          vendor: "google",
+          model: "image-edit-pro",
+          action: "edit",
+          body: { prompt: hanging, images: [base64(picture)] }
+        }))
+        const created = yield* user.call("POST", path, { tasks })
+        assert.strictEqual(created.status, 202, created.text)
+        const artifacts = yield* Artifacts
+        for (const [n, id] of created.json.task_ids.entries()) {
+          const { json } = yield* user.call("GET", `/manage/v1/tasks/${id}`)
+          const [reference] = json.body.images
+          const stored = yield* artifacts.read(ArtifactId.make(reference.replace("artifact:", "")))
+          assert.deepStrictEqual(Buffer.from(Option.getOrThrow(stored)), Buffer.from(pictures[n]!))
+        }
       })
     )
 

@@ -170,6 +170,8 @@ interface Bench {
   /** Of `429-wait`, in milliseconds. */
   readonly wait: number
   readonly paidSubmits: (order: SubmitRequest) => Effect.Effect<number>
+  /** How many polls arrived at the vendor. */
+  readonly polls?: () => number
 }
 
 /** Polls like a restarted process: with a new account and the stored handle. */
@@ -230,6 +232,10 @@ const contract = (make: () => Bench) => {
         const bench = make()
         const error = yield* Effect.flip(run(bench, bench.order({ ending })))
         assert.include(kinds, error.class, error.message)
+        if (bench.polls === undefined) return
+        // The first poll of a known job shows that it runs
+        const untilEnd = ending === "lost" ? 1 : 2
+        assert.strictEqual(bench.polls(), known.isBlocking ? 0 : untilEnd)
       })
     )
   }
@@ -306,7 +312,12 @@ for (const subject of subjects) {
       ],
       ...(subject.media === undefined ? {} : { media: subject.media }),
       wait: 7000,
-      paidSubmits: () => Effect.sync(() => upstream.paidSubmits)
+      paidSubmits: () => Effect.sync(() => upstream.paidSubmits),
+      // A GET of fal's result follows the poll that shows its end
+      polls: () =>
+        upstream.seen.filter(
+          ({ method, path }) => method === "GET" && !/\/requests\/[^/]+$/u.test(path)
+        ).length
     }
     contract(() => bench)
 

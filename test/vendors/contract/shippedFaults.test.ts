@@ -173,8 +173,9 @@ describe("fal's response to the request for a result", () => {
   it.effect("is not requested while the job runs, even if an earlier run had an error", () =>
     Effect.gen(function* () {
       const body = { status: "IN_PROGRESS", error: "The runner was restarted" }
-      const { account } = yield* replying("fal-queue", [{ body }])
+      const { account, urls } = yield* replying("fal-queue", [{ body }])
       assert.strictEqual((yield* account.poll(falJob))._tag, "Running")
+      assert.lengthOf(urls, 1)
     })
   )
 })

@@ -178,14 +178,23 @@ layer(layerGateway({ database: stores.postgres }))("webhooks in OpenAI's format"
     Effect.gen(function* () {
       const user = yield* makeUser()
       const url = "https://127.0.0.1/mixed"
-      yield* endpointOf(user, url, ["task.succeeded"])
+      const { secret } = yield* endpointOf(user, url, ["task.succeeded"])
       const picture = yield* user.call("POST", image, { prompt: "a" })
       const film = yield* user.call("POST", video, { prompt: "a" })
       assert.strictEqual(film.status, 202, film.text)
       yield* advance("20 seconds")
-      const bodies = (yield* arrived(url, 2)).map(eventOf)
+      const sent = yield* arrived(url, 2)
+      for (const request of sent) yield* unwrap(request, secret)
+      const bodies = sent.map(eventOf)
       const ours = bodies.find(({ type }) => type === "task.succeeded")
-      assert.strictEqual(ours.data.payload.task_info.id, picture.json.task_info.id)
+      const { created_at, id, ...rest } = ours
+      assert.match(id, /^evt_/u)
+      assert.match(created_at, /^\d{4}-\d\d-\d\dT/u)
+      const { json: payload } = yield* user.call("GET", `${image}/${picture.json.task_info.id}`)
+      assert.deepStrictEqual(rest, {
+        type: "task.succeeded",
+        data: { vendor: "alibaba", model_name: "text-to-image-max", payload }
+      })
       const theirs = bodies.find(({ type }) => type === "video.completed")
       assert.deepStrictEqual(theirs.data, { id: film.json.task_info.id })
     })
