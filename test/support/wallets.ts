@@ -7,8 +7,10 @@ import { CallStore } from "../../src/passthrough/CallStore.ts"
 import type { CallBatch, CallEnd, CallStart } from "../../src/passthrough/CallStore.ts"
 import { ReservationStore } from "../../src/passthrough/reservations/ReservationStore.ts"
 import type {
+  DrawnCall,
   ReservationBatch,
-  DrawnCall
+  ReservationGrant,
+  ReservationSize
 } from "../../src/passthrough/reservations/ReservationStore.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import type { Acceptance, Finish } from "../../src/tasks/TaskStore.ts"
@@ -218,6 +220,21 @@ export const reservation = (userId: UserId, needs: number, extra = 0) => ({
   needs: credits(needs),
   extra: credits(extra)
 })
+
+/** The store's response that grants everything that is requested. */
+export const grantAll = (
+  sizes: ReadonlyArray<ReservationSize>,
+  over: Partial<ReservationGrant> = {}
+): ReadonlyArray<ReservationGrant> =>
+  sizes.map(({ extra, key, needs }) => ({
+    key,
+    granted: credits(Number(needs + extra) / 1e6),
+    available: credits(1_000_000),
+    alive: true,
+    expiresAt: null,
+    left: null,
+    ...over
+  }))
 
 /** An ended call that drew on its key's reservation. */
 export const drawnCall = (start: CallStart, captured: number): DrawnCall => ({

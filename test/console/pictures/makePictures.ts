@@ -1,11 +1,10 @@
-import bundled from "@sparticuz/chromium"
 import { readFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { chromium } from "playwright-core"
 import type { Browser, Page, Route } from "playwright-core"
 import { ensureConsole } from "../../../src/cli/console/buildConsole.ts"
+import { browser } from "../../support/chromium.ts"
 import {
   dataAt,
   now,
@@ -196,21 +195,9 @@ const showAll = async (browser: Browser, folder: string, names: ReadonlyArray<st
 
 const main = async ([folder, ...names]: ReadonlyArray<string>) => {
   await ensureConsole()
-  const browser = await chromium.launch({
-    // Also loads the libraries and fonts that a minimal machine lacks
-    executablePath: await bundled.executablePath(),
-    args: [
-      "--headless=shell",
-      "--no-sandbox",
-      "--no-zygote",
-      "--disable-gpu",
-      "--hide-scrollbars",
-      "--force-color-profile=srgb",
-      "--font-render-hinting=none"
-    ]
-  })
-  await (folder === undefined ? makePictures(browser) : showAll(browser, folder, names))
-  await browser.close()
+  const started = await browser()
+  await (folder === undefined ? makePictures(started) : showAll(started, folder, names))
+  await started.close()
 }
 
 await main(process.argv.slice(2))

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { ReservationBook } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import type { CloseDrawn } from "../../../src/passthrough/reservations/ReservationBook.ts"
-import { callEnd, callStart, credits } from "../../support/wallets.ts"
+import { callEnd, callStart, grantAll } from "../../support/wallets.ts"
 
 /** How often a process writes a reservation adapts to its share of the key's calls. ADR 0116. */
 
@@ -57,17 +57,7 @@ class Caller {
     for (const { start } of taken.ended) {
       this.latest = Math.max(this.latest, this.#now - this.#endedAt.get(start.id)!)
     }
-    this.#book.written(
-      taken,
-      taken.sizes.map(({ extra, key, needs }) => ({
-        key,
-        granted: credits(Number(needs + extra) / 1e6),
-        available: credits(1_000_000),
-        alive: true,
-        expiresAt: null,
-        left: null
-      }))
-    )
+    this.#book.written(taken, grantAll(taken.sizes))
   }
 
   #moment() {

@@ -12,7 +12,7 @@ import { ReservationStore } from "../../../src/passthrough/reservations/Reservat
 import { Drain } from "../../../src/process/Drain.ts"
 import { Process } from "../../../src/process/heartbeat/Process.ts"
 import { WorkNotifier } from "../../../src/process/signals/WorkNotifier.ts"
-import { callEnd, callKeyOf, callStart, credits } from "../../support/wallets.ts"
+import { callEnd, callKeyOf, callStart, credits, grantAll } from "../../support/wallets.ts"
 
 /** The service with stores that grant everything. docs/reference/passthrough.md#metering */
 
@@ -42,15 +42,7 @@ const make = () => {
       write: ({ ended: ends, sizes }) =>
         Effect.sync(() => {
           drawn.push(...ends.map(({ start }) => start.id))
-          const grants = sizes.map(({ extra, key, needs }) => ({
-            key,
-            granted: credits(Number(needs + extra) / 1e6),
-            available: credits(1_000_000),
-            alive: true,
-            expiresAt: null,
-            left: null
-          }))
-          return { grants, endpoints: [] }
+          return { grants: grantAll(sizes), endpoints: [] }
         }),
       lost: () => Effect.succeed([])
     }),

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { ReservationBook } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import type { Taken } from "../../../src/passthrough/reservations/ReservationBook.ts"
-import { callEnd, callStart, credits } from "../../support/wallets.ts"
+import { callEnd, callStart, credits, grantAll } from "../../support/wallets.ts"
 
 /** The amounts of a reservation, to the micro-credit. ADR 0116. */
 
@@ -17,26 +17,19 @@ const take = (book: ReservationBook, at = now): Taken => {
   return taken
 }
 
-const grant = (book: ReservationBook, granted: number, left: number | null) => {
+const grant = (book: ReservationBook, size: number, left: number | null) => {
   const taken = take(book)
-  const grants = taken.sizes.map(({ key }) => ({
-    key,
-    granted: credits(granted),
-    available: credits(1_000_000),
-    alive: true,
-    expiresAt: null,
-    left: left === null ? null : credits(left)
-  }))
-  book.written(taken, grants)
+  const limit = left === null ? null : credits(left)
+  book.written(taken, grantAll(taken.sizes, { granted: credits(size), left: limit }))
 }
 
 const draw = (book: ReservationBook, amount: number) => book.draw(callStart(user, amount), now)
 
 /** A book whose only key has a reservation of this size. */
-const reserved = (granted: number, left: number | null = null) => {
+const reserved = (size: number, left: number | null = null) => {
   const book = new ReservationBook()
   for (let n = 0; n < 16; n += 1) draw(book, 1)
-  grant(book, granted, left)
+  grant(book, size, left)
   return book
 }
 

@@ -8,27 +8,15 @@ import type { CallEnd, CallStart } from "../../../src/passthrough/CallStore.ts"
 import type { CloseDrawn } from "../../../src/passthrough/reservations/ReservationBook.ts"
 import { makeReservations } from "../../../src/passthrough/reservations/Reservations.ts"
 import type { WriteReservations } from "../../../src/passthrough/reservations/Reservations.ts"
-import type { ReservationGrant } from "../../../src/passthrough/reservations/ReservationStore.ts"
-import { callEnd, callStart, credits } from "../../support/wallets.ts"
+import { callEnd, callStart, credits, grantAll } from "../../support/wallets.ts"
 
 /** A process's reservations for keys with frequent calls, with the test's clock. ADR 0116. */
 
 const user = UserId.make(randomUUID())
 type Batch = Parameters<WriteReservations>[0]
 
-/** Grants everything that is requested. */
-const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<ReservationGrant> =>
-  sizes.map(({ extra, key, needs }) => ({
-    key,
-    granted: credits(Number(needs + extra) / 1e6),
-    available: credits(1_000_000),
-    alive,
-    expiresAt: null,
-    left: null
-  }))
-
 const make = Effect.fnUntraced(function* (
-  behave: WriteReservations = (batch) => Effect.succeed(grantAll(batch))
+  behave: WriteReservations = (batch) => Effect.succeed(grantAll(batch.sizes))
 ) {
   const written: Array<Batch> = []
   const scope = yield* Scope.make()
@@ -113,7 +101,7 @@ describe("the reservation of a key that calls often", () => {
       let isThere = true
       const { draw, callOften, stop } = yield* make((batch) =>
         isThere
-          ? Effect.succeed(grantAll(batch, alive))
+          ? Effect.succeed(grantAll(batch.sizes, { alive }))
           : Effect.fail(new StoreUnavailable({ cause: undefined }))
       )
       yield* callOften
@@ -143,7 +131,7 @@ describe("the reservation of a key that calls often", () => {
         let isThere = true
         const { close, draw, callOften, stop, written } = yield* make((batch) =>
           isThere
-            ? Effect.succeed(grantAll(batch))
+            ? Effect.succeed(grantAll(batch.sizes))
             : Effect.fail(new StoreUnavailable({ cause: undefined }))
         )
         yield* callOften
@@ -170,7 +158,7 @@ describe("the reservation of a key that calls often", () => {
       let left = Number.POSITIVE_INFINITY
       const { close, draw, callOften, stop, written } = yield* make((batch) =>
         (left -= 1) < 0
-          ? Effect.succeed(grantAll(batch))
+          ? Effect.succeed(grantAll(batch.sizes))
           : Effect.fail(new StoreUnavailable({ cause: undefined }))
       )
       left = 0
@@ -193,7 +181,7 @@ describe("the reservation of a key that calls often", () => {
         let isPast = false
         const { close, draw, callOften, stop, written } = yield* make((batch) =>
           Effect.succeed(
-            grantAll(batch).map(({ available, granted, key }) => ({
+            grantAll(batch.sizes).map(({ available, granted, key }) => ({
               key,
               granted,
               available,
@@ -238,7 +226,7 @@ describe("the reservation of a key that calls often", () => {
       const { close, draw, callOften, stop, written } = yield* make((batch) =>
         endsOf([batch]).flat().includes(bad.id)
           ? Effect.die("broken")
-          : Effect.succeed(grantAll(batch))
+          : Effect.succeed(grantAll(batch.sizes))
       )
       yield* callOften
       for (const start of [bad, good]) {
