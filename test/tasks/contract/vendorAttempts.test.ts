@@ -238,9 +238,10 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
       const attempts = yield* VendorAttemptStore
       const sql = yield* SqlClient.SqlClient
       const [owned] = yield* begun(1)
-      yield* sql`UPDATE runs SET in_doubt = true`
       const search = { taskId: idOf(1), n: 2, vendor: "v", accountId: account }
       const { epoch } = owned!
+      assert.isFalse(yield* attempts.beginSearch({ ...search, epoch }), "not in doubt")
+      yield* sql`UPDATE runs SET in_doubt = true`
       assert.isFalse(yield* attempts.beginSearch({ ...search, epoch: epoch - 1 }), "fenced")
       assert.isTrue(yield* attempts.beginSearch({ ...search, epoch }))
     }).pipe(Effect.provide(store))
