@@ -185,6 +185,8 @@ describeStores("attempts whose outcome is unknown", (database, kind) => {
       const settled = [own, found(2, "job 2"), given, found(4, "job 4")]
       const former = { ...search, epoch: mine!.epoch - 1, settled: [own] }
       assert.isFalse(yield* attempts.settle(former), "a former owner settles nothing")
+      const earlier = { ...found(2, "job 0"), n: 0 }
+      assert.isFalse(yield* attempts.settle({ ...search, settled: [earlier] }), "n has moved on")
       assert.isTrue(yield* attempts.settle({ ...search, settled }))
       const again = [own, found(2, "another"), { ...found(3, "late") }]
       assert.isFalse(yield* attempts.settle({ ...search, settled: again }), "it was given up")
