@@ -121,9 +121,19 @@ const newestMark = Effect.flatMap(
   Effect.map((rows) => Option.fromUndefinedOr(rows[0]))
 )
 
+/** The id of the process that ended last, or has sent the newest heartbeat. */
+const newestProcess = Effect.flatMap(
+  SqlClient,
+  (sql) => sql`SELECT id FROM processes ORDER BY greatest(heartbeat_at, left_at) DESC LIMIT 1`
+).pipe(
+  rowsOf(Schema.Struct({ id: Schema.String })),
+  Effect.map((rows) => Option.fromUndefinedOr(rows[0]?.id))
+)
+
 /**
  * Reports what `migrateStore` would apply, whether the role may create tables and write tasks, why the store accepts no
- * writes now (if so), and how far this machine's clock is ahead of the store's. Changes nothing.
+ * writes now (if so), which process used it last, and how far this machine's clock is ahead of the store's. Changes
+ * nothing.
  */
 export const inspectStore = Effect.gen(function* () {
   const pending = yield* Migrations.inspect()
@@ -139,7 +149,9 @@ export const inspectStore = Effect.gen(function* () {
   const skewMillis = (before + after) / 2 - DateTime.toEpochMillis(now)
   const isComplete = pending.length === 0 && rights.mayMigrate && rights.mayWrite
   const trouble = isComplete ? yield* tryToWrite(sql) : Option.none<string>()
-  // A schema that must still be migrated may not have the table yet
-  const restored = pending.length === 0 ? yield* newestMark : Option.none()
-  return { pending, ...rights, restored, skewMillis, trouble }
+  // A schema that must still be migrated may not have the tables yet
+  const isCurrent = pending.length === 0
+  const restored = isCurrent ? yield* newestMark : Option.none()
+  const lastProcess = isCurrent ? yield* newestProcess : Option.none()
+  return { pending, ...rights, restored, lastProcess, skewMillis, trouble }
 }).pipe((report) => Effect.flatMap(connection, (store) => Effect.provide(report, store)))

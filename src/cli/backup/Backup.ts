@@ -84,6 +84,12 @@ export const backup = Effect.fnUntraced(
         "Name a file outside of it, best on another disk"
       )
     }
+    if (!existsSync(dirname(target))) {
+      return yield* failed(
+        `The folder ${dirname(target)} does not exist`,
+        "Create it, or name a file in another folder"
+      )
+    }
     yield* locked(dataDir)
     const media = artifacts === undefined || !existsSync(artifacts) ? undefined : artifacts
     const isMedium = (path: string) =>

@@ -3,7 +3,7 @@ import { Console } from "effect"
 import { Command, Flag } from "effect/cli"
 import { BillVendor } from "../../contract/manage/BillsApi.ts"
 import { Management } from "../Management.ts"
-import { wrongUsage } from "../terminal/Fault.ts"
+import { namingFile } from "../terminal/Fault.ts"
 
 const column = (name: string) =>
   Flag.String(name).pipe(
@@ -32,9 +32,7 @@ export const reconcile = Command.make(
   Effect.fnUntraced(function* ({ file, vendor, ...columns }) {
     const api = yield* Management
     const files = yield* FileSystem.FileSystem
-    const bill = yield* Effect.mapError(files.readFileString(file), ({ message }) =>
-      wrongUsage(`${file} cannot be read: ${message}`)
-    )
+    const bill = yield* namingFile(file)(files.readFileString(file))
     const named = Object.fromEntries(
       Object.entries(columns).flatMap(([name, it]) => (Option.isSome(it) ? [[name, it.value]] : []))
     )

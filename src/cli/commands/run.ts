@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Base64 } from "effect/encoding"
 import { mimesOf, sniff } from "../../catalog/media/Formats.ts"
 import { Management } from "../Management.ts"
-import { failed, wrongUsage } from "../terminal/Fault.ts"
+import { failed, namingFile, wrongUsage } from "../terminal/Fault.ts"
 import { note } from "../terminal/Output.ts"
 import { findModel, kindsOf, modelName } from "./models.ts"
 import type { ModelRow } from "./models.ts"
@@ -16,16 +16,11 @@ const decodeBody = Schema.decodeUnknownEffect(
   Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
 )
 
-const readable = (file: string) =>
-  Effect.mapError(({ message }: { readonly message: string }) =>
-    wrongUsage(`${file} cannot be read: ${message}`)
-  )
-
 /** The body's fields from `--input`. */
 const inputBody = Effect.fnUntraced(function* (file: Option.Option<string>) {
   if (Option.isNone(file)) return {}
   const files = yield* FileSystem.FileSystem
-  const text = yield* readable(file.value)(files.readFileString(file.value))
+  const text = yield* namingFile(file.value)(files.readFileString(file.value))
   return yield* Effect.mapError(decodeBody(text), () =>
     wrongUsage(
       `${file.value} is not a JSON object`,
@@ -43,7 +38,7 @@ const mediumOf = Effect.fnUntraced(function* (image: string) {
   if (/^https?:\/\//u.test(image)) return image
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const bytes = yield* readable(image)(files.readFile(image))
+  const bytes = yield* namingFile(image)(files.readFile(image))
   const format = sniff(bytes)
   const type = format === undefined ? undefined : mimeTypes.get(format)
   if (type === undefined) {

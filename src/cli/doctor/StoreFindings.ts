@@ -3,6 +3,8 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { dirname, resolve } from "node:path"
 import { AppConfig } from "../../config/Config.ts"
 import { inspectStore, nameOfStore, opensNewStore } from "../../db/StoreTools.ts"
+import { isReadable } from "../../process/heartbeat/ProcessId.ts"
+import { existingMacs } from "../../process/secrets/Secrets.ts"
 import { finding, ofFault } from "./Finding.ts"
 import type { Finding } from "./Finding.ts"
 
@@ -26,7 +28,8 @@ export const storeFindings = Effect.gen(function* () {
 const openedFindings = (isEmbedded: boolean) =>
   Effect.gen(function* () {
     const name = yield* nameOfStore
-    const { mayMigrate, mayWrite, pending, restored, skewMillis, trouble } = yield* inspectStore
+    const { lastProcess, mayMigrate, mayWrite, pending, restored, skewMillis, trouble } =
+      yield* inspectStore
     const schema = finding("schema")
     return [
       Option.isSome(trouble)
@@ -56,6 +59,7 @@ const openedFindings = (isEmbedded: boolean) =>
               "Connect as the role that owns the database, or grant the role CREATE on its schema"
             ),
       ...restoredFindings(restored),
+      ...(Option.isSome(lastProcess) ? [yield* masterKeyFinding(lastProcess.value)] : []),
       ...(isEmbedded ? [] : [clockFinding(skewMillis)])
     ]
   }).pipe(
@@ -88,6 +92,22 @@ const restoredFindings = Option.match({
         : null
     )
   ]
+})
+
+/** Checks whether the master key can read what the process encrypted. docs/operating.md#rotating-master_key */
+const masterKeyFinding = Effect.fnUntraced(function* (lastProcess: string) {
+  const macs = yield* existingMacs
+  const say = finding("master key")
+  if (Option.exists(macs, (it) => isReadable(it, lastProcess))) {
+    return say("ok", "it can read what the last process encrypted")
+  }
+  return say(
+    "warning",
+    Option.isSome(macs)
+      ? "MASTER_KEY: the last process encrypted under a key that is not among these"
+      : "MASTER_KEY: there is none, and a new one cannot read what the last process encrypted",
+    "Set the key that the last process had, unless `gateway rotate-master-key` has ended since then"
+  )
 })
 
 const clockFinding = (skewMillis: number): Finding => {

@@ -1,5 +1,5 @@
-import { Data, Runtime } from "effect"
-import type { Schema } from "effect"
+import { Data, Effect, Runtime } from "effect"
+import type { PlatformError, Schema } from "effect"
 
 /** Exit codes of every command except `serve`. docs/cli.md#exit-codes */
 export const exitCode = { ok: 0, failed: 1, usage: 2, interrupted: 130, brokenPipe: 141 } as const
@@ -28,3 +28,13 @@ export const failed = (message: string, remedy?: string) => new CommandFault({ m
 
 export const wrongUsage = (message: string, remedy?: string) =>
   new CommandFault({ message, remedy, code: exitCode.usage })
+
+/** Says why a file that the user named cannot be read. */
+export const namingFile = (file: string) =>
+  Effect.mapError(({ reason }: PlatformError.PlatformError) =>
+    wrongUsage(
+      reason._tag === "NotFound"
+        ? `${file} does not exist`
+        : `${file} cannot be read (${reason._tag})`
+    )
+  )

@@ -65,16 +65,8 @@ export class Secrets extends Context.Service<
     Secrets,
     Effect.gen(function* () {
       const config = yield* AppConfig
-      const token = yield* loadSecret(config.adminToken, {
-        name: "admin-token",
-        generate: () => `op_${randomBytes(24).toString("base64url")}`,
-        isValid: isAdminToken
-      })
-      const master = yield* loadSecret(config.masterKey, {
-        name: "master-key",
-        generate: () => randomBytes(32).toString("base64"),
-        isValid: isMasterKey
-      })
+      const token = yield* loadSecret(config.adminToken, adminTokenFile)
+      const master = yield* loadSecret(config.masterKey, masterKeyFile)
       return makeSecrets(token, master.value, config.metricsToken)
     })
   )
@@ -101,34 +93,67 @@ interface SecretFile {
   readonly isValid: (value: string) => boolean
 }
 
-/**
- * The configured secret; otherwise the one in `DATA_DIR`; otherwise a new one, stored there readable by the owner only.
- */
-const loadSecret = Effect.fnUntraced(function* (
-  configured: Option.Option<Redacted.Redacted>,
-  { generate, isValid, name }: SecretFile
-) {
-  if (Option.isSome(configured)) {
-    return { value: Redacted.value(configured.value), generated: false }
-  }
+const adminTokenFile: SecretFile = {
+  name: "admin-token",
+  generate: () => `op_${randomBytes(24).toString("base64url")}`,
+  isValid: isAdminToken
+}
+
+const masterKeyFile: SecretFile = {
+  name: "master-key",
+  generate: () => randomBytes(32).toString("base64"),
+  isValid: isMasterKey
+}
+
+const pathOf = Effect.fnUntraced(function* ({ name }: SecretFile) {
   const { dataDir } = yield* AppConfig
-  const fs = yield* FileSystem.FileSystem
-  const file = (yield* Path.Path).join(dataDir, name)
-  const unusable = Effect.mapError(
+  return (yield* Path.Path).join(dataDir, name)
+})
+
+const namingFile = (file: string) =>
+  Effect.mapError(
     (error: { readonly message: string }) =>
       new ConfigFault({
         message: `DATA_DIR: ${file}: ${error.message}; set a writable folder`
       })
   )
-  if (yield* unusable(fs.exists(file))) {
-    const value = (yield* unusable(fs.readFileString(file))).trim()
-    // An empty file would be a key that everyone knows
-    return isValid(value) ? { value, generated: false } : yield* damaged(file)
-  }
-  const value = generate()
-  yield* unusable(fs.makeDirectory(dataDir, { recursive: true }))
-  yield* unusable(writeAtomically(fs, file, `${value}\n`))
+
+/** The configured secret; otherwise the one in `DATA_DIR`. */
+const findSecret = Effect.fnUntraced(function* (
+  configured: Option.Option<Redacted.Redacted>,
+  secret: SecretFile
+) {
+  if (Option.isSome(configured)) return Option.some(Redacted.value(configured.value))
+  const fs = yield* FileSystem.FileSystem
+  const file = yield* pathOf(secret)
+  if (!(yield* namingFile(file)(fs.exists(file)))) return Option.none()
+  const value = (yield* namingFile(file)(fs.readFileString(file))).trim()
+  // An empty file would be a key that everyone knows
+  return secret.isValid(value) ? Option.some(value) : yield* damaged(file)
+})
+
+/** The existing secret; otherwise a new one, stored in `DATA_DIR` readable by the owner only. */
+const loadSecret = Effect.fnUntraced(function* (
+  configured: Option.Option<Redacted.Redacted>,
+  secret: SecretFile
+) {
+  const found = yield* findSecret(configured, secret)
+  if (Option.isSome(found)) return { value: found.value, generated: false }
+  const { dataDir } = yield* AppConfig
+  const fs = yield* FileSystem.FileSystem
+  const file = yield* pathOf(secret)
+  const value = secret.generate()
+  yield* namingFile(file)(fs.makeDirectory(dataDir, { recursive: true }))
+  yield* namingFile(file)(writeAtomically(fs, file, `${value}\n`))
   return { value, generated: true }
+})
+
+/** The MACs under the existing master keys; `None` if a start would generate the first one. Creates nothing. */
+export const existingMacs = Effect.gen(function* () {
+  const { masterKey } = yield* AppConfig
+  return Option.map(yield* findSecret(masterKey, masterKeyFile), (keys) => ({
+    macs: macsOf(Arr.map(masterKeysOf(keys), makeMasterKey))
+  }))
 })
 
 const damaged = (file: string) =>
@@ -187,6 +212,10 @@ const makeMasterKey = (base64: string) => {
   }
 }
 
+const macsOf =
+  (keys: ReadonlyArray<Pick<Secrets["Service"], "mac">>) => (purpose: string, text: string) =>
+    keys.map((key) => key.mac(purpose, text))
+
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
 /** Compares in constant time, whatever the lengths. */
@@ -206,8 +235,7 @@ const makeSecrets = (
       ...others.map((key) => key.decrypt(bytes)),
       Effect.fail(new SecretUnreadable())
     ])
-  const macs = (purpose: string, text: string) =>
-    [first, ...others].map((key) => key.mac(purpose, text))
+  const macs = macsOf([first, ...others])
   return Secrets.of({
     isAdminToken: comparerWith(token.value),
     isMetricsToken: Option.map(metricsToken, (it) => comparerWith(Redacted.value(it))),

@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import type { Finding } from "../../../src/cli/doctor/Finding.ts"
-import { layerPostgres } from "../../../src/db/Database.ts"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { layerEmbedded, layerPostgres } from "../../../src/db/Database.ts"
 import { lockDataDir } from "../../../src/db/DataDirLock.ts"
+import * as Gateway from "../../../src/Gateway.ts"
+import { makeProcessId } from "../../../src/process/heartbeat/ProcessId.ts"
+import { Secrets } from "../../../src/process/secrets/Secrets.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { freshDatabase, migratedDatabaseUrl, prepareDataDir } from "../../support/stores.ts"
 import { temporaryFolder } from "../../support/temporaryFolder.ts"
@@ -73,6 +77,71 @@ describe("gateway doctor", () => {
     })
   )
 })
+
+/** docs/cli.md#doctor */
+describe("the master key of gateway doctor", () => {
+  it.live.each([
+    { key: 1, status: "ok", detail: "it can read what the last process encrypted" },
+    {
+      key: 2,
+      status: "warning",
+      detail: "MASTER_KEY: the last process encrypted under a key that is not among these"
+    }
+  ] as const)("is $status if the last process had the key $key", ({ detail, key, status }) =>
+    Effect.gen(function* () {
+      const url = yield* migratedDatabaseUrl
+      const last = makeProcessId(yield* secretsOf(key))
+      yield* Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`
+          INSERT INTO processes (id, started_at, heartbeat_at, left_at)
+          VALUES ('proc_ended_before', '-infinity', '-infinity', now() - interval '1 hour'),
+            (${last}, '-infinity', '-infinity', now())`
+      ).pipe(
+        Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 1 })),
+        Effect.scoped
+      )
+      yield* withEnvironment({ ...secrets, DATABASE_URL: url.href })
+      const found = (yield* findings).find(({ check }) => check === "master key")
+      assert.deepInclude(found, { detail, status })
+    })
+  )
+
+  it.live("is missed if the folder of an embedded store has lost it, and not generated", () =>
+    Effect.gen(function* () {
+      const dataDir = join(yield* folder, "data")
+      yield* Effect.promise(() => prepareDataDir(dataDir))
+      const last = makeProcessId(yield* secretsOf(1))
+      yield* Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`
+          INSERT INTO processes (id, started_at, heartbeat_at)
+          VALUES (${last}, now(), now())`
+      ).pipe(Effect.provide(layerEmbedded({ dataDir, durable: false })), Effect.scoped)
+      yield* withEnvironment({ BASE_URL: "http://localhost:8080", DATA_DIR: dataDir })
+      const found = (yield* findings).find(({ check }) => check === "master key")
+      assert.deepInclude(found, {
+        status: "warning",
+        detail:
+          "MASTER_KEY: there is none, and a new one cannot read what the last process encrypted"
+      })
+      assert.isFalse(existsSync(join(dataDir, "master-key")))
+    }).pipe(Effect.scoped)
+  )
+})
+
+/** The secrets under a key of 32 equal bytes. */
+const secretsOf = (byte: number) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      yield* withEnvironment({ ...secrets, MASTER_KEY: Buffer.alloc(32, byte).toString("base64") })
+      return yield* Secrets.pipe(
+        Effect.provide(
+          Secrets.layer.pipe(Layer.provide(AppConfig.layer), Layer.provide(Gateway.platform))
+        )
+      )
+    })
+  )
 
 const secrets = {
   BASE_URL: "http://localhost:8080",

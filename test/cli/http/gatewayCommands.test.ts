@@ -326,8 +326,18 @@ liveLayer(runningGateway())((it) => {
           [["tasks", "list"], closed, 1, "gateway serve"],
           [["tasks", "get", "0"], env, 1, "Remedy"],
           [["listen", "--forward", "https://example.com/"], env, 2, "this machine"],
-          [["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"], env, 2, "nowhere.csv"],
-          [["run", "text-to-image-max", "--input", "/nowhere.json"], env, 2, "nowhere.json"]
+          [
+            ["reconcile", "--vendor", "fal", "--file", "/nowhere.csv"],
+            env,
+            2,
+            "/nowhere.csv does not exist"
+          ],
+          [
+            ["run", "text-to-image-max", "--input", "/nowhere.json"],
+            env,
+            2,
+            "/nowhere.json does not exist"
+          ]
         ] as const) {
           const ran = yield* runCommand(args, variables)
           assert.deepStrictEqual([ran.code, ran.out], [code, ""], `${args.join(" ")}: ${ran.error}`)

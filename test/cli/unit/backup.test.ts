@@ -246,6 +246,17 @@ describe("gateway backup and restore", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("refuse to write a backup into a folder that does not exist", () =>
+    Effect.gen(function* () {
+      yield* stoppedSmall
+      const folder = join(yield* folderIn(tmpdir()), "missing")
+      const { code, error } = yield* runCommand(["backup", join(folder, "backup.tar.gz")])
+      assert.strictEqual(code, 1)
+      assert.include(error, `The folder ${folder} does not exist`)
+      assert.include(error, "Create it, or name a file in another folder")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("refuse to write a backup among the media", () =>
     Effect.gen(function* () {
       const { ARTIFACT_STORE } = yield* stoppedSmall
