@@ -84,7 +84,7 @@ export const responseHeaders = {
     "On the routes of OpenAI, Anthropic and Google: the same request would be refused again",
     "false"
   ),
-  Allow: text("The methods of the path", "GET, DELETE, HEAD"),
+  Allow: text("The methods of the path", "GET, HEAD, DELETE"),
   "WWW-Authenticate": text("How to authenticate", "Bearer"),
   "Accept-Ranges": given(Schema.String.annotate({ description: "Always `bytes`" }))
 }

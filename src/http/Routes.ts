@@ -8,7 +8,6 @@ import * as ConsoleRoutes from "./console/ConsoleRoutes.ts"
 import * as CatalogHandlers from "./manage/catalog/CatalogHandlers.ts"
 import * as ModelsHandlers from "./manage/catalog/ModelsHandlers.ts"
 import * as ManageGate from "./manage/ManageGate.ts"
-import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as AccountsHandlers from "./manage/operator/AccountsHandlers.ts"
 import * as AuditHandlers from "./manage/operator/AuditHandlers.ts"
 import * as BillsHandlers from "./manage/operator/BillsHandlers.ts"
@@ -38,6 +37,7 @@ import * as ResponseRoutes from "./openai/ResponseRoutes.ts"
 import * as VideoRoutes from "./openai/VideoRoutes.ts"
 import * as CallListener from "./passthrough/CallListener.ts"
 import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
+import * as AllowedMethods from "./server/AllowedMethods.ts"
 import { RequestBodyLimiter } from "./server/bodies/RequestBodyLimiter.ts"
 import * as GlobalMiddleware from "./server/GlobalMiddleware.ts"
 import { exactPaths } from "./server/Paths.ts"
@@ -90,10 +90,13 @@ const layer = Layer.mergeAll(
   CallbackRoutes.layer,
   ServiceRoutes.layer,
   ConsoleRoutes.layer,
-  ManageMethods.layer,
   OidcRoutes.layer,
   manage
-).pipe(Layer.provideMerge(GlobalMiddleware.layer), Layer.provide(RequestBodyLimiter.layer))
+).pipe(
+  Layer.provide(AllowedMethods.layer),
+  Layer.provideMerge(GlobalMiddleware.layer),
+  Layer.provide(RequestBodyLimiter.layer)
+)
 
 /**
  * Names of headers and query parameters whose values never appear in traces or logs: every place where the vendors'

@@ -256,8 +256,9 @@ describe("errors are RFC 9457 problems with all members", () => {
 
   for (const [method, target, allow] of [
     ["PUT", path, "POST"],
-    ["POST", `${path}/${unknownTask}`, "GET, DELETE, HEAD"],
+    ["POST", `${path}/${unknownTask}`, "GET, HEAD, DELETE"],
     ["POST", "/healthz", "GET, HEAD"],
+    ["PROPFIND", "/v1/images/generations", "POST"],
     ["PUT", keys, "POST, GET, HEAD"],
     ["DELETE", "/manage/v1/wallet", "GET, HEAD, PATCH"],
     ["OPTIONS", "/manage/v1/wallet", "GET, HEAD, PATCH"],

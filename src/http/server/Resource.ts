@@ -1,32 +1,24 @@
-import { Effect } from "effect"
-import { HttpMethod, HttpRouter, HttpServerRequest } from "effect/http"
+import type { Effect } from "effect"
+import { HttpMethod, HttpRouter } from "effect/http"
 import type { HttpServerResponse } from "effect/http"
-import { Problem } from "../../domain/Problem.ts"
 
 type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
-/**
- * The routes of one path with a handler per method. HEAD uses the handler of GET; other HTTP methods get a 405 with
- * `Allow`.
- */
+/** The routes of one path. HEAD uses the handler of GET. `AllowedMethods` responds to other methods. */
 export const resource = <E, R>(
   path: `/${string}`,
-  methods: { readonly [method in "GET" | "POST" | "DELETE"]?: Handler<E, R> }
-) => {
-  const handlers = new Map<string, Handler<E, R>>(Object.entries(methods))
-  const get = methods.GET
-  if (get !== undefined) handlers.set("HEAD", get)
-  const allow = [...handlers.keys()]
-  const handled = Effect.flatMap(
-    HttpServerRequest.HttpServerRequest,
-    (request): Handler<E | Problem, R> =>
-      handlers.get(request.method) ??
-      Effect.fail(
-        new Problem({ code: 2007, detail: `${request.method} is not allowed here`, allow })
-      )
-  )
-  return everyMethod(path, handled)
-}
+  {
+    DELETE: remove,
+    GET: get,
+    POST: post
+  }: { readonly [method in "GET" | "POST" | "DELETE"]?: Handler<E, R> }
+) => [
+  ...(get === undefined
+    ? []
+    : [HttpRouter.route("GET", path, get), HttpRouter.route("HEAD", path, get)]),
+  ...(post === undefined ? [] : [HttpRouter.route("POST", path, post)]),
+  ...(remove === undefined ? [] : [HttpRouter.route("DELETE", path, remove)])
+]
 
 /**
  * The routes of one path for all HTTP methods. With `*` the router would register all 35 methods that Node parses,
