@@ -169,7 +169,8 @@ const postgresOver = (url: Effect.Effect<URL, never, Scope.Scope>, maxConnection
   Layer.unwrap(
     Effect.map(url, ({ href }) =>
       layerPostgres({
-        url: Redacted.make(href),
+        // Without a limit of time for a connection, because the test's clock may jump past it while one is opened
+        url: Redacted.make(`${href}?connect_timeout=0`),
         ...(maxConnections === undefined ? {} : { maxConnections })
       })
     )
