@@ -253,11 +253,13 @@ export const makeUpstreamCatalog = (
       const segments = segmentsOf(path)
       if (segments === undefined) return { _tag: "Closed" }
       const allow: Array<string> = []
+      // The response to a HEAD is that to a GET, without its body
+      const wanted = method === "HEAD" ? "GET" : method
       for (const { pattern, route } of byVendor.get(vendor) ?? []) {
         const found = matchRoute(pattern, segments)
         if (found === undefined) continue
-        if (route.method === method) return { _tag: "Open", catalog, route, ...found }
-        allow.push(route.method)
+        if (route.method === wanted) return { _tag: "Open", catalog, route, ...found }
+        allow.push(...(route.method === "GET" ? ["GET", "HEAD"] : [route.method]))
       }
       return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
     }),

@@ -10,7 +10,7 @@ import type { UsageGroup } from "../domain/Usage.ts"
 /** The SQL expression of each group as text, sorted independently of collations. */
 const columnOf: Readonly<Record<UsageGroup, string>> = {
   day: `d.day::text COLLATE "C"`,
-  hour: `to_char(d.hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') COLLATE "C"`,
+  hour: `to_char(d.hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C"`,
   user: `d.user_id::text COLLATE "C"`,
   key: `d.api_key_id COLLATE "C"`,
   vendor: `d.vendor COLLATE "C"`,

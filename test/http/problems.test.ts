@@ -91,6 +91,8 @@ const cases: ReadonlyArray<
   ["a wrong dry_run", `${path}?dry_run=x`, post("{}"), 2001, ["#/query/dry_run"]],
   ["an unknown task", `${path}/${unknownTask}`, {}, 2005],
   ["an id that is not a UUID", `${path}/nonsense`, {}, 2005],
+  ["an id of 300 characters", `${path}/${"x".repeat(300)}`, {}, 2005],
+  ["an id of 300 characters in a management path", `${hooks}/whe_${"1".repeat(300)}`, {}, 2005],
   ["broken JSON to a management path", keys, post("{"), 2002],
   ["another type to a management path", keys, post("{}", { "content-type": "text/plain" }), 2003],
   ["no key to a management path", keys, { headers: { authorization: "" } }, 1001],

@@ -217,12 +217,13 @@ liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
         for (const [text, status, code] of [
           [`${get}X: ${"a".repeat(20_000)}\r\n\r\n`, 431, 2016],
           ["\u0016\u0003\u0001\u0000garbage\r\n\r\n", 400, 2014],
+          ["CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n", 400, 2014],
           [`${get}Bad Header: x\r\n\r\n`, 400, 2014]
         ] as const) {
           const answer = yield* rawHttp(port, (write) => write(text))
           traces.add(assertProblem(answer.text, status, code))
         }
-        assert.strictEqual(traces.size, 3)
+        assert.strictEqual(traces.size, 4)
       })
     )
 

@@ -19,9 +19,7 @@ export const hoursBetween = (from: string, to: string, now: Date): ReadonlyArray
   const first = new Date(`${from}T00:00:00Z`).getTime()
   const last = Math.min(new Date(`${to}T23:00:00Z`).getTime(), now.getTime())
   const count = Math.max(0, Math.floor((last - first) / hourMillis) + 1)
-  return Array.from({ length: count }, (_, n) =>
-    new Date(first + n * hourMillis).toISOString().replace(".000Z", "Z")
-  )
+  return Array.from({ length: count }, (_, n) => new Date(first + n * hourMillis).toISOString())
 }
 
 export const hourAfter = (hour: string): string =>

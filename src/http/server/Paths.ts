@@ -2,7 +2,9 @@
 export const exactPaths = {
   caseSensitive: true,
   ignoreDuplicateSlashes: false,
-  ignoreTrailingSlash: false
+  ignoreTrailingSlash: false,
+  // By default the router has no route for a segment of more than 100 characters, but names of models have up to 128
+  maxParamLength: Infinity
 }
 
 /** The path of `BASE_URL` without a trailing slash, because a proxy may serve the gateway under a path prefix. */

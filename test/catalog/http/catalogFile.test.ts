@@ -15,6 +15,8 @@ const fileOf = (content: unknown): string => {
   return file
 }
 
+const longestName = "m".repeat(128)
+
 const catalog = fileOf({
   change: {
     "text-to-image-max": {
@@ -24,7 +26,10 @@ const catalog = fileOf({
     }
   },
   remove: ["video-edit-plus"],
-  add: [{ label: "image-edit-pro", model: "acme-edit", action: "generation" }],
+  add: [
+    { label: "image-edit-pro", model: "acme-edit", action: "generation" },
+    { label: "text-to-image-preview", model: longestName }
+  ],
   routes: [
     {
       vendor: "openai",
@@ -69,6 +74,12 @@ describe("CATALOG_FILE", () => {
         assert.strictEqual(removed.status, 404)
         const problem = (yield* Effect.promise(() => removed.json())) as { code: number }
         assert.strictEqual(problem.code, 2006)
+      })
+    )
+    it.effect("a model with the longest name is served", () =>
+      Effect.gen(function* () {
+        const task = yield* finishedTask(pathOf("alibaba", longestName), { prompt: "a", n: 1 })
+        assert.strictEqual(task.images?.length, 1)
       })
     )
     it.effect("the OpenAPI document shows the catalog that is served", () =>

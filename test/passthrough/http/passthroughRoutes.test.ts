@@ -35,6 +35,19 @@ describe("what is relayed", () => {
     await gateway.settled()
   })
 
+  it("HEAD is GET without its body", async () => {
+    for (const path of ["/v1/models", "/vendors/openai/v1/models", "/v1/models/gpt-4o"]) {
+      const headers = { authorization: `Bearer ${gateway.key}` }
+      const whole = await fetch(`${gateway.origin}${path}`, { headers })
+      const head = await fetch(`${gateway.origin}${path}`, { method: "HEAD", headers })
+      const length = String((await whole.arrayBuffer()).byteLength)
+      assert.deepEqual([head.status, head.headers.get("content-length")], [200, length], path)
+      assert.equal(await head.text(), "")
+    }
+    const wrong = await fetch(`${gateway.origin}/v1/models`, { method: "PUT" })
+    assert.deepEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, HEAD"])
+  })
+
   it("responses, embeddings and messages have aliases too, and other methods of them are 405", async () => {
     for (const [path, body] of [
       ["/v1/responses", { model: "gpt-4o", input: "Hi" }],

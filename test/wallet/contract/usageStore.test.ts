@@ -153,14 +153,14 @@ describeLive("usage", services, (it) => {
         errors,
         durations
       }))
-      const hour = `${day}T23:00:00Z`
+      const hour = `${day}T23:00:00.000Z`
       assert.deepStrictEqual(calls, { group: [hour, "gpt-4o"], errors: 1, durations: atOnce(1) })
       assert.deepInclude(images, { group: [hour, "text-to-image-max"], errors: 1 })
       assert.deepStrictEqual(
         later.map(({ group }) => group),
         [
-          [`${next}T00:00:00Z`, "gpt-4o"],
-          [`${next}T00:00:00Z`, "image-to-video-spark"]
+          [`${next}T00:00:00.000Z`, "gpt-4o"],
+          [`${next}T00:00:00.000Z`, "image-to-video-spark"]
         ]
       )
       const second = yield* sums(user, { groups: ["hour"], from: next, to: next })
@@ -199,7 +199,7 @@ describeLive("usage", services, (it) => {
       yield* usage.removeOld
       assert.deepStrictEqual(
         (yield* hours()).map(({ group }) => group),
-        [[`${next}T00:00:00Z`]]
+        [[`${next}T00:00:00.000Z`]]
       )
       assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user }), 0)
       const sql = yield* PgClient.PgClient

@@ -153,7 +153,7 @@ layer(layerGateway({ database: stores.postgres }))("usage over HTTP", (it) => {
       assert.deepInclude(tokens, { model: "gpt-4o", calls: 1, errors: 0 })
       assert.deepInclude(images, {
         day: null,
-        hour: "1970-01-01T00:00:00Z",
+        hour: "1970-01-01T00:00:00.000Z",
         tasks: 2,
         errors: 1,
         amount: "15.00"

@@ -200,6 +200,10 @@ const makeServer = (bounds: ListenerBounds): Server => {
     })
     if (open > bounds.connectionsMax) socket.destroy()
   })
+  // Without a listener Node closes the connection without a response
+  server.on("connect", (_request, socket: Duplex) =>
+    server.emit("clientError", new Error("CONNECT is for proxies"), socket)
+  )
   // RFC 9110, 10.1.1: a server may ignore an unknown expectation
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   return server
