@@ -253,8 +253,10 @@ const anthropic = (
   { body, completion, stream: isStream }: ParsedRequest
 ): UpstreamResponse => {
   if (request.path.endsWith("/count_tokens")) return json({ input_tokens: completion.inputTokens })
-  if (at(body, "max_tokens") === undefined) {
-    return badRequest("anthropic", "max_tokens: Field required")
+  const maxTokens = at(body, "max_tokens")
+  if (!Number.isInteger(maxTokens)) {
+    const fault = maxTokens === undefined ? "Field required" : "Input should be a valid integer"
+    return badRequest("anthropic", `max_tokens: ${fault}`)
   }
   return isStream
     ? stream(request, anthropicMessageEvents(completion))

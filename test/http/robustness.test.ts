@@ -222,6 +222,7 @@ liveLayer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds))(
         ] as const) {
           const answer = yield* rawHttp(port, (write) => write(text))
           traces.add(assertProblem(answer.text, status, code))
+          assert.match(answer.text, /^date: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT\r$/mu)
         }
         assert.strictEqual(traces.size, 4)
       })

@@ -545,6 +545,8 @@ describe("every route in the sandbox", () => {
       type: "error",
       error: { type: "invalid_request_error", message: "max_tokens: Field required" }
     })
+    const wrong = await gateway.post("/v1/messages", { ...message, max_tokens: null })
+    assert.equal(wrong.status, 400)
     const counted = await gateway.post("/v1/messages/count_tokens", unlimited)
     assert.equal(counted.status, 200)
   })

@@ -309,6 +309,7 @@ const problemText = (fault: Problem, request: IncomingMessage | undefined): stri
   const { body, status } = rendered
   const headers = {
     ...rendered.headers,
+    date: new Date().toUTCString(),
     "content-length": Buffer.byteLength(body),
     connection: "close"
   }
