@@ -134,6 +134,11 @@ begin
     from (select o.api_key_id, sum(o.credits)::bigint as credits from unnest(used) o group by o.api_key_id) u
     where b.api_key_id = u.api_key_id;
   perform usage_add(used);
+  -- Rows that counted nothing but these errors
+  delete from usage_days d where d.user_id = any (p_users) and (d.requests, d.errors, d.credits) = (0, 0, 0)
+    and d.day = any (array(select (u.at at time zone 'UTC')::date from unnest(used) u));
+  delete from usage_hours h where h.user_id = any (p_users) and (h.requests, h.errors, h.credits) = (0, 0, 0)
+    and h.hour = any (array(select date_trunc('hour', u.at, 'UTC') from unnest(used) u));
   if charged is not null then perform account_days_add(charged); end if;
   return query select * from unnest(crossed);
 end $$;
