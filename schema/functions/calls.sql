@@ -652,8 +652,7 @@ begin
       as c(id, place, started_ms, amount, captured, outcome, status, account, usage, vendor, model, route, sandbox,
         trace, n)
     left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = p_sizes.keys[c.place]
-    where not exists (select from wallet_entries e where e.subject_id = c.id and e.kind in ('capture', 'late_charge'))
-      and not exists (select from calls r where r.id = c.id and r.user_id = p_sizes.users[c.place])
+    where not exists (select from calls r where r.id = c.id and r.user_id = p_sizes.users[c.place])
   ), decided as (
     select f.*, case when f.covered then f.captured else 0 end as charged,
       case when f.covered or f.captured = 0 then f.outcome else 'lost' end as result
