@@ -134,6 +134,11 @@ begin
     from (select o.api_key_id, sum(o.credits)::bigint as credits from unnest(used) o group by o.api_key_id) u
     where b.api_key_id = u.api_key_id;
   perform usage_add(used);
+  -- Rows that counted nothing but these errors
+  delete from usage_days d where d.user_id = any (p_users) and (d.requests, d.errors, d.credits) = (0, 0, 0)
+    and d.day = any (array(select (u.at at time zone 'UTC')::date from unnest(used) u));
+  delete from usage_hours h where h.user_id = any (p_users) and (h.requests, h.errors, h.credits) = (0, 0, 0)
+    and h.hour = any (array(select date_trunc('hour', u.at, 'UTC') from unnest(used) u));
   if charged is not null then perform account_days_add(charged); end if;
   return query select * from unnest(crossed);
 end $$;
@@ -647,8 +652,7 @@ begin
       as c(id, place, started_ms, amount, captured, outcome, status, account, usage, vendor, model, route, sandbox,
         trace, n)
     left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = p_sizes.keys[c.place]
-    where not exists (select from wallet_entries e where e.subject_id = c.id and e.kind in ('capture', 'late_charge'))
-      and not exists (select from calls r where r.id = c.id and r.user_id = p_sizes.users[c.place])
+    where not exists (select from calls r where r.id = c.id and r.user_id = p_sizes.users[c.place])
   ), decided as (
     select f.*, case when f.covered then f.captured else 0 end as charged,
       case when f.covered or f.captured = 0 then f.outcome else 'lost' end as result

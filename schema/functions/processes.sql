@@ -129,7 +129,6 @@ begin
     select from unnest(p_names, p_seconds) as w (name, seconds)
     where not exists (
       select from duties d where d.name = w.name
-        and d.begun_at between p_now - make_interval(secs => w.seconds) and p_now
         and floor(extract(epoch from d.begun_at) / w.seconds) = floor(extract(epoch from p_now) / w.seconds)
     )
   ) or not pg_try_advisory_xact_lock(811005) then
@@ -139,7 +138,6 @@ begin
     select w.name from unnest(p_names, p_seconds) as w (name, seconds)
     where not exists (
       select from duties d where d.name = w.name
-        and d.begun_at between p_now - make_interval(secs => w.seconds) and p_now
         and floor(extract(epoch from d.begun_at) / w.seconds) = floor(extract(epoch from p_now) / w.seconds)
     )
   ), written as (

@@ -50,7 +50,6 @@ begin
         and k.relname ~ ('^' || p_table || '_\d{8}$') offset 0
     ) c
     where exists (select from pg_inherits i where i.inhrelid = c.oid and i.inhparent = p_table::regclass)
-      and (to_date(right(c.relname::text, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' <= p_keep_since
   loop
     execute format('drop table %I', part.name);
     dropped := dropped + 1;

@@ -119,13 +119,13 @@ begin
   return false;
 end $$;
 
--- Whether only the throttle withholds the alert for a charge that resulted in this wallet.
+-- Whether only the throttle withholds the alert for a charge that resulted in this wallet. The caller has found that
+-- the alert is not due.
 create or replace function wallet_alert_throttled(w wallets, p_throttle interval, p_now timestamptz)
 returns boolean language plpgsql stable as $$
 begin
   return not w.alert_withheld
     and w.last_alert_at + p_throttle > p_now
-    and not w.rearmed_by_top_up
     -- Whether the alert would be due if the throttle were over.
     and wallet_alert_due(w, p_throttle, w.last_alert_at + p_throttle);
 end $$;

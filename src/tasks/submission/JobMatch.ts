@@ -69,20 +69,17 @@ export const certainJobs = (
   free: ReadonlyArray<FreeJob>
 ): ReadonlyMap<TaskId, ListedJob> => {
   const found = new Map<TaskId, ListedJob>()
-  const taken = new Set<FreeJob>()
   const take = (wanted: Likeness) => {
     const open = claimants.filter(({ taskId }) => !found.has(taskId))
-    const left = free.filter((it) => !taken.has(it))
     for (const claimant of open) {
       if (!claimant.isWaiting || (wanted === "open" && claimant.isOfLostTime)) continue
-      const alike = left.filter((it) => likeness(claimant, it) === wanted)
+      const alike = free.filter((it) => likeness(claimant, it) === wanted)
       const [only] = alike
       if (only === undefined || alike.length > 1) continue
       if (!isWithin(claimant, only, skewMillis)) continue
-      if (wanted === "open" && left.some((it) => likeness(claimant, it) === "same")) continue
+      if (wanted === "open" && free.some((it) => likeness(claimant, it) === "same")) continue
       if (open.some((it) => it !== claimant && likeness(it, only) !== "other")) continue
       found.set(claimant.taskId, only.job)
-      taken.add(only)
     }
   }
   take("same")

@@ -49,6 +49,31 @@ describeStores("ArtifactIndexStore", (database) => {
     }).pipe(Effect.provide(store))
   )
 
+  it.live("counts only inputs against their user's limit, also the first and after a removal", () =>
+    Effect.gen(function* () {
+      const index = yield* ArtifactIndexStore
+      const sql = yield* SqlClient.SqlClient
+      const add = (n: number, bytes: number) => {
+        const { id, role, taskId, userId } = rowOf(n)
+        return Effect.map(
+          sql`
+            SELECT FROM artifacts_add(ARRAY[${id}], ARRAY[${userId}::uuid], ARRAY[${taskId}::uuid], ARRAY[${role}],
+              ARRAY['image/png'], ARRAY[${bytes}::bigint], ARRAY[''::bytea], ARRAY[to_timestamp(0)],
+              ARRAY[to_timestamp(1)], ARRAY[100::bigint])`,
+          (refused) => [id, refused.length === 0] as const
+        )
+      }
+      assert.isFalse((yield* add(0, 101))[1])
+      const [input, isAdded] = yield* add(2, 60)
+      assert.isTrue(isAdded)
+      const [output] = yield* add(1, 1000)
+      yield* index.remove([output])
+      assert.isFalse((yield* add(4, 41))[1])
+      yield* index.remove([input])
+      assert.isTrue((yield* add(6, 100))[1])
+    }).pipe(Effect.provide(store))
+  )
+
   it.live(
     "postpones a removal by the time for which it has been due, and changes nothing that is read",
     () =>

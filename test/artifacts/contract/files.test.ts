@@ -125,6 +125,23 @@ const suite = <E>(
       }).pipe(Effect.provide(files))
   )
 
+  it.effect("have a quota of bytes and of files, in which a repeated one counts once", () =>
+    Effect.gen(function* () {
+      yield* addUsers
+      const sql = yield* SqlClient.SqlClient
+      const adding = (id: string, bytes: number) =>
+        `SELECT file_add('${id}', '${user}', 'batch', '', ${bytes}, now(), now(), 100, 2) AS is_added`
+      const isAdded = (id: string, bytes: number) =>
+        Effect.map(sql.unsafe<{ isAdded: boolean }>(adding(id, bytes)), ([row]) => row!.isAdded)
+      assert.isTrue(yield* isAdded("a", 60))
+      assert.isTrue(yield* isAdded("a", 60))
+      assert.isFalse(yield* isAdded("b", 41))
+      assert.isTrue(yield* isAdded("b", 40))
+      assert.isTrue(yield* isAdded("b", 40))
+      assert.isFalse(yield* isAdded("c", 0))
+    }).pipe(Effect.provide(files))
+  )
+
   it.effect("no longer count in the quota when they expire, before the hourly removal", () =>
     Effect.gen(function* () {
       yield* addUsers

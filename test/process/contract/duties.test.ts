@@ -3,6 +3,7 @@ import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProcessStore } from "../../../src/process/heartbeat/ProcessStore.ts"
 import { describeStores } from "../../support/stores.ts"
+import { whileLocked } from "../../support/upgrade.ts"
 
 const at = (seconds: number) => DateTime.makeUnsafe(1_700_000_000_000 + seconds * 1000)
 
@@ -17,7 +18,7 @@ const beat = (id: string, second: number) =>
 const taken = (id: string, second: number) =>
   Effect.map(beat(id, second), (news) => news.duties.toSorted())
 
-describeStores("heartbeats", (database) => {
+describeStores("heartbeats", (database, kind) => {
   const store = ProcessStore.layer.pipe(Layer.provideMerge(database))
 
   it.effect("give each duty to one process per interval, whichever asks first", () =>
@@ -35,6 +36,19 @@ describeStores("heartbeats", (database) => {
       assert.deepStrictEqual(yield* taken("proc_b", 2800), ["hourly", "often"])
     }).pipe(Effect.provide(store))
   )
+
+  if (kind === "postgres") {
+    it.effect("leave the duties to a process that is taking them", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const take = (id: string) => `SELECT duties_take('${id}', now(), '{often}', '{2}') AS names`
+        const others = sql.withTransaction(
+          Effect.andThen(sql`SET LOCAL lock_timeout = '2s'`, sql.unsafe(take("proc_b")))
+        )
+        assert.deepStrictEqual(yield* whileLocked(sql, take("proc_a"), others), [{ names: [] }])
+      }).pipe(Effect.provide(store))
+    )
+  }
 
   it.effect("give a duty again soon after a process with a fast clock took it", () =>
     Effect.gen(function* () {

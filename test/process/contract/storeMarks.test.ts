@@ -8,6 +8,7 @@ import { ProcessStore } from "../../../src/process/heartbeat/ProcessStore.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
 import { describeStores } from "../../support/stores.ts"
+import { whileLocked } from "../../support/upgrade.ts"
 
 /** docs/standbys.md */
 
@@ -30,23 +31,25 @@ const goBackTo = (id: string, advance: number, second: number) =>
       UPDATE processes SET advance = ${advance}, heartbeat_at = ${DateTime.toDateUtc(at(second))} WHERE id = ${id}`
   )
 
-/** Unfinished tasks 1 to 4: without a submit, refused, submitted, and without a response. */
+/** Unfinished tasks: without a submit, refused, submitted, without a response, and refused after a submit. */
 const insertTasks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
     INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price, created_at, updated_at)
     SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, gen_random_uuid(), 'v', 'm', 'generation',
       'images', 'pending', '{}', false, 1, to_timestamp(1), to_timestamp(1)
-    FROM generate_series(1, 4) n`
+    FROM generate_series(1, 5) n`
   yield* sql`
     INSERT INTO runs (task_id, deadline_at, queue, due_at, owner, epoch, attempt)
-    SELECT id, to_timestamp(2000000000), 'q', to_timestamp(1), 'proc_a', 7, CASE WHEN id = ${idOf(1)} THEN 0 ELSE 1 END
+    SELECT id, to_timestamp(2000000000), 'q', to_timestamp(1), 'proc_a', 7,
+      CASE id WHEN ${idOf(1)} THEN 0 WHEN ${idOf(5)} THEN 2 ELSE 1 END
     FROM tasks`
   yield* sql`
     INSERT INTO vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at, handle)
-    SELECT id, 1, 'v', 'a', '\\x01', state, to_timestamp(1), CASE WHEN state = 'submitted' THEN '{}'::jsonb END
-    FROM tasks JOIN (VALUES (${idOf(2)}::uuid, 'refused'), (${idOf(3)}::uuid, 'submitted'),
-      (${idOf(4)}::uuid, 'submitting')) s (task, state) ON task = id`
+    SELECT id, n, 'v', 'a', '\\x01', state, to_timestamp(1), CASE WHEN state = 'submitted' THEN '{}'::jsonb END
+    FROM tasks JOIN (VALUES (${idOf(2)}::uuid, 1, 'refused'), (${idOf(3)}::uuid, 1, 'submitted'),
+      (${idOf(4)}::uuid, 1, 'submitting'), (${idOf(5)}::uuid, 1, 'submitted'), (${idOf(5)}::uuid, 2, 'refused'))
+      s (task, n, state) ON task = id`
 })
 
 const runs = Effect.flatMap(
@@ -72,7 +75,7 @@ const begin = (progress: { readonly processId: string; seen: number }, second: n
     )
   )
 
-describeStores("a store that went back in time", (database) => {
+describeStores("a store that went back in time", (database, kind) => {
   const store = Layer.merge(ProcessStore.layer, TaskStoreLive.layer).pipe(
     Layer.provideMerge(database)
   )
@@ -100,19 +103,35 @@ describeStores("a store that went back in time", (database) => {
     }).pipe(Effect.provide(store))
   )
 
+  if (kind === "postgres") {
+    it.effect("is marked by one process at a time", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const marking = (id: string) =>
+          `SELECT FROM store_mark_restored('${id}', now(), false, '${id}', 1, null)`
+        const other = sql.withTransaction(
+          Effect.andThen(sql`SET LOCAL lock_timeout = '50ms'`, sql.unsafe(marking("proc_b")))
+        )
+        const waited = yield* whileLocked(sql, marking("proc_a"), Effect.exit(other))
+        assert.strictEqual(waited._tag, "Failure")
+      }).pipe(Effect.provide(store))
+    )
+  }
+
   it.effect(
     "takes unfinished tasks from their owners; tasks with unknown submits are in doubt",
     () =>
       Effect.gen(function* () {
         yield* insertTasks
         const marked = Option.getOrThrow(yield* markStore({ by: "test", now: at(50) }))
-        assert.strictEqual(marked.tasksInDoubt, 2)
+        assert.strictEqual(marked.tasksInDoubt, 3)
         const row = { owner: null, epoch: 1_000_007 }
         assert.deepStrictEqual(yield* runs, [
           { n: "1", ...row, inDoubt: true },
           { n: "2", ...row, inDoubt: true },
           { n: "3", ...row, inDoubt: false },
-          { n: "4", ...row, inDoubt: false }
+          { n: "4", ...row, inDoubt: false },
+          { n: "5", ...row, inDoubt: true }
         ])
         yield* markStore({ by: "test", now: at(60), allowsSubmits: true })
         assert.isTrue((yield* runs).every(({ inDoubt }) => inDoubt === false))
@@ -128,8 +147,10 @@ describeStores("a store that went back in time", (database) => {
         const progress = { processId: "proc_a", seen: 1 }
         assert.isTrue(yield* begin(progress, 1))
         assert.strictEqual(progress.seen, 2)
-        // The heartbeats are in the store, but the submit is not
+        // The heartbeats are in the store, but the submit is not; another process's progress proves nothing
         yield* goBackTo("proc_a", 1, 0)
+        yield* beat("proc_b", 0)
+        yield* goBackTo("proc_b", 9, 0)
         assert.isFalse(yield* begin(progress, 2, 2))
         assert.strictEqual((yield* beat("proc_a", 2, progress.seen)).advance, 1)
         yield* mark("proc_a", 2, 0, 3)

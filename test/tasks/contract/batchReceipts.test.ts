@@ -5,6 +5,7 @@ import * as Credits from "../../../src/domain/Credits.ts"
 import { FileId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { VendorBatchStore } from "../../../src/tasks/vendorbatches/VendorBatchStore.ts"
 import { describeStores } from "../../support/stores.ts"
+import { whileLocked } from "../../support/upgrade.ts"
 
 /** docs/reference/vendor-batches.md#receipts */
 
@@ -24,12 +25,12 @@ const receipt = (n: number, cost: number) => ({
   requestId: `req_${n}`
 })
 
-const run = (epoch: number, owner: string | null) =>
+const run = (epoch: number, owner: string | null, task = id) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql`
       INSERT INTO runs (task_id, deadline_at, queue, due_at, owner, epoch)
-      VALUES (${id}, to_timestamp(1000), 'q', to_timestamp(0), ${owner}, ${epoch})`
+      VALUES (${task}, to_timestamp(1000), 'q', to_timestamp(0), ${owner}, ${epoch})`
   )
 
 const add = (left: number, receipts: ReadonlyArray<ReturnType<typeof receipt>>, as = owned) =>
@@ -37,7 +38,7 @@ const add = (left: number, receipts: ReadonlyArray<ReturnType<typeof receipt>>, 
     Effect.map(store.addReceipts(as, Credits.make(BigInt(left)), receipts, now), Option.map(Number))
   )
 
-describeStores("VendorBatchStore", (database) => {
+describeStores("VendorBatchStore", (database, kind) => {
   const store = VendorBatchStore.layer.pipe(Layer.provideMerge(database))
 
   it.effect("writes each receipt once, in order, and charges at most what is left", () =>
@@ -100,6 +101,42 @@ describeStores("VendorBatchStore", (database) => {
       assert.deepStrictEqual(sums, [])
     }).pipe(Effect.provide(store))
   )
+
+  it.effect("sums up and deletes the receipts of one task only", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const batches = yield* VendorBatchStore
+      const tasks = [1, 2, 3].map((n) =>
+        TaskId.make(`00000000-0000-7000-8000-${`${n}`.padStart(12, "0")}`)
+      )
+      for (const [n, task] of tasks.entries()) {
+        yield* run(2, "proc_a", task)
+        yield* add(100, [receipt(1, 10 + n)], { task: { id: task, userId }, epoch: 2 })
+      }
+      const sumOf = (task: TaskId) =>
+        Effect.map(batches.sumReceipts({ id: task, userId }), (sums) =>
+          sums.map(({ captured }) => Number(captured))
+        )
+      assert.deepStrictEqual(yield* Effect.forEach(tasks, sumOf), [[10], [11], [12]])
+      yield* sql`SELECT FROM batch_receipts_delete(${userId}, ${tasks[1]!})`
+      assert.deepStrictEqual(yield* Effect.forEach(tasks, sumOf), [[10], [], [12]])
+    }).pipe(Effect.provide(store))
+  )
+
+  if (kind === "postgres") {
+    it.effect("keeps the task from another owner until the receipts are written", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* run(2, "proc_a")
+        const free = yield* whileLocked(
+          sql,
+          `SELECT FROM batch_receipts_add('${id}', 2, '${userId}', 9, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', now())`,
+          sql`SELECT FROM runs FOR NO KEY UPDATE SKIP LOCKED`
+        )
+        assert.isEmpty(free)
+      }).pipe(Effect.provide(store))
+    )
+  }
 
   it.effect("writes one receipt for a request with two results in a file", () =>
     Effect.gen(function* () {

@@ -8,6 +8,7 @@ import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
 import { besideLocked } from "../../support/lockedRows.ts"
 import { withoutJob } from "../../support/owned.ts"
 import { describeStores } from "../../support/stores.ts"
+import { whileLocked } from "../../support/upgrade.ts"
 
 const line = "dashscope:1/wan2.5-t2i-preview"
 const queue = "alibaba/text-to-image-max/submits"
@@ -172,7 +173,42 @@ describeStores("slots of a vendor account", (database, kind) => {
     }).pipe(Effect.provide(store))
   )
 
+  it.effect(
+    "are requested again by waiting tasks of an account that leaves, only by their owners",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const other = { line: "dashscope:10/wan2.5-t2i-preview", accountId: "dashscope:10" }
+        yield* inHand(1, 4)
+        assert.deepEqual(yield* take([1, 2], 1), [1])
+        assert.deepEqual(yield* take([3, 4], 1, 1, other), [3])
+        // The job of task 1 runs until its next poll
+        yield* sql`UPDATE runs SET owner = NULL, due_at = deadline_at WHERE task_id = ${idOf(1)}`
+        yield* sql`SELECT FROM slots_leave(ARRAY['dashscope:1'], ${DateTime.toDateUtc(now)})`
+        const claimed = yield* claim("b")
+        assert.deepEqual(
+          claimed.map(({ task }) => numberOf(task.id)),
+          [2]
+        )
+        assert.deepEqual(yield* take([2], 1), [], "a former owner")
+        assert.lengthOf(yield* sql`SELECT FROM runs WHERE owner = 'b'`, 1)
+      }).pipe(Effect.provide(store))
+  )
+
   if (kind === "postgres") {
+    it.effect("are given by one transaction of a limit at a time", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* inHand(1, 4)
+        yield* take([1, 2, 4], 1)
+        yield* end(1)
+        const calls = JSON.stringify([{ task: idOf(3), epoch: 1, inputs: {} }])
+        const taking = `SELECT FROM slots_take('${line}', 1, 'dashscope:1', '${calls}', now())`
+        assert.deepEqual(yield* whileLocked(sql, taking, serve), { given: 0, limits: 1 })
+        assert.deepEqual(yield* holders, [2])
+      }).pipe(Effect.provide(store))
+    )
+
     it.effect("skip a task that another transaction is ending, without waiting for it", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

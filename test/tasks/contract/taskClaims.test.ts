@@ -212,9 +212,32 @@ describeStores("claims of due tasks", (database, kind) => {
 
       assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 50)
       assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 0)
-      yield* claim("q", 1, 5, "proc_gone")
+      yield* claim("q", 1, 2, "proc_gone")
+      yield* claim("q", 1, 3, "proc_gone_too")
       assert.strictEqual(yield* tasks.releaseOrphans(at(90), 3), 3, "in batches")
       assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 2)
+    }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
+  )
+
+  it.effect("a share leaves out a task whose owner has ended its step in the meantime", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const processes = yield* ProcessStore
+      yield* insert([1, 2], { queue: "q" })
+      yield* processes.heartbeat("proc_a", at(100))
+      const [slow] = yield* claim("q", 1, 2, "proc_slow")
+      const aliveSince = at(90)
+      const [found] = yield* tasks.share(aliveSince, "proc_a", 10)
+      assert.sameMembers([...found!.tasks], [idOf(1), idOf(2)])
+      yield* end(slow!, 100, { dueAt: at(500), queue: { name: "q" } })
+      const taken = yield* tasks.claim({
+        queue: "q",
+        limit: 10,
+        owner: "proc_a",
+        now: at(100),
+        share: { tasks: found!.tasks, aliveSince }
+      })
+      assert.deepStrictEqual(numbers(taken), [2])
     }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
   )
 

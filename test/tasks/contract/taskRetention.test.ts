@@ -101,6 +101,34 @@ describeStores("tasks and their bodies", (database) => {
         }).pipe(Effect.provide(TestClock.layer()))
     )
 
+    it.effect("are deleted with their batch when none of its tasks is left", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* TestClock.setTime(Date.parse("2028-01-01T00:00:00Z"))
+        yield* sql`
+          INSERT INTO task_batches (id, user_id, tasks, held, created_at)
+          VALUES ('batch', ${user}, 3, 0, to_timestamp(0))`
+        const makeOne = Effect.flatMap(
+          makeTask(),
+          (id) => sql`UPDATE tasks SET batch_id = 'batch' WHERE id = ${id}`
+        )
+        const batches = Effect.andThen(
+          maintain({ TASK_RETENTION: "30 days" }),
+          sql`SELECT FROM task_batches`
+        )
+        yield* makeOne
+        yield* makeOne
+        yield* TestClock.adjust("20 days")
+        yield* makeOne
+        yield* TestClock.adjust("20 days")
+        assert.lengthOf(yield* batches, 1)
+        assert.lengthOf(yield* state, 1)
+        yield* TestClock.adjust("20 days")
+        assert.isEmpty(yield* batches)
+        assert.isEmpty(yield* state)
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
     it.effect(
       "are deleted with the requests of batches of messages, but not with users' own files",
       () =>
@@ -120,13 +148,23 @@ describeStores("tasks and their bodies", (database) => {
               ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
             })
           )
-          for (const name of ["BODY_RETENTION", "TASK_RETENTION"]) {
+          const names = Effect.map(sql`SELECT custom_id FROM batch_receipts`, (rows) =>
+            rows.map(({ customId }) => customId)
+          )
+          for (const [setting, left] of [
+            ["BODY_RETENTION", [null, null]],
+            ["TASK_RETENTION", []]
+          ] as const) {
             yield* addBatches
-            yield* maintain({ [name]: "7 days" })
+            yield* sql`
+              INSERT INTO batch_receipts (user_id, id, custom_id, model, outcome, captured, created_at)
+              SELECT user_id, id || '.1', 'n', 'm', 'settled', 0, created_at FROM tasks WHERE body <> 'null'`
+            yield* maintain({ [setting]: "7 days" })
             assert.lengthOf(yield* files, 2)
             yield* TestClock.adjust("8 days")
-            yield* maintain({ [name]: "7 days" })
+            yield* maintain({ [setting]: "7 days" })
             assert.deepStrictEqual<object>(yield* files, [{ id: "openai" }])
+            assert.deepStrictEqual<ReadonlyArray<unknown>>(yield* names, left)
           }
         }).pipe(Effect.provide(TestClock.layer()))
     )

@@ -44,6 +44,21 @@ describe("shares of the polls of an account", () => {
     )
   })
 
+  it("are computed again after 250 ms, after a larger change, and from the jobs of all processes", () => {
+    const shares = sharesOf([1000])
+    const [busy, small, third] = [idOf(0), idOf(1), idOf(2)]
+    const interval = (now: number) => shares.intervalMillis(busy, 40, now)
+    assert.closeTo(interval(0), 1_000_000 / 38, 1)
+    shares.add(busy, -20)
+    shares.add(small, 20)
+    assert.closeTo(interval(249), 980_000 / 38, 1)
+    assert.closeTo(interval(250), 980_000 / 30, 1)
+    shares.add(third, 1000)
+    assert.closeTo(interval(251), 980_000 / 15, 1)
+    shares.replace([busy, third].map((userId) => ({ userId, jobs: 1000 })))
+    assert.closeTo(interval(252), 1_000_000 / 19, 1)
+  })
+
   it("follow the jobs that begin and end", () => {
     const shares = sharesOf([])
     const [busy, other] = [idOf(1), idOf(2)]

@@ -47,6 +47,33 @@ describe("the job of a submit whose response was lost", () => {
     ["is the only one if jobs show nothing", [claimant(1, "a")], [job("j")], ["1:j"]],
     ["does not match another request", [claimant(1, "a")], [job("j", "b")], []],
     [
+      "goes to the task whose submit was at its time",
+      [claimant(1, "a"), claimant(2, "a", 500)],
+      [job("j", "a")],
+      ["1:j"]
+    ],
+    [
+      "is not one that shows nothing if others show its request",
+      [claimant(1, "a")],
+      [job("i", "a"), job("j", "a"), job("k")],
+      []
+    ],
+    [
+      "is not looked for if its task does not wait",
+      [claimant(1, "a", 100, false)],
+      [job("j", "a")],
+      []
+    ],
+    [
+      "shows its request if the submit is older than a restored store",
+      [
+        { ...claimant(1, "a"), isOfLostTime: true },
+        { ...claimant(2, "b", 500), isOfLostTime: true }
+      ],
+      [job("j", "a"), job("k", undefined, 500)],
+      ["1:j"]
+    ],
+    [
       "goes to the task with its request, however many are unsettled",
       [claimant(1, "a"), claimant(2, "b"), claimant(3, "c")],
       [job("i", "c"), job("j", "a")],
@@ -130,7 +157,7 @@ describe("the job of a submit whose response was lost", () => {
   }
 
   it("may be any that was created in its time and shows no other request", () => {
-    const free = [job("i"), job("j", "a"), job("k", "b"), job("l", "a", 200)]
+    const free = [job("i"), job("j", "a"), job("k", "b"), job("l", "a", 130)]
     assert.deepStrictEqual(
       candidatesOf(claimant(1, "a"), free).map((it) => it.job.jobId),
       ["i", "j"]

@@ -14,6 +14,7 @@ import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { AttemptOutcome } from "../../../src/tasks/TaskStore.ts"
 import type { SubmitMedium, Submitted, VendorAccount } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { ownedEntry as entry, ownedTask as owned } from "../../support/owned.ts"
 
 const stubsOf = (store: Partial<TaskStore["Service"]>) =>
@@ -110,6 +111,30 @@ describe("a run whose submit begins", () => {
       yield* Deferred.succeed(begins[1]!, true)
       assert.strictEqual((yield* Fiber.join(fiber))._tag, "Accepted")
       assert.deepStrictEqual(ended, ["submitted"])
+    })
+  )
+})
+
+describe("a submit that gives up its slot", () => {
+  it.effect.each(["AMBIGUOUS", "FATAL_CLIENT"] as const)("announces it: %s", (failure) =>
+    Effect.gen(function* () {
+      let announced = 0
+      const notifyReleased = Effect.sync(() => {
+        announced += 1
+      })
+      const stubs = Layer.merge(
+        stubsOf({ beginAttempt: () => Effect.succeed(true), endStep: () => Effect.succeed(true) }),
+        Layer.mock(ConcurrencyLimiter, { notifyReleased, queues: Effect.succeed([]) })
+      )
+      const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
+      const account: VendorAccount = {
+        accountId: "a",
+        submit: () => Effect.fail(new VendorError({ class: failure, message: "no" })),
+        poll: () => Effect.die("not asked"),
+        cancel: () => Effect.succeed("Unsupported")
+      }
+      yield* Effect.exit(paid.submit({ owned, entry, account, media: [], inputs: {}, n: 1 }))
+      assert.strictEqual(announced, 1)
     })
   )
 })

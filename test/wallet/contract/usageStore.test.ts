@@ -15,6 +15,7 @@ import {
   callEnd,
   callKeyOf,
   callStart,
+  credits,
   drawnCall,
   finish,
   newCaller,
@@ -255,7 +256,39 @@ describeLive("usage", services, (it) => {
       yield* sql`DELETE FROM usage_days`
       assert.isAtLeast(yield* usage.rebuild({ from: day, to: next }), 2)
       assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
-    })
+    }).pipe(Effect.provide(TestClock.layer()))
+  )
+
+  it.effect("is rebuilt with late charges, failed tasks that were charged, and long calls", () =>
+    Effect.gen(function* () {
+      const usage = yield* UsageReport
+      const sql = yield* PgClient.PgClient
+      const other = yield* used
+      const user = yield* newCaller(1000)
+      const noon = { now: DateTime.makeUnsafe(`${day}T12:00:00Z`) }
+      const [late, long] = [callStart(user, 8), callStart(user, 5)]
+      yield* writeCalls({ ...noon, starts: [late, long] })
+      // Another process considers the call's process dead
+      yield* writeCalls({ ...noon, ends: [{ ...callEnd(late, 0), outcome: "lost" }] })
+      const { taskId } = yield* accept(user, 20, before)
+      const error = { code: 4004, title: "Cancelled", detail: "" }
+      const charge = { captured: credits(3) }
+      yield* finish(taskId, undefined, { ...before, outcome: { status: "failed", error, charge } })
+      yield* writeCalls({ ...after, ends: [callEnd(late, 6), callEnd(long, 2)] })
+      const rows = plain(yield* sums(user))
+      const hours = sums(user, { groups: ["hour"], from: day, to: next })
+      const [first, ...later] = yield* hours
+      assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user }), 0)
+      yield* sql`DELETE FROM usage_days WHERE user_id = ${user} AND day = ${next}`
+      assert.strictEqual(yield* usage.rebuild({ from: next, to: next, user }), 1)
+      yield* sql`DELETE FROM usage_days WHERE user_id = ${user}`
+      assert.strictEqual(yield* usage.rebuild({ from: next, to: next, user }), 1)
+      assert.deepStrictEqual(plain(yield* hours), plain([first!, ...later]))
+      assert.strictEqual(yield* usage.rebuild({ from: day, to: day, user }), 1)
+      assert.deepStrictEqual(plain(yield* sums(user)), rows)
+      assert.strictEqual(yield* breachesOf(user), 0)
+      assert.deepStrictEqual(plain(yield* sums(other)), expected(other) as never)
+    }).pipe(Effect.provide(TestClock.layer()))
   )
 
   it.effect("of a day without its receipts stays as it is, or is rebuilt from the ledger", () =>

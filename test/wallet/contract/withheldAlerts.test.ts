@@ -29,15 +29,21 @@ const throttleSeconds = 3600
 /** docs/reference/wallet.md#balance-alert */
 describeStores("a crossing that the throttle withheld", (database, kind) => {
   layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
-    const charge = Effect.fnUntraced(function* (userId: UserId, amount: number) {
-      const { taskId } = yield* accept(userId, amount)
+    const end = Effect.fnUntraced(function* (
+      userId: UserId,
+      price: number,
+      captured: number | undefined
+    ) {
+      const { taskId } = yield* accept(userId, price)
       const now = yield* DateTime.now
-      yield* finish(taskId, amount, {
+      yield* finish(taskId, captured, {
         alert: (wallet) => balanceLow(wallet, now),
         throttleSeconds,
         now
       })
     })
+    const charge = (userId: UserId, amount: number) => end(userId, amount, amount)
+    const fail = (userId: UserId) => end(userId, 1, undefined)
 
     let operations = 0
     const add = Effect.fnUntraced(function* (
@@ -75,9 +81,11 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
 
     /** An alert at 999, a recovery by an adjustment, and a fall below the threshold within the window. */
     const withheld = Effect.gen(function* () {
-      const userId = yield* newWallet(1001)
+      const userId = yield* newWallet(1002)
       yield* subscribe(userId)
+      // No alert, because the balance equals the threshold
       yield* charge(userId, 2)
+      yield* charge(userId, 1)
       yield* add(userId, "adjustment", 10)
       yield* charge(userId, 19)
       assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"])
@@ -150,6 +158,7 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
         yield* add(adjusted, "adjustment", 10)
         yield* add(topped, "top_up", 10)
         yield* wallets.setThreshold(lowered, credits(900))
+        yield* wallets.setThreshold(lowered, credits(1000))
         // Below again, but no charge crossed the threshold
         yield* add(fallen, "adjustment", 10)
         yield* add(fallen, "adjustment", -10)
@@ -184,16 +193,21 @@ describeStores("a crossing that the throttle withheld", (database, kind) => {
       })
     )
 
-    it.effect("does not arise from a threshold that is raised above the balance", () =>
+    it.effect("does not arise from a threshold above the balance, nor from a failed task", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* newWallet(1001)
         yield* subscribe(userId)
         yield* charge(userId, 2)
-        yield* wallets.setThreshold(userId, credits(900))
+        assert.strictEqual(yield* stateOf(userId), "ALERTED")
+        yield* wallets.setThreshold(userId, credits(999))
+        assert.strictEqual(yield* stateOf(userId), "NORMAL", "a balance equal to the threshold")
         yield* wallets.setThreshold(userId, credits(2000))
+        yield* fail(userId)
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual(yield* report, [])
+        yield* fail(userId)
+        assert.deepStrictEqual(yield* alertedBalances(userId), ["999.00"])
       })
     )
   })

@@ -397,9 +397,10 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
         const last = yield* partitions.maintain(
           at("2026-04-01T00:00:00Z"),
           7,
-          at("2026-03-02T00:00:00Z")
+          at("2026-03-02T18:00:00Z")
         )
         assert.strictEqual(last.dropped, 4)
+        assert.lengthOf(yield* sql`SELECT id FROM delivery_queue`, 1, "its day is kept")
         assert.deepStrictEqual(yield* log.find(user, id), Option.none())
         const kept = yield* sql`SELECT event_id FROM deliveries`
         assert.deepStrictEqual(

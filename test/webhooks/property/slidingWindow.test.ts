@@ -67,6 +67,14 @@ describe("the sliding limit of 600 a minute", () => {
     assert.strictEqual(window.capacity(set + minuteMillis), limit)
   })
 
+  it("counts no attempt that was not sent", () => {
+    const window = new SlidingWindow(limit, windowMillis, [])
+    window.begin(limit)
+    assert.strictEqual(window.capacity(0), 0)
+    window.cancel()
+    assert.strictEqual(window.capacity(0), 1)
+  })
+
   it("counts attempts from before a restart", () => {
     const window = new SlidingWindow(limit, windowMillis, [1, 2, 3, 4, 5, 6])
     assert.strictEqual(window.capacity(10), 0)

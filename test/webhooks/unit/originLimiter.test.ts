@@ -54,6 +54,19 @@ describe("attempts at an origin without a free connection", () => {
     })
   )
 
+  it.effect("never exceed the limit, even if one is released twice", () =>
+    Effect.gen(function* () {
+      const { enter, limiter, leave, started } = gateOf(3)
+      for (let n = 0; n < 8; n += 1) limiter.connectionOpened(url.origin)
+      enter(6)
+      assert.deepStrictEqual(started, [0, 1, 2])
+      leave[0]!()
+      leave[0]!()
+      yield* turn
+      assert.deepStrictEqual(started, [0, 1, 2, 3])
+    })
+  )
+
   it.effect("all start at once if as many connections are open", () =>
     Effect.gen(function* () {
       const { enter, limiter, leave, started } = gateOf(128)
