@@ -1,6 +1,12 @@
 import { Duplex } from "node:stream"
 
 /**
+ * How long batches may follow each other in one turn of the event loop, in milliseconds. Without a limit, clients that
+ * wait for the only connection would keep it until the last of them has been served: no request would be read meanwhile.
+ */
+const turnMillisMax = 5
+
+/**
  * One connection of `@effect/sql-pg` to PGlite, in memory: a `Duplex` that passes wire-protocol messages to
  * `execProtocolRawStream`.
  *
@@ -13,6 +19,8 @@ export class PgliteStream extends Duplex {
   #started = false
   /** Bytes of the incomplete batch. */
   #pending: Uint8Array = Buffer.alloc(0)
+  /** When the first batch of this turn of the event loop began, in milliseconds of `performance.now()`. */
+  #turnAt: number | undefined
 
   constructor(session: PgliteSession) {
     super({ allowHalfOpen: false })
@@ -27,9 +35,16 @@ export class PgliteStream extends Duplex {
     callback: (error?: Error | null) => void
   ) {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    const turnAt = (this.#turnAt ??= this.#beginTurn())
     const failure = this.#started || this.#start() ? this.#runBatches() : undefined
     // The next batch may enter PGlite only after the response was pushed
-    callback(failure)
+    if (performance.now() - turnAt < turnMillisMax) callback(failure)
+    else setImmediate(callback, failure)
+  }
+
+  #beginTurn(): number {
+    setImmediate(() => (this.#turnAt = undefined))
+    return performance.now()
   }
 
   override _final(callback: (error?: Error | null) => void) {

@@ -2,8 +2,7 @@ import { Context, Schema } from "effect"
 import type { DateTime, Effect, Option } from "effect"
 import { Bytes, Time } from "../db/Rows.ts"
 import type { EventBody } from "../domain/Event.ts"
-import { DeliveryId, EndpointId } from "../domain/Ids.ts"
-import type { UserId } from "../domain/Ids.ts"
+import { DeliveryId, EndpointId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 
@@ -19,6 +18,7 @@ export class ClaimedDelivery extends Schema.Class<ClaimedDelivery>("ClaimedDeliv
   startedAt: Time,
   body: Bytes,
   endpointId: EndpointId,
+  userId: UserId,
   url: Schema.String,
   /** Encrypted, as is `previousSecret`. */
   secret: Bytes,

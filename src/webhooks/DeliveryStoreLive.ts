@@ -38,7 +38,8 @@ function claim(sql: PgClient.PgClient): Service["claim"] {
       const limits = c.wanted.map((wanted) => wanted.limit)
       // The first row also reports each endpoint's capacity, so it exists even if there is no delivery
       return sql`
-        SELECT CASE WHEN row_number() OVER () = 1 THEN p.places END AS places, c.*
+        SELECT CASE WHEN row_number() OVER () = 1 THEN p.places END AS places, c.*,
+          (SELECT e.user_id FROM webhook_endpoints e WHERE e.id = c.endpoint_id) AS user_id
         FROM (
           SELECT delivery_places(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.claimedAt)},
             ${deliveriesPerEndpointPerMinuteMax}::int, ${deliveriesPerEndpointAtOnceMax}::int) AS places OFFSET 0

@@ -57,6 +57,7 @@ export const makeAttempts = Effect.gen(function* () {
       claimed.previousSecretUntil !== null &&
       millis < DateTime.toEpochMillis(claimed.previousSecretUntil)
     return yield* sender.send({
+      userId: claimed.userId,
       url: claimed.url,
       secret: yield* decrypt(claimed.secret),
       previousSecret:

@@ -3,6 +3,8 @@ import type { Dispatcher } from "undici"
 import { makeDeadlines } from "../domain/Deadlines.ts"
 import type { Deadline } from "../domain/Deadlines.ts"
 import { webhookPayloadBytesMax, webhookTimeoutSeconds } from "../domain/limits/Limits.ts"
+import { webhookAttemptsPerUserMax } from "../domain/limits/ShareLimits.ts"
+import { FairShares } from "../domain/shares/FairShares.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"
 import type { EgressRefused } from "../egress/EgressRules.ts"
@@ -12,6 +14,8 @@ import { WebhookExchange, blocked, failed } from "./WebhookExchange.ts"
 
 /** One attempt of one delivery. docs/reference/webhooks.md#delivery-request */
 export interface WebhookRequest {
+  /** Whose delivery it is. */
+  readonly userId: string
   readonly url: string
   /** The endpoint's whole secret string, including `whsec_`. */
   readonly secret: string
@@ -23,13 +27,13 @@ export interface WebhookRequest {
   readonly body: Uint8Array
   /** When this attempt was signed, in Unix seconds. */
   readonly timestampSeconds: number
-  /** If the attempt still waits in its origin's queue at this time (Unix milliseconds), it is not started. */
+  /** If the attempt still waits in a queue at this time (Unix milliseconds), it is not started. */
   readonly startBeforeMillis?: number | undefined
-  /** Called when the attempt leaves its origin's queue, before anything is sent. */
+  /** Called when the attempt leaves its queues, before anything is sent. */
   readonly onStart?: (() => void) | undefined
 }
 
-/** The attempt waited too long in its origin's queue: nothing was sent. */
+/** The attempt waited too long for a place of its user or in its origin's queue: nothing was sent. */
 export class OriginBusy extends Schema.TaggedError<OriginBusy>()("OriginBusy", {}) {}
 
 export interface WebhookSenderOptions {
@@ -46,6 +50,8 @@ export interface WebhookSenderOptions {
    * 128.
    */
   readonly connectionsPerOriginMax?: number
+  /** The maximum number of concurrent attempts of one user. Others wait. Default 512. */
+  readonly attemptsPerUserMax?: number
 }
 
 /** Signs and sends one attempt. docs/reference/webhooks.md#delivery */
@@ -133,6 +139,13 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   const guard = yield* EgressGuard
   const { serviceName = "Service", connectionsPerOriginMax = 128, ca } = options
   const limiter = new OriginLimiter(connectionsPerOriginMax)
+  const { attemptsPerUserMax = webhookAttemptsPerUserMax } = options
+  const users = new FairShares({
+    capacity: Infinity,
+    aloneMax: 1,
+    perCallerMax: attemptsPerUserMax,
+    queueMax: Infinity
+  })
   const timeout = Duration.fromInputUnsafe(
     options.timeout ?? Duration.seconds(webhookTimeoutSeconds)
   )
@@ -151,6 +164,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   )
   const post = makePost({
     serviceName,
+    users,
     limiter,
     dispatcher,
     deadline,
@@ -197,12 +211,13 @@ const tooLarge = (bytes: number): AttemptOutcome =>
 
 interface PostOptions {
   readonly serviceName: string
+  readonly users: FairShares
   readonly limiter: OriginLimiter
   readonly dispatcher: Dispatcher
   /** The time limit of an attempt. */
   readonly deadline: Deadline
   readonly timeoutMillis: number
-  /** The time limit of the wait in the origin's queue. */
+  /** The time limit of the wait for a place of the user and in the origin's queue. */
   readonly queueDeadline: Deadline
 }
 
@@ -213,8 +228,29 @@ const makePost = ({
   limiter,
   queueDeadline,
   serviceName,
-  timeoutMillis
+  timeoutMillis,
+  users
 }: PostOptions) => {
+  /** Takes a place of the user, then a slot at the origin. Returns the function that releases them or cancels the wait. */
+  const acquire = (userId: string, url: URL, start: () => void): (() => void) => {
+    let hasPlace = false
+    let isReleased = false
+    let releaseOrigin = () => {}
+    const cancel = users.wait(userId, 1, () => {
+      hasPlace = true
+      releaseOrigin = limiter.acquire(url, start)
+      // `start` may have given up at once
+      if (isReleased) releaseOrigin()
+    })
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      if (!hasPlace) return cancel?.()
+      releaseOrigin()
+      users.give(userId)
+    }
+  }
+
   return ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
     Effect.callback<AttemptOutcome, OriginBusy>((resume) => {
       let exchange: WebhookExchange | undefined
@@ -255,7 +291,7 @@ const makePost = ({
           resume(Effect.succeed(outcome))
         })
       }
-      const release = limiter.acquire(url, start)
+      const release = acquire(request.userId, url, start)
       if (exchange === undefined) {
         isWaiting = true
         cancelDeadline = queueDeadline(clock, giveUp)

@@ -36,6 +36,12 @@ export const openResponsesShareMax = 0.25
  */
 export const manageReads = { capacity: 8, aloneMax: 0.125, queueMax: Infinity }
 
+/**
+ * Concurrent webhook attempts of one user in a process. Each may hold a connection for 30 seconds, and the webhooks of
+ * tasks may go to any number of origins.
+ */
+export const webhookAttemptsPerUserMax = 512
+
 /** The share of a limit that one process gets when a command runs several on the same machine. At least 1. */
 export const ofProcess = (limit: number, processes: number): number =>
   Math.max(1, Math.floor(limit / processes))

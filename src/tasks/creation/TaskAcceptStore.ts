@@ -21,6 +21,7 @@ const Row = Schema.Struct({
     "too_many_running",
     "too_many_running_of_user",
     "model",
+    "file_gone",
     ...KeyEnding.literals,
     ...SpendRefusal.literals
   ]),
@@ -198,6 +199,7 @@ const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): Accep
   if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
   if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
   if (row?.outcome === "model") return { _tag: "ModelNotAllowed" }
+  if (row?.outcome === "file_gone") return { _tag: "FileGone" }
   if (isKeyEnding(row?.outcome)) return { _tag: "KeyEnded", how: row.outcome }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {

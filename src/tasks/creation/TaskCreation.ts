@@ -286,6 +286,8 @@ export const refusalOf = (model: string, outcome: Refused): Problem => {
       return problem(1101, "The available balance is lower than the price: top up the wallet")
     case "KeyEnded":
       return keyEnded[outcome.how]
+    case "FileGone":
+      return problem(2005, "The file was deleted while the batch was created")
     case "ModelNotAllowed":
       return modelNotAllowed(model)
     case "OverSpendLimit":

@@ -215,6 +215,34 @@ describe("a connection to PGlite in memory", () => {
     }).pipe(Effect.provide(Reactivity.layer))
   )
 
+  it("leaves the event loop to other work, however many statements follow each other", async () => {
+    const { stream, answers } = open()
+    stream.write(startup)
+    await answers()
+    const statements = 40
+    let ended = 0
+    let endedBefore = 0
+    let mostInOneTurn = 0
+    const countTurn = () => {
+      mostInOneTurn = Math.max(mostInOneTurn, ended - endedBefore)
+      endedBefore = ended
+      if (ended < statements) setImmediate(countTurn)
+    }
+    const begin = () => stream.write(query("select count(*) from generate_series(1, 20000)"))
+    await new Promise<void>((resolve) => {
+      stream.on("data", () => {
+        ended += 1
+        if (ended < statements) begin()
+        else resolve()
+      })
+      setImmediate(countTurn)
+      begin()
+    })
+    countTurn()
+    assert.isBelow(mostInOneTurn, statements / 2)
+    stream.end()
+  })
+
   it.live("fails a query after the store is closed, and does not hang", () =>
     Effect.gen(function* () {
       const other = yield* Effect.promise(makeStore)

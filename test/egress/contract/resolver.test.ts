@@ -62,6 +62,7 @@ describe("50 simultaneous look-ups of names that never resolve", () => {
         const { port } = new URL(receiver.url)
         const send = (name: string) =>
           sender.send({
+            userId: "user",
             url: `https://${name}:${port}/hook`,
             secret: generateSecret(),
             deliveryId: "whd_1",

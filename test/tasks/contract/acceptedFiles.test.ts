@@ -60,5 +60,23 @@ describeStores("the file that an accepted task reads", (database) => {
           ])
         })
     )
+
+    it.effect("must exist when its batch is accepted, because its removal counts on that", () =>
+      Effect.gen(function* () {
+        const [userId, other] = [yield* newWallet(2), yield* newWallet(2)]
+        const files = ["of a batch", "deleted meanwhile", "of another user"]
+        for (const [n, id] of files.entries()) yield* addFile(n === 2 ? other : userId, id, n === 1)
+        const outcomes = yield* Effect.forEach([...files, "removed"], (id) =>
+          accept(userId, 1, { resultKind: "batches", body: { input_file_id: id } })
+        )
+        assert.deepStrictEqual(
+          outcomes.map(({ outcome }) => outcome._tag),
+          ["Accepted", "FileGone", "FileGone", "FileGone"]
+        )
+        // A refusal holds nothing
+        const { outcome } = yield* accept(userId, 1)
+        assert.strictEqual(outcome._tag, "Accepted")
+      })
+    )
   })
 })

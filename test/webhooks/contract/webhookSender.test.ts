@@ -124,6 +124,7 @@ const sender = Effect.fnUntraced(function* (
     Clock.currentTimeMillis.pipe(
       Effect.flatMap((now) =>
         send({
+          userId: "user",
           url,
           secret,
           deliveryId: "whd_1",
@@ -600,6 +601,7 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
           )
         )
         const real = yield* Context.get(live, WebhookSender).send({
+          userId: "user",
           url: "https://no-such-name.invalid/",
           secret,
           deliveryId: "whd_1",
@@ -749,6 +751,54 @@ liveLayer(Authority.layer)("WebhookSender over real HTTPS", (it) => {
         })
     )
 
+    it.effect("of one user are limited over all origins, and not those of other users", () =>
+      Effect.gen(function* () {
+        const silent = [
+          yield* receiver(() => {}),
+          yield* receiver(() => {}),
+          yield* receiver(() => {})
+        ]
+        const healthy = yield* receiver(status(200))
+        const send = yield* sender({ attemptsPerUserMax: 3, timeout: "30 seconds" })
+        const stuck = yield* Effect.forEach([...silent, ...silent], ({ url }) =>
+          Effect.forkChild(send(url))
+        )
+        const received = () => silent.reduce((sum, one) => sum + one.received.length, 0)
+        while (received() < 3) yield* Effect.sleep("5 millis")
+        const waiting = yield* Effect.forkChild(send(healthy.url))
+        assert.isNull((yield* send(healthy.url, { userId: "other" })).failure)
+        assert.strictEqual(received(), 3)
+        assert.strictEqual(healthy.received.length, 1)
+        // Abandoned attempts free their places, whether they wait or run
+        for (const fiber of stuck) yield* Fiber.interrupt(fiber)
+        assert.isNull((yield* Fiber.join(waiting)).failure)
+        assert.strictEqual(received(), 3)
+      })
+    )
+
+    it.effect("of one user start no attempt that gets no place within 8 seconds or too late", () =>
+      Effect.gen(function* () {
+        const open: Array<ServerResponse> = []
+        const target = yield* receiver((response) => open.push(response))
+        const other = yield* receiver(status(200))
+        const send = yield* sender({ attemptsPerUserMax: 1, timeout: "30 seconds" })
+        const first = yield* Effect.forkChild(send(target.url))
+        yield* Effect.promise(async () => {
+          while (open.length === 0) await new Promise((resolve) => setImmediate(resolve))
+        })
+        const second = yield* Effect.forkChild(send(other.url))
+        yield* TestClock.adjust("8 seconds")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(second)))._tag, "OriginBusy")
+        const third = yield* Effect.forkChild(send(other.url, { startBeforeMillis: 9000 }))
+        yield* TestClock.adjust("1001 millis")
+        open[0]!.end("ok")
+        assert.isNull((yield* Fiber.join(first)).failure)
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "OriginBusy")
+        assert.strictEqual(other.received.length, 0)
+        assert.isNull((yield* send(other.url)).failure)
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
     /** Three attempts at an origin with two slots: two have reached the receiver, the third waits. */
     const crowded = Effect.fnUntraced(function* (overrides: Partial<WebhookRequest> = {}) {
       const open: Array<ServerResponse> = []
@@ -830,6 +880,7 @@ describe("WebhookSender.layerMock", () => {
           for (let attempt = 1; ; attempt++) {
             const now = yield* Clock.currentTimeMillis
             const outcome = yield* send({
+              userId: "user",
               url: "https://example.com/",
               secret,
               deliveryId: "whd_1",
@@ -860,6 +911,7 @@ describe("WebhookSender.layerMock", () => {
     Effect.gen(function* () {
       const { send } = yield* WebhookSender
       const outcome = yield* send({
+        userId: "user",
         url: "https://example.com/",
         secret,
         deliveryId: "whd_1",
