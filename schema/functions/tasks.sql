@@ -11,7 +11,8 @@
 -- contains the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
 -- too_many_running_of_user (the user's keys together have `user_running_max`), revoked, disabled, replaced, expired or
 -- model (how the key or its secret of `rotation` has ended, or it does not allow the model: the request was admitted
--- before its body was read), file_gone (the file that a batch names was deleted meanwhile), or budget_ with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
+-- before its body was read), file_gone (the file that a batch names was deleted or has expired meanwhile), or budget_
+-- with the reset of the key's spend limit, if less than the price is left of it. The counts are exact, because all keys
 -- of a user share the wallet's lock.
 -- `models`: for an alias, all models that the key must allow. If the key has a spend limit, `cost` of an accepted task
 -- and `balance` of a task refused by the limit are what is left of it. Unfinished tasks are counted by a plain index
@@ -174,6 +175,7 @@ begin
       -- A deletion waits for this lock, and then finds the unfinished batch that reads the bytes.
       perform from files f
         where f.id = p_calls -> c.n -> 'body' ->> 'input_file_id' and f.user_id = c.user_id and f.deleted_at is null
+          and f.expires_at > c.now
         for share;
       if not found then
         a.outcome := 'file_gone';

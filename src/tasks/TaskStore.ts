@@ -98,7 +98,7 @@ export type AcceptOutcome =
   | { readonly _tag: "KeyEnded"; readonly how: typeof KeyEnding.Type }
   /** The API key no longer allows the model. */
   | { readonly _tag: "ModelNotAllowed" }
-  /** The file that the batch names was deleted while it was read. */
+  /** The file that the batch names was deleted, or has expired, while it was read. */
   | { readonly _tag: "FileGone" }
   /** The API key or its user has reached the maximum number of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }

@@ -287,7 +287,7 @@ export const refusalOf = (model: string, outcome: Refused): Problem => {
     case "KeyEnded":
       return keyEnded[outcome.how]
     case "FileGone":
-      return problem(2005, "The file was deleted while the batch was created")
+      return problem(2005, "The file was deleted or has expired while the batch was created")
     case "ModelNotAllowed":
       return modelNotAllowed(model)
     case "OverSpendLimit":

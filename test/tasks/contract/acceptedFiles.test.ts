@@ -8,13 +8,18 @@ import { accept, newWallet, walletStores } from "../../support/wallets.ts"
 
 /** docs/reference/vendor-batches.md#anthropics-form */
 const soon = DateTime.makeUnsafe("2026-11-27T01:00:00Z")
-const later = DateTime.makeUnsafe("2026-12-27T00:00:00Z")
+const later = DateTime.makeUnsafe("2099-12-27T00:00:00Z")
 
-const addFile = Effect.fnUntraced(function* (userId: UserId, id: string, isDeleted = false) {
+const addFile = Effect.fnUntraced(function* (
+  userId: UserId,
+  id: string,
+  isDeleted = false,
+  expiresAt = soon
+) {
   const sql = yield* PgClient.PgClient
   yield* sql`
     INSERT INTO files (id, user_id, purpose, filename, bytes, created_at, expires_at, deleted_at)
-    VALUES (${id}, ${userId}, 'batch', '', 1, to_timestamp(0), ${DateTime.toDateUtc(soon)},
+    VALUES (${id}, ${userId}, 'batch', '', 1, to_timestamp(0), ${DateTime.toDateUtc(expiresAt)},
       ${isDeleted ? DateTime.toDateUtc(soon) : null})`
 })
 
@@ -64,14 +69,23 @@ describeStores("the file that an accepted task reads", (database) => {
     it.effect("must exist when its batch is accepted, because its removal counts on that", () =>
       Effect.gen(function* () {
         const [userId, other] = [yield* newWallet(2), yield* newWallet(2)]
-        const files = ["of a batch", "deleted meanwhile", "of another user"]
-        for (const [n, id] of files.entries()) yield* addFile(n === 2 ? other : userId, id, n === 1)
-        const outcomes = yield* Effect.forEach([...files, "removed"], (id) =>
+        yield* addFile(userId, "of a batch", false, later)
+        yield* addFile(userId, "deleted meanwhile", true, later)
+        yield* addFile(userId, "expired meanwhile", false, soon)
+        yield* addFile(other, "of another user", false, later)
+        const files = [
+          "of a batch",
+          "deleted meanwhile",
+          "expired meanwhile",
+          "of another user",
+          "removed"
+        ]
+        const outcomes = yield* Effect.forEach(files, (id) =>
           accept(userId, 1, { resultKind: "batches", body: { input_file_id: id } })
         )
         assert.deepStrictEqual(
           outcomes.map(({ outcome }) => outcome._tag),
-          ["Accepted", "FileGone", "FileGone", "FileGone"]
+          ["Accepted", "FileGone", "FileGone", "FileGone", "FileGone"]
         )
         // A refusal holds nothing
         const { outcome } = yield* accept(userId, 1)
