@@ -13,8 +13,9 @@ import { WebhookSender } from "./WebhookSender.ts"
 import type { OriginBusy } from "./WebhookSender.ts"
 
 /**
- * A claim older than this is not sent. The process was paused or the attempt waited in its origin's queue, and another
- * process may have claimed the delivery in the meantime (a process is dead 10 s after its last heartbeat). ADR 0003.
+ * A claim older than this is not sent. The process was paused or the attempt waited for its user or its origin, and
+ * another process may have claimed the delivery in the meantime (a process is dead 10 s after its last heartbeat). ADR
+ * 0003.
  */
 const claimMillisMax = 8000
 
