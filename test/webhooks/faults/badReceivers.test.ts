@@ -86,20 +86,32 @@ describe("bad receivers", () => {
           const test = yield* (yield* makeUser()).call("GET", "/manage/v1/wallet")
           assert.strictEqual(test.status, 200)
 
-          yield* TestClock.adjust(30_000)
           const sql = yield* SqlClient.SqlClient
-          for (const { failure, id, mostOpen, name } of bad) {
+          /** Waits for so many attempts of the receiver, which all have its class. */
+          const failedWithItsClass = Effect.fnUntraced(function* (
+            { failure, id, name }: (typeof bad)[number],
+            attempts: number
+          ) {
             const classes = yield* eventually(
               sql`SELECT failure, count(*)::int AS n FROM delivery_attempts
                 WHERE endpoint_id = ${id} AND ended_at IS NOT NULL GROUP BY 1`,
-              (rows) => rows.some((row) => Number(row["n"]) >= atOnce)
+              (rows) => rows.some((row) => Number(row["n"]) >= attempts)
             )
             assert.deepStrictEqual(
               classes.map((row) => row["failure"]),
               [failure],
               name
             )
-            assert.isAtMost(mostOpen(), atOnce, name)
+          })
+          const isSilent = ({ failure }: (typeof bad)[number]) => failure === "timeout"
+          // Before the clock jumps, because a claim that is then older than 8 s is not sent
+          for (const receiver of bad) {
+            if (!isSilent(receiver)) yield* failedWithItsClass(receiver, deliveriesEach)
+          }
+          yield* TestClock.adjust(30_000)
+          for (const receiver of bad) {
+            if (isSilent(receiver)) yield* failedWithItsClass(receiver, atOnce)
+            assert.isAtMost(receiver.mostOpen(), atOnce, receiver.name)
           }
           assert.strictEqual(trap.mostOpen(), 0, "redirects are not followed")
           const gigabytes = bad.find((it) => it.name === "sends 10 GB")!
