@@ -38,7 +38,7 @@ export default defineConfig({
     sequence: { sequencer: Interleaved },
     // What a test logged is shown when it fails
     silent: "passed-only",
-    // Of one project, because each project has workers of its own, and a worker is dear at first
+    // One project, because each project starts its own workers, and starting a worker is expensive
     include: [
       "test/*/{browser,contract,faults,http,property,time,unit}/**/*.test.ts",
       "test/{conformance,http}/*.test.ts",

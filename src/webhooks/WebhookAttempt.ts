@@ -10,7 +10,7 @@ import type { ClaimedDelivery, AttemptRecord } from "./DeliveryStore.ts"
 import { nextAttemptAt } from "./RetryPolicy.ts"
 import { failed } from "./WebhookExchange.ts"
 import { WebhookSender } from "./WebhookSender.ts"
-import type { OriginBusy } from "./WebhookSender.ts"
+import type { AttemptNotStarted } from "./WebhookSender.ts"
 
 /**
  * A claim older than this is not sent. The process was paused or the attempt waited for its user or its origin, and
@@ -87,7 +87,7 @@ export const makeAttempts = Effect.gen(function* () {
     claimed: ClaimedDelivery,
     observer: AttemptObserver,
     isStarted: boolean,
-    exit: Exit.Exit<AttemptOutcome, OriginBusy | SecretUnreadable>
+    exit: Exit.Exit<AttemptOutcome, AttemptNotStarted | SecretUnreadable>
   ): Effect.Effect<void> => {
     if (Exit.isSuccess(exit)) return end(claimed, observer, exit.value)
     if (wasNeverStarted(exit.cause, isStarted)) {
@@ -154,10 +154,10 @@ const makeRecords = (store: DeliveryStore["Service"]) =>
 
 /** The wait in the origin's queue timed out, or the actor ended. */
 const wasNeverStarted = (
-  cause: Cause.Cause<OriginBusy | SecretUnreadable>,
+  cause: Cause.Cause<AttemptNotStarted | SecretUnreadable>,
   isStarted: boolean
 ): boolean =>
-  Option.exists(Cause.findErrorOption(cause), ({ _tag }) => _tag === "OriginBusy") ||
+  Option.exists(Cause.findErrorOption(cause), ({ _tag }) => _tag === "AttemptNotStarted") ||
   (!isStarted && Cause.hasInterruptsOnly(cause))
 
 const notSent = failed("lost", "the process was paused before it could send; sent again")

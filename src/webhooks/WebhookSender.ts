@@ -34,7 +34,10 @@ export interface WebhookRequest {
 }
 
 /** The attempt waited too long for a place of its user or in its origin's queue: nothing was sent. */
-export class OriginBusy extends Schema.TaggedError<OriginBusy>()("OriginBusy", {}) {}
+export class AttemptNotStarted extends Schema.TaggedError<AttemptNotStarted>()(
+  "AttemptNotStarted",
+  {}
+) {}
 
 export interface WebhookSenderOptions {
   /** `SERVICE_NAME`, which is part of the header names. Default `Service`. */
@@ -62,7 +65,7 @@ export class WebhookSender extends Context.Service<
      * Sends one attempt. A failed attempt does not fail the effect: its outcome contains the class of failure. The wait
      * in the origin's queue is not part of the attempt or its timeout. Interruption aborts the request.
      */
-    readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
+    readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, AttemptNotStarted>
     /** How many attempts to this URL may run now without any of them waiting long in the origin's queue. */
     readonly fairShare: (url: string) => number
   }
@@ -78,7 +81,7 @@ export class WebhookSender extends Context.Service<
    * outcome, which may wait or never end. Without a script, every attempt gets a 200.
    */
   static readonly layerMock = (
-    script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy> = () =>
+    script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, AttemptNotStarted> = () =>
       Effect.succeed(mockOutcome(200)),
     fairShare: (url: string) => number = () => Number.POSITIVE_INFINITY
   ): Layer.Layer<WebhookSender | WebhookSenderLog> =>
@@ -185,7 +188,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
     })
   }
 
-  const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome, OriginBusy> =>
+  const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome, AttemptNotStarted> =>
     request.body.byteLength > webhookPayloadBytesMax
       ? Effect.succeed(tooLarge(request.body.byteLength))
       : Effect.clockWith((clock) =>
@@ -203,7 +206,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   return { send, fairShare }
 })
 
-const originBusy = Effect.fail(new OriginBusy())
+const notStarted = Effect.fail(new AttemptNotStarted())
 
 /** A body over 64 KB is not sent. docs/reference/webhooks.md#delivery-request */
 const tooLarge = (bytes: number): AttemptOutcome =>
@@ -252,14 +255,14 @@ const makePost = ({
   }
 
   return ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
-    Effect.callback<AttemptOutcome, OriginBusy>((resume) => {
+    Effect.callback<AttemptOutcome, AttemptNotStarted>((resume) => {
       let exchange: WebhookExchange | undefined
       let cancelDeadline = () => {}
       let isWaiting = false
 
       const giveUp = () => {
         release()
-        resume(originBusy)
+        resume(notStarted)
       }
       const start = () => {
         if (isWaiting) {

@@ -23,7 +23,7 @@ import { VendorClient } from "../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
-import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import type { AttemptNotStarted, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
 import { makeCaller } from "./callers.ts"
 import { exchangesSettled } from "./openExchanges.ts"
 import { startedDatabase, stores } from "./stores.ts"
@@ -50,7 +50,7 @@ export interface GatewayOptions {
   /** A migrated database. Default: a fresh embedded one in memory. */
   readonly database?: Layer.Layer<Database>
   /** The outcome of each webhook attempt, which may wait or never end. Default: an immediate 200. */
-  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, AttemptNotStarted>
   /** How many attempts may run to a URL at once. Default: no limit. */
   readonly fairShare?: (url: string) => number
   /** Options to send webhooks for real, such as `WebhookSender.layer({ ca })`. */

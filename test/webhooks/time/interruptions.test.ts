@@ -5,7 +5,11 @@ import { EndpointId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import type { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import { WebhookDispatcher } from "../../../src/webhooks/WebhookDispatcher.ts"
-import { mockOutcome, OriginBusy, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import {
+  mockOutcome,
+  AttemptNotStarted,
+  WebhookSenderLog
+} from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
@@ -106,7 +110,9 @@ const busyAtFirst = (times: number) => {
   return () =>
     Effect.suspend(() => {
       tries += 1
-      return tries <= times ? Effect.fail(new OriginBusy()) : Effect.succeed(mockOutcome(200))
+      return tries <= times
+        ? Effect.fail(new AttemptNotStarted())
+        : Effect.succeed(mockOutcome(200))
     })
 }
 
