@@ -174,6 +174,7 @@ const doubling = (from: string, model: string, base: readonly [bigint, bigint, b
 
 const openAi: ReadonlyArray<TokenModel> = [
   gpt6("gpt-6-astra", ...gpt6Rates(10_000n, 50_000n, 1000n)),
+  gpt6("gpt-6.2-astra", ...gpt6Rates(8000n, 40_000n, 400n)),
   gpt6("gpt-6.2-sol", ...gpt6Rates(2000n, 10_000n, 100n)),
   gpt6("gpt-6.1-sol", ...gpt6Rates(2000n, 10_000n, 100n)),
   gpt6("gpt-6.1-terra", ...gpt6Rates(1000n, 5000n, 50n)),

@@ -47,7 +47,7 @@ export const unsoldModels: ReadonlyMap<string, string> = new Map([
     "o3-deep-research",
     "o4-mini-deep-research"
   ),
-  ...openAi(noPrice, "gpt-5.1-codex-max", "computer-use-preview"),
+  ...openAi(noPrice, "gpt-5.1-codex-max", "computer-use-preview", "gpt-6.2-astra-law"),
   ...openAi(approved, "gpt-daybreak-blue-latest", "gpt-daybreak-red-latest", "gpt-5.6-cyber"),
   ...openAi(approved, "gpt-6-cyber", "gpt-rosalind-research", "gpt-6-rosalind"),
   ...openAi(sound, "gpt-audio-mini"),

@@ -1,10 +1,11 @@
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import { Effect, Result, Schema, Stream } from "effect"
+import { Duration, Effect, Result, Schema, Stream } from "effect"
 import type { ResponseBody } from "../../catalog/bodies/ResponseBody.ts"
 import type { TaskModel } from "../../catalog/CatalogEntry.ts"
 import { referenceTo } from "../../catalog/media/Media.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { taskTimeMillis } from "../../domain/Ids.ts"
+import { at } from "../../domain/json/Json.ts"
 import { withoutMember } from "../../domain/json/JsonBytes.ts"
 import { documentOf, valueWithTexts } from "../../domain/json/JsonDocument.ts"
 import { LongText } from "../../domain/json/LongText.ts"
@@ -18,7 +19,7 @@ import type {
   ResponseCalls
 } from "../../passthrough/PassthroughCall.ts"
 import { Admission, counted } from "../../process/admission/Admission.ts"
-import type { AcceptRequest } from "../../tasks/creation/TaskAcceptance.ts"
+import type { AcceptedOffer, AcceptRequest } from "../../tasks/creation/TaskAcceptance.ts"
 import { createdId } from "../../tasks/creation/TaskCreation.ts"
 import type { Created, PricedOrder } from "../../tasks/creation/TaskCreation.ts"
 import { Responses } from "../../tasks/responses/Responses.ts"
@@ -172,7 +173,8 @@ const orderOf = Effect.fnUntraced(function* (
     offer: {
       catalogId: to.catalog.id,
       sandbox,
-      allowedBy: [allowsModel(principal, [name]) ? name : model.model]
+      allowedBy: [allowsModel(principal, [name]) ? name : model.model],
+      ...deadlineOf(value)
     },
     priced: {
       body,
@@ -187,6 +189,18 @@ const orderOf = Effect.fnUntraced(function* (
   }
   return order
 })
+
+/** OpenAI's discounted completion windows, in hours. */
+const completionWindows: ReadonlyMap<unknown, number> = new Map([
+  ["2h", 2],
+  ["8h", 8]
+])
+
+/** A response with a completion window gets an hour more than its window, because the window is a target. */
+const deadlineOf = (value: unknown): Pick<AcceptedOffer, "deadline"> => {
+  const hours = completionWindows.get(at(value, "background_options", "completion_window"))
+  return hours === undefined ? {} : { deadline: Duration.hours(hours + 1) }
+}
 
 const decodeRequest = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Unknown))
 

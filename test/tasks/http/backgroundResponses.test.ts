@@ -349,6 +349,31 @@ liveLayer(
     })
   )
 
+  it.effect("has an hour more than its completion window", () =>
+    Effect.gen(function* () {
+      const responses = yield* client
+      const sql = yield* SqlClient.SqlClient
+      const asked = { model: "gpt-4o", input: "Later", background: true }
+      const minutesOf = Effect.fnUntraced(function* (
+        options?: OpenAI.Responses.ResponseCreateParams["background_options"]
+      ) {
+        const { id } = yield* Effect.promise(() =>
+          responses.create(
+            options === undefined ? asked : { ...asked, background_options: options }
+          )
+        )
+        const [row] = yield* sql`
+          SELECT round(extract(epoch FROM r.deadline_at - t.created_at) / 60)::int AS minutes
+          FROM runs r JOIN tasks t ON t.id = r.task_id WHERE t.id = ${taskIdOf(id)}`
+        return row?.["minutes"]
+      })
+      assert.strictEqual(yield* minutesOf(), 60)
+      assert.strictEqual(yield* minutesOf({ completion_window: "soonest" }), 60)
+      assert.strictEqual(yield* minutesOf({ completion_window: "2h" }), 180)
+      assert.strictEqual(yield* minutesOf({ completion_window: "8h" }), 540)
+    })
+  )
+
   it.effect("is streamed from the vendor with the gateway's ids", () =>
     Effect.gen(function* () {
       const responses = yield* client
