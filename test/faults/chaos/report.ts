@@ -29,7 +29,7 @@ export const reportOf = (result: Result, commit: string): string => {
   const counts = Map.groupBy(done, ({ fault }) => fault)
   return `# Chaos, seed ${options.seed}, ${began.toISOString()}
 
-Commit ${commit}. ${breaches.length === 0 ? "No invariant was broken." : `**${breaches.length} invariants were broken.**`} All were looked at ${checks} times.
+Commit ${commit}. ${breaches.length === 0 ? "No invariant was broken." : `**${breaches.length} invariants were broken.**`} All were checked ${checks} times.
 
 ${table("Figure", Object.entries(figures))}
 
