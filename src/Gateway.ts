@@ -8,11 +8,10 @@ import { FileStore } from "./artifacts/files/FileStore.ts"
 import { logged } from "./artifacts/LoggedBlobs.ts"
 import * as S3Blobs from "./artifacts/S3Blobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
-import { AppConfig, ConfigFault } from "./config/Config.ts"
+import { AppConfig } from "./config/Config.ts"
 import * as Database from "./db/Database.ts"
 import * as Migrations from "./db/Migrations.ts"
 import { ofProcess } from "./domain/limits/ShareLimits.ts"
-import { parseEgressAllow } from "./egress/EgressAllow.ts"
 import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
@@ -173,22 +172,20 @@ export const guardedConnector = Layer.effect(
   Effect.map(EgressGuard, ({ connector }) => connector)
 )
 
+/** The built-in catalog, or as changed by `CATALOG_FILE`. */
+export const catalog = Layer.unwrap(
+  Effect.map(AppConfig, ({ catalogFile }) =>
+    Option.match(catalogFile, { onNone: () => Catalog.layer, onSome: Catalog.layerFile })
+  )
+)
+
+/** The catalog and the vendor accounts. A start reads them before it opens a store, which a fault must not create. */
+export const offered = Accounts.layerConfigured.pipe(Layer.provideMerge(catalog))
+
 /** Everything that calls other systems or reads files. */
 export const adapters = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* AppConfig
-    const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
-      Effect.mapError(
-        (error) =>
-          new ConfigFault({
-            message: `EGRESS_ALLOW: ${error.message}; set hosts and CIDRs, separated by commas`
-          })
-      )
-    )
-    const catalog = Option.match(config.catalogFile, {
-      onNone: () => Catalog.layer,
-      onSome: Catalog.layerFile
-    })
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       MediaFetch.layer({ serviceName: config.serviceName, processes: config.processes }),
@@ -201,11 +198,8 @@ export const adapters = Layer.unwrap(
       LiveVendors.layer({
         simulator: makeSimulator({ delay: config.simulatorDelay }),
         mayDisableInspection: config.dashScopeInspectionOptOut
-      }).pipe(
-        Layer.provide([namedHosts, guardedConnector]),
-        Layer.provideMerge(Accounts.layerConfigured)
-      )
-    ).pipe(Layer.provideMerge(catalog), Layer.provideMerge(EgressGuard.layer({ allow })))
+      }).pipe(Layer.provide([namedHosts, guardedConnector]), Layer.provideMerge(offered))
+    ).pipe(Layer.provideMerge(EgressGuard.layer({ allow: config.egressAllow })))
   })
 )
 

@@ -17,6 +17,7 @@ const layers = Layer.merge(Shutdown.layer, Member.layerListening).pipe(
   Layer.provide(Gateway.stores),
   Layer.provide(Gateway.adapters),
   Layer.provide(Gateway.database),
+  Layer.provide(Gateway.offered),
   Layer.provide(Telemetry.layer),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),

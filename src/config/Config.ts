@@ -10,6 +10,8 @@ import {
   Schema
 } from "effect"
 import type { LogLevel, Redacted } from "effect"
+import { parseEgressAllow } from "../domain/EgressAllow.ts"
+import type { EgressAllow } from "../domain/EgressAllow.ts"
 import { artifactHours } from "../domain/limits/Limits.ts"
 import { builtInProviders } from "../domain/Provider.ts"
 import type { AccountSetting, ProviderEntry } from "../domain/Provider.ts"
@@ -67,7 +69,7 @@ export class AppConfig extends Context.Service<
     readonly metricsToken: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactLocation
-    readonly egressAllow: string
+    readonly egressAllow: EgressAllow
     /** The simulator serves providers without an account. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
     /** These accounts and those of a catalog's providers, whose secret files are read again. */
@@ -173,6 +175,8 @@ const Link = Schema.String.check(
   )
 )
 
+const egressRemedy = "set hosts and CIDRs, separated by commas"
+
 const addressSettings = every({
   port: read(
     "PORT",
@@ -202,7 +206,12 @@ const addressSettings = every({
   egressAllow: read(
     "EGRESS_ALLOW",
     Config.String("EGRESS_ALLOW").pipe(Config.withDefault("")),
-    "set hosts and CIDRs, separated by commas"
+    egressRemedy
+  ).pipe(
+    Effect.flatMap((text) => Effect.fromResult(parseEgressAllow(text))),
+    Effect.catchTag("EgressAllowInvalid", ({ message }) =>
+      Effect.fail(fault("EGRESS_ALLOW", message, egressRemedy))
+    )
   )
 }).pipe(
   Effect.map((it) => ({

@@ -2,6 +2,7 @@ import { Config, Effect, Option, Schema } from "effect"
 import type { Redacted } from "effect"
 import ipaddr from "ipaddr.js"
 import { addressPattern, foldAddress } from "../domain/EmailAddress.ts"
+import type { Network } from "../domain/IpAddress.ts"
 import { Scope } from "../domain/Scope.ts"
 import { isBase, isLoopback } from "./BaseUrl.ts"
 import { every, fault, read, readSecret } from "./Setting.ts"
@@ -19,13 +20,10 @@ export interface OidcSettings {
   readonly tokenScopes: ReadonlyArray<Scope>
 }
 
-/** A network address and its prefix length in bits. */
-export type ProxyNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
-
 export interface SignInSettings {
   readonly oidc: Option.Option<OidcSettings>
   /** Proxies whose `X-Forwarded-For` is trusted. */
-  readonly trustedProxies: ReadonlyArray<ProxyNetwork>
+  readonly trustedProxies: ReadonlyArray<Network>
 }
 
 const text = (name: string, remedy: string) =>
@@ -92,7 +90,7 @@ const trustedProxies = Effect.gen(function* () {
   const entries = listOf(yield* text("TRUSTED_PROXIES", remedy))
   return yield* Effect.forEach(entries, (entry) =>
     Effect.try({
-      try: (): ProxyNetwork => {
+      try: (): Network => {
         const [text = ""] = entry.split("/", 1)
         // Rejects abbreviated addresses such as 10.1 for 10.0.0.1
         if (!text.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(text)) throw new Error(text)

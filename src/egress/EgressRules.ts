@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
-import { nonPublicRange, parseAddress } from "./EgressAddress.ts"
-import { allowsAddress, canonicalHost } from "./EgressAllow.ts"
-import type { EgressAllow } from "./EgressAllow.ts"
+import { allowsAddress, canonicalHost } from "../domain/EgressAllow.ts"
+import type { EgressAllow } from "../domain/EgressAllow.ts"
+import { nonPublicRange, parseAddress } from "../domain/IpAddress.ts"
 
 /** The egress guard refused this URL or host. For a webhook URL, code 2011. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {

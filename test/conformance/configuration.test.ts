@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { availableParallelism } from "node:os"
 import { AppConfig } from "../../src/config/Config.ts"
+import { egressAllowNone } from "../../src/domain/EgressAllow.ts"
 
 /** docs/reference/configuration.md#variables: each with its default, accepted values and refused values. */
 
@@ -27,7 +28,7 @@ const defaults: { readonly [name: string]: (it: Settings) => readonly [unknown, 
   MASTER_KEY: (it) => [it.masterKey, Option.none()],
   OPENAI_API_KEY: (it) => [it.accounts, []],
   CATALOG_FILE: (it) => [it.catalogFile, Option.none()],
-  EGRESS_ALLOW: (it) => [it.egressAllow, ""],
+  EGRESS_ALLOW: (it) => [it.egressAllow, egressAllowNone],
   SIMULATOR_DELAY: (it) => [millisOf(it), [2000, 6000]],
   TASK_DEADLINE: (it) => [Duration.toMillis(it.taskDeadline), 3_600_000],
   BALANCE_ALERT_THROTTLE: (it) => [Duration.toMillis(it.balanceAlertThrottle), 3_600_000],
@@ -137,6 +138,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ["METRICS_TOKEN", "sixteen-ümlautsü", /^METRICS_TOKEN: has characters.*; set a secret/u],
   ["MASTER_KEY", "AAAA", /^MASTER_KEY: is not 32 bytes of Base64; set 32 bytes as Base64/u],
   ["MASTER_KEY", `${masterKey},`, /^MASTER_KEY: is not 32 bytes of Base64; .* by commas$/u],
+  ["EGRESS_ALLOW", "http://x", /^EGRESS_ALLOW: "http:\/\/x" is a URL.*; set hosts and CIDRs/u],
   ["SIMULATOR_DELAY", "soon", /^SIMULATOR_DELAY: .+; set one duration or two/u],
   [
     "SIMULATOR_DELAY",

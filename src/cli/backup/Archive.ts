@@ -89,9 +89,11 @@ const fileEntry = (
   note: (sha256: string) => void
 ) => {
   const hash = createHash("sha256")
-  const bytes = Stream.fromAsyncIterable<Uint8Array, CommandFault>(
-    createReadStream(entry.file),
-    () => failed(`${entry.file} cannot be read`)
+  // Opened when it is read: entries are made ahead, and an open file without a reader would throw its error
+  const bytes = Stream.suspend(() =>
+    Stream.fromAsyncIterable<Uint8Array, CommandFault>(createReadStream(entry.file), (cause) =>
+      failed(`${entry.file} cannot be read (${errorCode(cause) ?? "unknown fault"})`)
+    )
   ).pipe(
     Stream.tap((chunk) => Effect.sync(() => hash.update(chunk))),
     Stream.onEnd(Effect.sync(() => note(hash.digest("hex"))))

@@ -1,8 +1,7 @@
-import { Effect, Layer, Option, Result } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AppConfig } from "../../config/Config.ts"
 import { MediaKind } from "../../domain/task/Task.ts"
-import { egressAllowNone, parseEgressAllow } from "../../egress/EgressAllow.ts"
 import { EgressGuard } from "../../egress/EgressGuard.ts"
 import { guardedConnector } from "../../Gateway.ts"
 import { addRow, importedRow } from "../ModelImport.ts"
@@ -10,12 +9,11 @@ import { CommandFault } from "../terminal/Fault.ts"
 import { note, print } from "../terminal/Output.ts"
 import { details } from "../terminal/Table.ts"
 
-/** The egress guard with the entries of `EGRESS_ALLOW`. Invalid entries are reported by `doctor`. */
+/** The egress guard with the entries of `EGRESS_ALLOW`. */
 const guard = Layer.unwrap(
-  Effect.map(AppConfig, ({ egressAllow }) => {
-    const allow = Result.getOrElse(parseEgressAllow(egressAllow), () => egressAllowNone)
-    return guardedConnector.pipe(Layer.provide(EgressGuard.layer({ allow })))
-  })
+  Effect.map(AppConfig, ({ egressAllow }) =>
+    guardedConnector.pipe(Layer.provide(EgressGuard.layer({ allow: egressAllow })))
+  )
 )
 
 /** `gateway models import`: adds a row for a published model. docs/vendors-as-files.md#import-a-model */

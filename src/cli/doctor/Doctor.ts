@@ -1,12 +1,11 @@
-import { Effect, Layer, Option, Result } from "effect"
+import { Effect, Layer } from "effect"
 import { join, resolve } from "node:path"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
-import { egressAllowNone, parseEgressAllow } from "../../egress/EgressAllow.ts"
+import type { EgressAllow } from "../../domain/EgressAllow.ts"
 import { EgressGuard } from "../../egress/EgressGuard.ts"
-import { guardedConnector } from "../../Gateway.ts"
+import { guardedConnector, offered } from "../../Gateway.ts"
 import { makeFreeCall } from "../../process/accounts/AccountControl.ts"
-import { Accounts } from "../../vendors/accounts/Accounts.ts"
 import { regionOf } from "../../vendors/dashscope/DashScopeModels.ts"
 import { Upstream } from "../../vendors/upstream/Upstream.ts"
 import { missingAt } from "../ModelCheck.ts"
@@ -14,20 +13,13 @@ import { finding, ofFault } from "./Finding.ts"
 import type { Finding } from "./Finding.ts"
 import { folderFinding, storeFindings } from "./StoreFindings.ts"
 
-const egressFinding = (allow: string): Finding => {
+const egressFinding = ({ hosts, networks }: EgressAllow): Finding => {
   const say = finding("egress")
-  const parsed = parseEgressAllow(allow)
-  if (Result.isFailure(parsed)) {
-    return say(
-      "broken",
-      `EGRESS_ALLOW: ${parsed.failure.message}`,
-      "Set hosts and CIDRs, separated by commas"
-    )
-  }
-  if (allow.trim() === "") return say("ok", "only public addresses are called")
+  const allowed = [...hosts, ...networks.map((network) => network.join("/"))]
+  if (allowed.length === 0) return say("ok", "only public addresses are called")
   return say(
     "warning",
-    `EGRESS_ALLOW allows non-public addresses: ${allow}`,
+    `EGRESS_ALLOW allows non-public addresses: ${allowed.join(", ")}`,
     "Remove entries that neither vendors nor webhooks need"
   )
 }
@@ -105,19 +97,13 @@ const modelFindings = Effect.gen(function* () {
 
 /** The layers for calls to vendors, without a store. */
 export const vendorTools = Layer.unwrap(
-  Effect.map(AppConfig, (config) => {
-    const catalog = Option.match(config.catalogFile, {
-      onNone: () => Catalog.layer,
-      onSome: Catalog.layerFile
-    })
-    // An invalid list is reported by another finding
-    const allow = Result.getOrElse(parseEgressAllow(config.egressAllow), () => egressAllowNone)
-    return Layer.mergeAll(
-      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
+  Effect.map(AppConfig, ({ egressAllow, upstreamTimeout }) =>
+    Layer.mergeAll(
+      Upstream.layer({ timeout: upstreamTimeout }).pipe(Layer.provide(guardedConnector)),
       guardedConnector,
-      Accounts.layerConfigured
-    ).pipe(Layer.provideMerge(catalog), Layer.provideMerge(EgressGuard.layer({ allow })))
-  })
+      offered
+    ).pipe(Layer.provideMerge(EgressGuard.layer({ allow: egressAllow })))
+  )
 )
 
 /** Runs all checks that are possible on the service's machine with its environment. docs/cli.md#doctor */

@@ -20,7 +20,7 @@ import { writeArchive } from "../../../src/cli/backup/Archive.ts"
 import { openEmbedded } from "../../../src/db/EmbeddedPostgres.ts"
 import { runCommand, withEnvironment } from "../../support/commandLine.ts"
 import { prepareDataDir } from "../../support/stores.ts"
-import { until } from "../../support/until.ts"
+import { pause, until } from "../../support/until.ts"
 
 /** docs/operating.md#backup, ADR 0221. What a process does with it: commandProcesses.test.ts */
 
@@ -213,6 +213,23 @@ describe("gateway backup and restore", () => {
         assert.strictEqual((yield* Effect.flip(opened)).fault, told)
       }).pipe(Effect.scoped),
     120_000
+  )
+
+  it.live("read media one after another, however many there are", () =>
+    Effect.gen(function* () {
+      const { ARTIFACT_STORE, archive } = yield* stoppedSmall
+      for (let i = 0; i < 1000; i += 1) writeFileSync(join(ARTIFACT_STORE, `medium-${i}`), "bytes")
+      const openFiles = () => readdirSync("/proc/self/fd").length
+      const before = openFiles()
+      const backup = yield* Effect.forkChild(done("backup", archive))
+      let most = before
+      while (backup.pollUnsafe() === undefined) {
+        most = Math.max(most, openFiles())
+        yield* Effect.promise(() => pause(1))
+      }
+      yield* Fiber.join(backup)
+      assert.isBelow(most - before, 100)
+    }).pipe(Effect.scoped)
   )
 
   it.live("leave no file behind when they are interrupted", () =>

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as fc from "fast-check"
-import { nonPublicRange, parseAddress } from "../../../src/egress/EgressAddress.ts"
-import { egressAllowNone, parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
+import { egressAllowNone, parseEgressAllow } from "../../../src/domain/EgressAllow.ts"
+import { nonPublicRange, parseAddress } from "../../../src/domain/IpAddress.ts"
 import type { Resolve } from "../../../src/egress/EgressConnector.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 

@@ -2,11 +2,10 @@ import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import ipaddr from "ipaddr.js"
 import { AppConfig } from "../../../config/Config.ts"
-import type { ProxyNetwork } from "../../../config/SignInSettings.ts"
+import { isInside } from "../../../domain/IpAddress.ts"
+import type { Address, Network } from "../../../domain/IpAddress.ts"
 import { headerText } from "../HeaderText.ts"
 import type { HeaderValues } from "../HeaderText.ts"
-
-type Address = ProxyNetwork[0]
 
 /**
  * The address of a client: that of the connection or, if the connection comes from a proxy in `TRUSTED_PROXIES`, the
@@ -14,7 +13,7 @@ type Address = ProxyNetwork[0]
  * docs/reference/configuration.md#sign-in
  */
 const addressBehind =
-  (proxies: ReadonlyArray<ProxyNetwork>) =>
+  (proxies: ReadonlyArray<Network>) =>
   (headers: HeaderValues, remote: string | undefined): Address | undefined => {
     let address = parse(remote)
     if (proxies.length === 0) return address
@@ -28,10 +27,6 @@ const addressBehind =
 
 const parse = (text: string | undefined): Address | undefined =>
   text !== undefined && ipaddr.isValid(text) ? ipaddr.process(text) : undefined
-
-/** Whether the address is in the network. IPv4 and IPv6 never match each other. */
-const isInside = (address: Address, [network, bits]: ProxyNetwork): boolean =>
-  address.kind() === network.kind() && address.match(network, bits)
 
 export const makeClientAddress = Effect.map(AppConfig, ({ signIn: { trustedProxies } }) => {
   const addressOf = addressBehind(trustedProxies)

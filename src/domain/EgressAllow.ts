@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
 import ipaddr from "ipaddr.js"
-import { embeddedIPv4, isInside, nonPublicRange, parseAddress } from "./EgressAddress.ts"
-import type { Address, Network } from "./EgressAddress.ts"
+import { embeddedIPv4, isInside, nonPublicRange, parseAddress } from "./IpAddress.ts"
+import type { Address, Network } from "./IpAddress.ts"
 
 /** What the egress guard allows in addition to public addresses. */
 export interface EgressAllow {
