@@ -10,9 +10,9 @@ import {
   Schema
 } from "effect"
 import type { LogLevel, Redacted } from "effect"
-import { parseEgressAllow } from "../domain/EgressAllow.ts"
-import type { EgressAllow } from "../domain/EgressAllow.ts"
 import { artifactHours } from "../domain/limits/Limits.ts"
+import { parseEgressAllow } from "../domain/network/EgressAllow.ts"
+import type { EgressAllow } from "../domain/network/EgressAllow.ts"
 import { builtInProviders } from "../domain/Provider.ts"
 import type { AccountSetting, ProviderEntry } from "../domain/Provider.ts"
 import { artifactLocation } from "./ArtifactLocation.ts"

@@ -4,9 +4,9 @@ import type { LookupFunction, Socket } from "node:net"
 import { createSecureContext } from "node:tls"
 import { Agent, Client, Pool, buildConnector, errors } from "undici"
 import type { Dispatcher } from "undici"
-import type { EgressAllow } from "../domain/EgressAllow.ts"
 import { errorCode } from "../domain/ErrorCode.ts"
-import { parseAddress } from "../domain/IpAddress.ts"
+import type { EgressAllow } from "../domain/network/EgressAllow.ts"
+import { parseAddress } from "../domain/network/IpAddress.ts"
 import { EgressRefused, checkAddresses, checkHost } from "./EgressRules.ts"
 
 /** The host name has no address, or the name servers did not respond. */

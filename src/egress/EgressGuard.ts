@@ -1,7 +1,7 @@
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import type { buildConnector, Dispatcher } from "undici"
-import type { EgressAllow } from "../domain/EgressAllow.ts"
+import type { EgressAllow } from "../domain/network/EgressAllow.ts"
 import {
   isAddressHost,
   makeConnector,

@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
-import { allowsAddress, canonicalHost } from "../domain/EgressAllow.ts"
-import type { EgressAllow } from "../domain/EgressAllow.ts"
-import { nonPublicRange, parseAddress } from "../domain/IpAddress.ts"
+import { allowsAddress, canonicalHost } from "../domain/network/EgressAllow.ts"
+import type { EgressAllow } from "../domain/network/EgressAllow.ts"
+import { nonPublicRange, parseAddress } from "../domain/network/IpAddress.ts"
 
 /** The egress guard refused this URL or host. For a webhook URL, code 2011. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {

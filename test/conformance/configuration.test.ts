@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { availableParallelism } from "node:os"
 import { AppConfig } from "../../src/config/Config.ts"
-import { egressAllowNone } from "../../src/domain/EgressAllow.ts"
+import { egressAllowNone } from "../../src/domain/network/EgressAllow.ts"
 
 /** docs/reference/configuration.md#variables: each with its default, accepted values and refused values. */
 

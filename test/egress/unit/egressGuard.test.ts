@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as fc from "fast-check"
-import { egressAllowNone, parseEgressAllow } from "../../../src/domain/EgressAllow.ts"
-import { nonPublicRange, parseAddress } from "../../../src/domain/IpAddress.ts"
+import { egressAllowNone, parseEgressAllow } from "../../../src/domain/network/EgressAllow.ts"
+import { nonPublicRange, parseAddress } from "../../../src/domain/network/IpAddress.ts"
 import type { Resolve } from "../../../src/egress/EgressConnector.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 

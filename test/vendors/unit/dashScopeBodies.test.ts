@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { egressAllowNone } from "../../../src/domain/EgressAllow.ts"
+import { egressAllowNone } from "../../../src/domain/network/EgressAllow.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { dashscope, policy } from "../../../src/testing/vendors/DashScopeProtocol.ts"
 import { sendToNamed } from "../../../src/vendors/NamedHosts.ts"

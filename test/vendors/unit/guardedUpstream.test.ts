@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Redacted } from "effect"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
-import { parseEgressAllow } from "../../../src/domain/EgressAllow.ts"
+import { parseEgressAllow } from "../../../src/domain/network/EgressAllow.ts"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
 import { guardedConnector } from "../../../src/Gateway.ts"
