@@ -132,28 +132,31 @@ layer(layers)("the identity of a provider", (it) => {
 })
 
 layer(layers)("a sign-in link", (it) => {
-  it.effect("ends with the password, with the user, and with its time", () =>
-    Effect.gen(function* () {
-      const store = yield* SessionStore
-      const { id } = yield* newUser("one")
-      const now = yield* DateTime.now
-      const expiresAt = DateTime.add(now, { minutes: 10 })
-      const make = Effect.fnUntraced(function* (token: string) {
-        const { epoch } = Option.getOrThrow(yield* store.userById(id))
-        yield* store.createLink(hashOf(token), { _tag: "User", userId: id, epoch }, expiresAt)
+  it.effect(
+    "ends with the password, with the user, and with its time; a disabled user gets none",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        const { id } = yield* newUser("one")
+        const now = yield* DateTime.now
+        const expiresAt = DateTime.add(now, { minutes: 10 })
+        const make = Effect.fnUntraced(function* (token: string) {
+          const { epoch } = Option.getOrThrow(yield* store.userById(id))
+          yield* store.createLink(hashOf(token), { _tag: "User", userId: id, epoch }, expiresAt)
+        })
+        const take = (token: string, at = now) =>
+          Effect.map(store.takeLink(hashOf(token), at), Option.isSome)
+        yield* make("late")
+        assert.isFalse(yield* take("late", expiresAt))
+        yield* make("used")
+        assert.deepStrictEqual([yield* take("used"), yield* take("used")], [true, false])
+        yield* make("before the password")
+        yield* (yield* UserStore).update(id, { passwordHash: "two" }, now)
+        assert.isFalse(yield* take("before the password"))
+        yield* make("before the end")
+        yield* disable(id)
+        assert.isFalse(yield* take("before the end"))
+        assert.isTrue(Option.isNone(yield* store.userById(id)))
       })
-      const take = (token: string, at = now) =>
-        Effect.map(store.takeLink(hashOf(token), at), Option.isSome)
-      yield* make("late")
-      assert.isFalse(yield* take("late", expiresAt))
-      yield* make("used")
-      assert.deepStrictEqual([yield* take("used"), yield* take("used")], [true, false])
-      yield* make("before the password")
-      yield* (yield* UserStore).update(id, { passwordHash: "two" }, now)
-      assert.isFalse(yield* take("before the password"))
-      yield* make("before the end")
-      yield* disable(id)
-      assert.isFalse(yield* take("before the end"))
-    })
   )
 })
