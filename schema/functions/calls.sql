@@ -458,7 +458,6 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   results reservations_settle_result[];
   covered boolean;
-  known boolean;
   touch boolean;
   crossed threshold_crossing[];
   limited boolean;
@@ -466,18 +465,15 @@ declare
   lefts bigint[];
   ends timestamptz[];
 begin
+  -- The end of a key waits for this lock and then finds the key's first reservation, or was committed before and is
+  -- visible below.
   select bool_or(l.key_limits) into limited from (
     select w.key_limits from wallets w where w.user_id = any (p_sizes.users) order by w.user_id for no key update) l;
-  select bool_and(coalesce(h.amount, 0) >= x.charged), bool_and(h.id is not null) into covered, known
+  select bool_and(coalesce(h.amount, 0) >= x.charged) into covered
   from unnest(p_sizes.keys, p_sizes.charged) as x(key, charged)
   left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = x.key;
   if not covered then
     raise exception 'calls without cover' using errcode = 'GW409';
-  end if;
-  -- A revocation either waits for the first reservation of its key and then finds it, or was committed before and is
-  -- visible here.
-  if not known then
-    perform from api_keys k where k.id = any (p_sizes.keys) order by k.id for share of k;
   end if;
   if limited then
     select * into epochs, lefts, ends from reservations_budget_settle(p_sizes.keys, p_sizes.charged, p_process, p_now);

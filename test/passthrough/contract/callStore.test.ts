@@ -94,31 +94,35 @@ describeLive("the call store", walletStores, (it) => {
     })
   )
 
-  it.effect("a revoked, expired or unknown key, or one without the scope, holds nothing", () =>
-    Effect.gen(function* () {
-      const users = yield* UserStore
-      const sql = yield* PgClient.PgClient
-      const now = yield* DateTime.now
-      const revoked = callStart(yield* newCaller(10), 1)
-      yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
-      const expired = callStart(yield* newCaller(10), 1)
-      yield* sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(now)} WHERE id = ${expired.key}`
-      const other = callStart(yield* newCaller(10), 1)
-      yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
-      const none = callStart(yield* newWallet(10), 1)
-      const good = callStart(yield* newCaller(10), 1)
-      const { refused } = yield* writeCalls({
-        starts: [revoked, expired, other, none, good],
-        now: DateTime.add(now, { minutes: 5 })
+  it.effect(
+    "a revoked, expired, disabled or unknown key, or one without the scope, holds nothing",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const sql = yield* PgClient.PgClient
+        const now = yield* DateTime.now
+        const revoked = callStart(yield* newCaller(10), 1)
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
+        const expired = callStart(yield* newCaller(10), 1)
+        yield* sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(now)} WHERE id = ${expired.key}`
+        const other = callStart(yield* newCaller(10), 1)
+        yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
+        const disabled = callStart(yield* newCaller(10), 1)
+        yield* users.update(disabled.user, { disabled: true }, now)
+        const none = callStart(yield* newWallet(10), 1)
+        const good = callStart(yield* newCaller(10), 1)
+        const { refused } = yield* writeCalls({
+          starts: [revoked, expired, disabled, other, none, good],
+          now: DateTime.add(now, { minutes: 5 })
+        })
+        assert.deepStrictEqual(
+          refused,
+          new Map([revoked, expired, disabled, other, none].map(({ id }) => [id, "key"]))
+        )
+        assert.deepInclude(yield* walletOf(revoked.user), { held: credits(0) })
+        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
+        assert.deepStrictEqual(key?.lastUsedAt, DateTime.add(now, { minutes: 5 }))
       })
-      assert.deepStrictEqual(
-        refused,
-        new Map([revoked, expired, other, none].map(({ id }) => [id, "key"]))
-      )
-      assert.deepInclude(yield* walletOf(revoked.user), { held: credits(0) })
-      const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
-      assert.deepStrictEqual(key?.lastUsedAt, DateTime.add(now, { minutes: 5 }))
-    })
   )
 
   it.effect(
@@ -182,6 +186,22 @@ describeLive("the call store", walletStores, (it) => {
         assert.isTrue(yield* held(1))
         assert.isFalse(yield* held(0))
       })
+  )
+
+  it.effect("a call whose key was not checked holds nothing with a secret that was replaced", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const userId = yield* newCaller(10)
+      const held = (rotation: number) =>
+        Effect.map(
+          writeCalls({ starts: [{ ...callStart(userId, 1), rotation }] }),
+          ({ refused }) => refused.size === 0
+        )
+      assert.isTrue(yield* held(0))
+      yield* sql`UPDATE api_keys SET rotations = 1, previous_key_until = '2100-01-01'
+        WHERE user_id = ${userId}`
+      assert.deepStrictEqual([yield* held(0), yield* held(1)], [false, true])
+    })
   )
 
   it.effect("a call is settled once, for at most its hold, and has one receipt", () =>

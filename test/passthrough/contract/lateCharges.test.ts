@@ -236,6 +236,24 @@ describeStores("late charges", (database) => {
       })
     )
 
+    it.effect("a late charge begins the key's budget period that is due, and counts in it", () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(100)
+        const now = yield* DateTime.now
+        const [early, late] = [callStart(userId, 3), callStart(userId, 4)]
+        const limit = { spendLimit: credits(9), reset: "daily" as const }
+        yield* users.updateKey(userId, ApiKeyId.make(late.key), limit, now)
+        yield* writeCalls({ starts: [early, late], now })
+        yield* writeCalls({ ends: [callEnd(early, 3), lostEnd(late)], now })
+        yield* writeCalls({ ends: [callEnd(late, 4)], now: DateTime.add(now, { days: 1 }) })
+        const budgets = yield* sql`
+          SELECT spent::text FROM key_budgets WHERE api_key_id = ${late.key}`
+        assert.deepStrictEqual(budgets, [{ spent: "4000000" }])
+      })
+    )
+
     it.effect(
       "the audit finds no drift, and the database refuses other entries that leave less than the holds",
       () =>

@@ -7,10 +7,12 @@ import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { ReservationStore } from "../../../src/passthrough/reservations/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
+import type { UserChange } from "../../../src/users/UserStore.ts"
 import { describeLive } from "../../support/stores.ts"
 import {
   breachesOf,
   callEnd,
+  callKeyOf,
   callStart,
   credits,
   drawnCall,
@@ -95,6 +97,45 @@ describeLive("the reservation store", walletStores, (it) => {
       })
       assert.strictEqual(yield* breachesOf(userId), 0)
     })
+  )
+
+  it.effect(
+    "changes and ends of a key and its user report its open reservation, and no other",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const users = yield* UserStore
+        const now = yield* DateTime.now
+        const reports = Effect.fnUntraced(function* (userId: UserId) {
+          const key = callKeyOf(userId)
+          const rotation = { keyHash: Buffer.from(key), preview: "", oldUntil: null }
+          const ofUser = (change: UserChange) =>
+            Effect.map(users.update(userId, change, now), (it) => it._tag === "Updated" && it.wait)
+          const updated = yield* users.updateKey(userId, key, { name: "changed" }, now)
+          return [
+            Option.getOrThrow(updated).reserved,
+            Option.getOrThrow(yield* users.rotateKey(userId, key, rotation)),
+            yield* ofUser({ rateLimitPerMinute: 5 }),
+            yield* ofUser({ disabled: true }),
+            Option.getOrThrow(yield* users.revokeKey(userId, key, now)),
+            yield* Effect.map(
+              sql`SELECT reserved FROM user_delete(${userId}, ${new Date(0)})`,
+              ([row]) => row?.["reserved"]
+            )
+          ]
+        })
+        const [reserved, calling] = [yield* newCaller(100), yield* newCaller(100)]
+        yield* grantOf(reserved, 5)
+        yield* writeCalls({ starts: [callStart(calling, 1)] })
+        assert.deepStrictEqual(
+          yield* reports(reserved),
+          Array.from({ length: 6 }, () => true)
+        )
+        assert.deepStrictEqual(
+          yield* reports(calling),
+          Array.from({ length: 6 }, () => false)
+        )
+      })
   )
 
   it.effect("only the newest secret of a rotated key draws on its reservation", () =>
@@ -197,54 +238,59 @@ describeLive("the reservation store", walletStores, (it) => {
       })
   )
 
-  it.effect("a revoked, expired or unknown key, or one without the scope, gets none", () =>
-    Effect.gen(function* () {
-      const users = yield* UserStore
-      const sql = yield* PgClient.PgClient
-      const now = yield* DateTime.now
-      const later = DateTime.add(now, { minutes: 5 })
-      const [revoked, expired, other, none, good] = [
-        reservation(yield* newCaller(1000), 0, 10),
-        reservation(yield* newCaller(1000), 0, 10),
-        reservation(yield* newCaller(1000), 0, 10),
-        reservation(yield* newWallet(1000), 0, 10),
-        reservation(yield* newCaller(1000), 0, 10)
-      ]
-      yield* writeReservations({ sizes: [revoked, expired, good] })
-      const until = (at: DateTime.Utc, key: string) =>
-        sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(at)} WHERE id = ${key}`
-      yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
-      yield* until(now, expired.key)
-      yield* until(DateTime.add(later, { minutes: 1 }), good.key)
-      yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
-      const again = [revoked, expired, other, none, good].map(({ user }) =>
-        reservation(user, 0, 20)
-      )
-      const { grants } = yield* writeReservations({ sizes: again, now: later })
-      const byKey = new Map(grants.map((it) => [it.key, it]))
-      const found = again.map(({ key }) => byKey.get(key))
-      assert.deepStrictEqual(
-        found.map((it) => [it?.alive, it?.granted]),
-        [
-          [false, credits(10)],
-          [false, credits(10)],
-          [false, credits(0)],
-          [false, credits(0)],
-          [true, credits(20)]
+  it.effect(
+    "a revoked, expired, disabled or unknown key, or one without the scope, gets none",
+    () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const sql = yield* PgClient.PgClient
+        const now = yield* DateTime.now
+        const later = DateTime.add(now, { minutes: 5 })
+        const [revoked, expired, disabled, other, none, good] = [
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newWallet(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10)
         ]
-      )
-      assert.deepStrictEqual(found[4]?.expiresAt, DateTime.add(later, { minutes: 1 }))
-      const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
-      assert.deepStrictEqual(key?.lastUsedAt, later)
-      // Another user's key does not spend from this wallet
-      const otherWallet = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }
-      const { grants: foreign } = yield* writeReservations({
-        sizes: [otherWallet],
-        processId: "prc_other",
-        now: later
+        yield* writeReservations({ sizes: [revoked, expired, disabled, good] })
+        const until = (at: DateTime.Utc, key: string) =>
+          sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(at)} WHERE id = ${key}`
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
+        yield* until(now, expired.key)
+        yield* users.update(disabled.user, { disabled: true }, now)
+        yield* until(DateTime.add(later, { minutes: 1 }), good.key)
+        yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
+        const again = [revoked, expired, disabled, other, none, good].map(({ user }) =>
+          reservation(user, 0, 20)
+        )
+        const { grants } = yield* writeReservations({ sizes: again, now: later })
+        const byKey = new Map(grants.map((it) => [it.key, it]))
+        const found = again.map(({ key }) => byKey.get(key))
+        assert.deepStrictEqual(
+          found.map((it) => [it?.alive, it?.granted]),
+          [
+            [false, credits(10)],
+            [false, credits(10)],
+            [false, credits(10)],
+            [false, credits(0)],
+            [false, credits(0)],
+            [true, credits(20)]
+          ]
+        )
+        assert.deepStrictEqual(found[5]?.expiresAt, DateTime.add(later, { minutes: 1 }))
+        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
+        assert.deepStrictEqual(key?.lastUsedAt, later)
+        // Another user's key does not spend from this wallet
+        const otherWallet = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }
+        const { grants: foreign } = yield* writeReservations({
+          sizes: [otherWallet],
+          processId: "prc_other",
+          now: later
+        })
+        assert.deepInclude(foreign[0], { alive: false, granted: credits(0) })
       })
-      assert.deepInclude(foreign[0], { alive: false, granted: credits(0) })
-    })
   )
 
   it.effect(

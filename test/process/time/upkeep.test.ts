@@ -17,8 +17,14 @@ describe("idempotency keys older than 24 hours", () => {
       yield* sql`
         INSERT INTO idempotency_keys (user_id, key, request_hash, body, created_at)
         VALUES (${user.id}, 'young', ''::bytea, '{}', '1969-12-31T00:00:01Z')`
+      yield* sql`
+        INSERT INTO manage_idempotency_keys (caller, key, request_hash, claim, created_at)
+        SELECT user_id, key, ''::bytea, gen_random_uuid(), created_at FROM idempotency_keys`
       yield* (yield* ManageReplays).deleteExpired
       assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
+      assert.deepStrictEqual(yield* sql`SELECT key FROM manage_idempotency_keys`, [
+        { key: "young" }
+      ])
     }).pipe(Effect.provide(layerGateway()))
   )
 })

@@ -4,7 +4,7 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import type { TaskId } from "../../../src/domain/Ids.ts"
 import { AdmissionStore } from "../../../src/users/AdmissionStore.ts"
 import { countSoFar } from "../../support/statistics.ts"
-import { singleStores } from "../../support/stores.ts"
+import { singleStores, stores } from "../../support/stores.ts"
 import { accept, callKeyOf, newCaller, walletStores } from "../../support/wallets.ts"
 
 /** The number of transactions that this connection has committed. */
@@ -71,3 +71,43 @@ for (const [name, database] of Object.entries(singleStores)) {
     })
   })
 }
+
+layer(AdmissionStore.layer.pipe(Layer.provide(stores.postgres)))("a bucket of requests", (it) => {
+  const minute = Effect.map(
+    DateTime.now,
+    (now) => (bucket: string, seconds: number) =>
+      Effect.flatMap(AdmissionStore, ({ take }) =>
+        Effect.map(take(bucket, 5, 60, DateTime.add(now, { seconds })), (taken) =>
+          taken.admitted ? taken.remaining : "refused"
+        )
+      )
+  )
+
+  it.effect("is neither refilled nor emptied by a process whose clock is behind", () =>
+    Effect.gen(function* () {
+      const take = yield* minute
+      assert.strictEqual(yield* take("b", 0), 4)
+      assert.strictEqual(yield* take("b", -24), 3)
+      assert.strictEqual(yield* take("b", 0), 2)
+    })
+  )
+
+  it.effect("fills from now on if a clock more than its period ahead has taken from it", () =>
+    Effect.gen(function* () {
+      const take = yield* minute
+      assert.strictEqual(yield* take("a", 61), 4)
+      for (const left of [3, 2, 1, 0, "refused"]) assert.strictEqual(yield* take("a", 0), left)
+      assert.strictEqual(yield* take("a", 12), 0)
+      assert.strictEqual(yield* take("a", 12), "refused")
+    })
+  )
+
+  it.effect("keeps the time of a clock that is ahead by its period or less", () =>
+    Effect.gen(function* () {
+      const take = yield* minute
+      for (const left of [4, 3, 2, 1, 0]) assert.strictEqual(yield* take("c", 60), left)
+      assert.strictEqual(yield* take("c", 0), "refused")
+      assert.strictEqual(yield* take("c", 60), "refused")
+    })
+  )
+})

@@ -1,7 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Layer, Schedule } from "effect"
+import { DateTime, Effect, Fiber, Layer, Option, Schedule } from "effect"
 import { TestClock } from "effect/testing"
+import type { UserId } from "../../../src/domain/Ids.ts"
 import { UserErasureStore } from "../../../src/tasks/privacy/UserErasureStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { stores } from "../../support/stores.ts"
@@ -72,5 +73,32 @@ layer(layers, { timeout: "60 seconds" })("the end of a key", (it) => {
         yield* Fiber.join(ending)
         assert.strictEqual((yield* create).outcome._tag, "KeyEnded")
       }).pipe(Effect.scoped)
+  )
+
+  it.effect("is final, and only its user ends it: no change has an effect afterward", () =>
+    Effect.gen(function* () {
+      const users = yield* UserStore
+      const sql = yield* PgClient.PgClient
+      const owner = yield* newCaller(100)
+      const key = callKeyOf(owner)
+      const stored = sql`SELECT * FROM api_keys WHERE id = ${key}`
+      const now = yield* DateTime.now
+      const rotation = { keyHash: Buffer.from(key), preview: "", oldUntil: null }
+      const changes = (user: UserId) => [
+        users.updateKey(user, key, { name: "changed" }, now),
+        users.rotateKey(user, key, rotation)
+      ]
+      const other = yield* newCaller(100)
+      const before = yield* stored
+      for (const change of [...changes(other), users.revokeKey(other, key, now)]) {
+        assert.isTrue(Option.isNone<unknown>(yield* change))
+      }
+      assert.deepStrictEqual(yield* stored, before)
+      yield* users.revokeKey(owner, key, now)
+      const revoked = yield* stored
+      for (const change of changes(owner)) assert.isTrue(Option.isNone<unknown>(yield* change))
+      yield* users.revokeKey(owner, key, DateTime.add(now, { seconds: 1 }))
+      assert.deepStrictEqual(yield* stored, revoked)
+    })
   )
 })

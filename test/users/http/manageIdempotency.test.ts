@@ -184,5 +184,25 @@ layer(layerGateway({ database: stores.postgres }))(
         assert.isFalse(again.headers.has("idempotency-replayed"))
       })
     )
+
+    it.effect(
+      "the first response is repeated after a minute too, and after an expiry the new one",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const post = (name: string) =>
+            user.call("POST", "/manage/v1/api-keys", { name }, keyed("m"))
+          const first = yield* post("a")
+          yield* TestClock.adjust("61 seconds")
+          assert.deepStrictEqual((yield* post("a")).json, first.json)
+          yield* TestClock.adjust("24 hours")
+          const second = yield* post("b")
+          assert.strictEqual(second.status, 201)
+          assert.deepStrictEqual((yield* post("b")).json, second.json)
+          assert.strictEqual((yield* post("a")).json.code, 2008)
+          const listed = yield* user.call("GET", "/manage/v1/api-keys")
+          assert.strictEqual(listed.json.data.length, 3)
+        })
+    )
   }
 )

@@ -10,6 +10,7 @@ import { stores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const body = { prompt: "[[sim:hang]]" }
+const keys = "/manage/v1/api-keys"
 const nobody = `${path}/00000000-0000-7000-8000-000000000000`
 
 const rateOf = (headers: Headers) =>
@@ -51,6 +52,37 @@ describe("USER_RATE_LIMIT_PER_MINUTE", () => {
         })
       )
 
+      it.effect("counts no request that is refused because of its key", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const make = Effect.fnUntraced(function* (fields?: object) {
+            const { json } = yield* user.call("POST", keys, { name: "key", ...fields })
+            return { at: `${keys}/${json.id}`, call: callWith(json.key) }
+          })
+          const soon = DateTime.add(yield* DateTime.now, { seconds: 1 })
+          const expiring = yield* make({ expires_at: DateTime.formatIso(soon) })
+          const revoked = yield* make()
+          const rotated = yield* make()
+          const managing = yield* make({ scopes: ["manage"] })
+          yield* user.call("DELETE", revoked.at)
+          yield* user.call("POST", `${rotated.at}/rotate`)
+          yield* TestClock.adjust("1 second")
+          for (const { call } of [expiring, revoked, rotated]) {
+            assert.strictEqual((yield* call("GET", nobody)).json.code, 1003)
+          }
+          assert.strictEqual((yield* managing.call("GET", nobody)).json.code, 1004)
+          const disable = (disabled: boolean) =>
+            operator("PATCH", `/manage/v1/users/${user.id}`, { disabled })
+          yield* disable(true)
+          assert.strictEqual((yield* user.call("GET", nobody)).json.code, 1003)
+          yield* disable(false)
+          assert.deepStrictEqual(rateOf((yield* user.call("GET", nobody)).headers).slice(0, 2), [
+            "6",
+            "5"
+          ])
+        })
+      )
+
       it.effect("counts calls of the passthrough too, and is exact when 50 come at once", () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -86,6 +118,22 @@ describe("USER_RATE_LIMIT_PER_MINUTE", () => {
         assert.deepStrictEqual(yield* statusOf(user.call), [429, "3"])
         assert.deepStrictEqual(yield* statusOf(second), [404, "4"])
         assert.deepStrictEqual(yield* statusOf(second), [429, "4"])
+      })
+    )
+
+    it.effect("is not raised by the limit of a key, which may only be lower", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { key, row } = yield* makeKey(user.id)
+        for (const [own, applied] of [
+          [10, "3"],
+          [2, "2"],
+          [null, "3"]
+        ] as const) {
+          yield* user.call("PATCH", `${keys}/${row.id}`, { rate_limit_per_minute: own })
+          const answer = yield* callWith(key)("GET", nobody)
+          assert.strictEqual(answer.headers.get("ratelimit-limit"), applied)
+        }
       })
     )
   })
