@@ -335,18 +335,23 @@ begin
     from ended n where n.id = d.id and d.id = any (array(select id from ended))
       and d.created_at between first_created and last_created
   ), turned as (
-    -- Endpoints that begin to fail or stop failing; their other attempts write nothing. Another process may be writing
-    -- the same change.
+    -- Endpoints that begin to fail or that succeed again; their other attempts write nothing. Another process may be
+    -- writing the same change.
     select e.id, h.since
     from (
-      select n.endpoint_id,
-        case when (array_agg(n.failure order by n.ended_at desc))[1] is not null
-          then min(n.ended_at) filter (where n.failure is not null) end as since
-      from ended n where n.failure is distinct from 'lost' group by n.endpoint_id
+      select n.endpoint_id, max(n.succeeded_at) as succeeded_at,
+        min(n.ended_at) filter (where n.ended_at > coalesce(n.succeeded_at, '-infinity')) as since
+      from (
+        select n.endpoint_id, n.ended_at,
+          max(n.ended_at) filter (where n.failure is null) over (partition by n.endpoint_id) as succeeded_at
+        from ended n where n.failure is distinct from 'lost'
+      ) n
+      group by n.endpoint_id
     ) h
     cross join lateral (
       select e.id from webhook_endpoints e
-      where e.id = h.endpoint_id and (e.failing_since is null) <> (h.since is null)
+      where e.id = h.endpoint_id
+        and case when e.failing_since is null then h.since is not null else h.succeeded_at is not null end
       offset 0 for no key update skip locked
     ) e
   ), told as (

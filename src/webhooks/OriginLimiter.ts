@@ -134,9 +134,8 @@ export class OriginLimiter {
   }
 
   #deleteIfIdle(name: string, origin: Origin): void {
-    if (origin.running === 0 && origin.connections === 0 && origin.waiting.first === undefined) {
-      this.#origins.delete(name)
-    }
+    // While an attempt waits, two of its URL run
+    if (origin.running === 0 && origin.connections === 0) this.#origins.delete(name)
   }
 }
 

@@ -36,7 +36,6 @@ export const accountRefusal = (
   response: Pick<UpstreamResponse, "status" | "body">
 ): AccountRefusal | undefined => {
   const { status } = response
-  if (status < 400 || status > 429) return undefined
   if (status === 402) return "account"
   if (status !== 400 && status !== 401 && status !== 403 && status !== 429) return undefined
   const { code, message } = errorOf(response)

@@ -43,6 +43,7 @@ describe("heavy bodies", () => {
       const second = yield* take("second")
       assert.isUndefined(second.pollUnsafe())
       yield* Fiber.interrupt(second)
+      assert.strictEqual(turns.callers, 1)
       yield* Fiber.join(first)
       yield* turns.take("third", heavyBodyBytesMin)
       assert.strictEqual(turns.callers, 0)
@@ -76,6 +77,23 @@ describe("downloads", () => {
     // Eight downloads of one caller delay another caller as much as one download would
     assert.isAtMost(passed.lastIndexOf("other"), 40)
   })
+
+  it.effect("wait with the bytes that have come since their last turn", () =>
+    Effect.gen(function* () {
+      const waited: Array<number> = []
+      class Recorded extends BodyTurns {
+        override readonly pass = (_: string, bytes: number) =>
+          Effect.sync(() => void waited.push(bytes))
+      }
+      const five = Stream.rechunk(Stream.fromIterable(Array.from({ length: 5 }, () => chunk)), 1)
+      yield* Effect.provideService(
+        Stream.runDrain(inBodyTurns("a", five)),
+        CurrentBodyTurns,
+        new Recorded()
+      )
+      assert.deepStrictEqual(waited, [heavyBodyBytesMin, heavyBodyBytesMin])
+    })
+  )
 
   it.effect("have all their bytes, and short ones do not wait", () =>
     Effect.gen(function* () {

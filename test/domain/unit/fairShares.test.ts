@@ -27,7 +27,9 @@ describe("places that are taken without waiting", () => {
     for (let n = 0; n < 12; n += 1) shares.give("first")
     assert.deepStrictEqual([shares.taken, shares.callers], [0, 0])
     assert.isFalse(make({ capacity: 0 }).take("first"))
-    assert.strictEqual(make({ capacity: 0 }).callers, 0)
+    const full = make({ capacity: 0, queueMax: 0 })
+    assert.isUndefined(full.wait("first", 1, () => {}))
+    assert.strictEqual(full.callers, 0)
   })
 
   it("are limited per caller, however many are free", () => {
@@ -53,6 +55,16 @@ describe("places that are taken without waiting", () => {
     shares.capacity = 32
     assert.strictEqual(fill(shares, "second"), 15)
   })
+
+  it("that are added go to waiting callers", () => {
+    const shares = make({ capacity: 0 })
+    let hasEntered = false
+    shares.wait("first", 1, () => {
+      hasEntered = true
+    })
+    shares.capacity = 16
+    assert.isTrue(hasEntered)
+  })
 })
 
 describe("a place that becomes free", () => {
@@ -77,6 +89,7 @@ describe("a place that becomes free", () => {
       hasEntered = true
     })
     assert.isFalse(shares.take("late"))
+    assert.strictEqual(shares.callers, 2)
     shares.give("first", 3)
     assert.isTrue(hasEntered)
   })
@@ -91,6 +104,17 @@ describe("a place that becomes free", () => {
     giveUp?.()
     assert.deepStrictEqual(order, ["small"])
     assert.strictEqual(shares.callers, 2)
+  })
+
+  it("stays with a caller that stops waiting after it got the place", () => {
+    const shares = make({ capacity: 1, aloneMax: 1 })
+    shares.take("first")
+    const giveUp = shares.wait("second", 1, () => {})
+    shares.give("first")
+    giveUp?.()
+    assert.deepStrictEqual([shares.taken, shares.callers], [1, 1])
+    shares.give("second")
+    assert.deepStrictEqual([shares.taken, shares.callers], [0, 0])
   })
 })
 

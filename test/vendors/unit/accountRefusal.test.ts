@@ -27,7 +27,8 @@ describe("a refused account", () => {
       [400, { message: "No: your credit balance is too low", code: "bad" }],
       [429, { message: "Rate limit reached", code: "rate_limit_exceeded" }],
       [200, { message: "API key not valid" }],
-      [500, { message: "API key not valid" }]
+      [500, { message: "API key not valid" }],
+      [400, { message: "API key not valid", padding: "x".repeat(16 * 1024) }]
     ]
     for (const [status, error] of others)
       assert.isUndefined(accountRefusal(answer(status, error)), JSON.stringify(error))

@@ -9,6 +9,7 @@ import type { AttemptRow } from "../../../src/webhooks/DeliveryLogStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import type { ClaimedDelivery } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
+import { failed } from "../../../src/webhooks/WebhookExchange.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { besideLocked } from "../../support/lockedRows.ts"
@@ -256,6 +257,103 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
       }).pipe(Effect.provide(Live))
   )
 
+  it.effect("a claim that was not sent is returned, unless it has been taken over", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      yield* prepare
+      const id = yield* publish(1, start)
+      const [paused] = yield* claim("paused", start)
+      yield* store.requeueLost(later(10), later(-100), later(20), 1000)
+      const [taken] = yield* claim("other", later(20))
+      yield* store.releaseClaims([paused!])
+      assert.deepStrictEqual(yield* claim("third", later(21)), [], "it is owned")
+      yield* store.releaseClaims([taken!])
+      const [again] = yield* claim("third", later(21))
+      assert.deepStrictEqual([again?.id, again?.attempt], [id, 0])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("an abandoned claim is lost, and no other claim", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      yield* prepare
+      yield* beat("p", later(1))
+      yield* beat("q", later(1))
+      yield* publish(1, start)
+      yield* claim("p", start)
+      yield* publish(2, start)
+      yield* claim("q", later(1))
+      const id = yield* publish(3, start)
+      yield* claim("p", later(1))
+      yield* store.abandonClaims({ endpoints: [endpointId], owner: "p", claimedAt: later(1) })
+      yield* store.requeueLost(later(0), later(-100), later(2), 1000)
+      assert.deepStrictEqual(
+        (yield* claim("p", later(2))).map((it) => it.id),
+        [id]
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("an endpoint fails since the first failure after its last success", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const sql = yield* SqlClient.SqlClient
+      yield* prepare
+      /** Sends as many events, whose attempts end with these statuses at these seconds, recorded together. */
+      const end = Effect.fnUntraced(function* (...ends: ReadonlyArray<readonly [number, number]>) {
+        const [, first] = ends[0]!
+        yield* queueDeliveries(endpointId, ends.length, DateTime.toDateUtc(later(first)))
+        const claimed = yield* claim("p", later(first))
+        yield* store.record(
+          ends.map(([status, second], n) => ({
+            claimed: claimed[n]!,
+            endedAt: later(second),
+            outcome: status === 0 ? failed("lost", "paused") : mockOutcome(status),
+            nextDueAt: status === 0 ? Option.some(later(1e6)) : Option.none()
+          }))
+        )
+        const [row] = yield* sql<{ readonly failingSince: Date | null }>`
+          SELECT failing_since FROM webhook_endpoints`
+        return row?.failingSince ?? null
+      })
+      const at = (second: number) => DateTime.toDateUtc(later(second))
+      assert.isNull(yield* end([0, 1]), "a lost attempt says nothing")
+      assert.deepStrictEqual(yield* end([500, 4], [500, 3]), at(3))
+      assert.deepStrictEqual(yield* end([500, 5]), at(3))
+      assert.deepStrictEqual(yield* end([500, 6], [500, 9], [200, 7], [500, 8], [0, 9]), at(8))
+      assert.isNull(yield* end([200, 11], [500, 10]))
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("a redelivery to an endpoint that was deleted meanwhile is not tried again", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      const sql = yield* SqlClient.SqlClient
+      yield* prepare
+      const ids = [yield* publish(1, start), yield* publish(2, start), yield* publish(3, start)]
+      yield* sql`UPDATE webhook_endpoints SET enabled = false`
+      assert.deepStrictEqual(yield* claim("p", later(1)), [], "it is disabled")
+      yield* log.requeue(ids.slice(0, 2), later(1))
+      const [failing, lost] = yield* claim("p", later(1))
+      assert.isDefined(lost)
+      yield* sql`UPDATE webhook_endpoints SET deleted_at = now()`
+      yield* log.requeue(ids, later(2))
+      assert.deepStrictEqual(yield* claim("p", later(2)), [], "it is deleted")
+      const nextDueAt = Option.some(later(17))
+      const outcome = mockOutcome(500)
+      yield* store.record([{ claimed: failing!, endedAt: later(2), outcome, nextDueAt }])
+      yield* store.requeueLost(later(10), later(-100), later(20), 1000)
+      assert.lengthOf(yield* sql`SELECT FROM delivery_queue`, 1, "the one that was not claimed")
+      yield* store.skipDisabled(start, later(20))
+      const rows = yield* sql`SELECT status FROM deliveries`
+      assert.deepStrictEqual(
+        rows.map((row) => row["status"]),
+        ["skipped", "skipped", "skipped"]
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
   it.effect("a waiting delivery that is redelivered has six new attempts", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
@@ -429,9 +527,20 @@ describeMigratedStores("deliveries and their log", (database, kind) => {
         // Asked also for what is due soon, it returns the same next time
         const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
         assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
-        assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
-          endpointId
-        ])
+        const since = (seconds: number) =>
+          Effect.map(store.due(Option.some(later(seconds)), later(102)), (it) => it.endpoints)
+        assert.deepStrictEqual(yield* since(99), [endpointId])
+        assert.deepStrictEqual(yield* since(100.999), [endpointId], "it may be committed late")
+        assert.deepStrictEqual(yield* since(101), [])
+        yield* claim("p", later(100))
+        assert.deepStrictEqual(yield* since(99), [], "they are owned")
+        assert.deepStrictEqual((yield* store.due(Option.none(), later(0))).next, Option.none())
+        const sql = yield* SqlClient.SqlClient
+        yield* publish(3, later(100))
+        yield* sql`UPDATE webhook_endpoints SET enabled = false`
+        assert.deepStrictEqual(yield* since(99), [], "it is disabled")
+        yield* sql`UPDATE delivery_queue SET manual = true`
+        assert.deepStrictEqual(yield* since(99), [endpointId])
       }).pipe(Effect.provide(Live))
   )
 })

@@ -320,6 +320,8 @@ describe("the hidden endpoint that carries the limits of task webhooks", () => {
       const webhook = { url, events: ["task.created"] }
       yield* create(user, { webhook })
       yield* arrived(url, 1)
+      const own = { url: "https://127.0.0.1/own", events: ["task.failed"] }
+      yield* user.call("POST", "/manage/v1/webhook-endpoints", own)
       yield* maintain
       assert.strictEqual(yield* count, 1)
       const later = DateTime.toDateUtc(DateTime.makeUnsafe(-40 * 24 * 3600 * 1000))
@@ -332,6 +334,15 @@ describe("the hidden endpoint that carries the limits of task webhooks", () => {
       yield* create(user, { webhook })
       yield* arrived(url, 2)
       assert.strictEqual(yield* count, 1)
+      const left = yield* user.call("GET", "/manage/v1/webhook-endpoints")
+      assert.lengthOf(left.json.data, 1, "an endpoint of the user is not removed")
+      yield* sql`UPDATE webhook_endpoints SET updated_at = ${later}`
+      yield* create(user, { webhook })
+      yield* arrived(url, 3)
+      yield* eventually(sql`SELECT FROM delivery_queue`, (rows) => rows.length === 0)
+      yield* sql`DELETE FROM deliveries`
+      yield* maintain
+      assert.strictEqual(yield* count, 1, "it was used")
     }).pipe(Effect.provide(layerGateway()))
   )
 })

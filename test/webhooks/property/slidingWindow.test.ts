@@ -67,6 +67,25 @@ describe("the sliding limit of 600 a minute", () => {
     assert.strictEqual(window.capacity(set + minuteMillis), limit)
   })
 
+  it("delays nothing by more than a window if attempts end before and after the clock is set back", () => {
+    const hour = 3_600_000
+    const window = new SlidingWindow(limit, minuteMillis, [])
+    window.begin(2)
+    window.end(2 * hour)
+    window.end(hour)
+    assert.strictEqual(window.capacity(hour), limit - 2)
+    assert.strictEqual(window.capacity(hour + minuteMillis), limit)
+  })
+
+  it("is not shortened by small differences between readings of the clock", () => {
+    const window = new SlidingWindow(limit, minuteMillis, [])
+    window.begin(1)
+    window.end(1000)
+    assert.strictEqual(window.capacity(500), limit - 1)
+    assert.strictEqual(window.capacity(minuteMillis + 999), limit - 1)
+    assert.strictEqual(window.capacity(minuteMillis + 1000), limit)
+  })
+
   it("counts no attempt that was not sent", () => {
     const window = new SlidingWindow(limit, windowMillis, [])
     window.begin(limit)

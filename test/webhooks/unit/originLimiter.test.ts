@@ -35,6 +35,17 @@ describe("attempts at an origin without a free connection", () => {
     })
   )
 
+  it.effect("start at once on connections that are open or have just been opened", () =>
+    Effect.gen(function* () {
+      const { enter, limiter, started } = gateOf(128)
+      for (let n = 0; n < 2; n += 1) limiter.connectionOpened(url.origin)
+      enter(5)
+      assert.strictEqual(started.length, 3, "two on open connections, and one opens another")
+      for (let n = 0; n < 3; n += 1) limiter.connectionOpened(url.origin)
+      assert.strictEqual(started.length, 5)
+    })
+  )
+
   it.effect("take a connection that becomes free, without waiting or opening another", () =>
     Effect.gen(function* () {
       const { enter, limiter, leave, started } = gateOf(3)
@@ -64,6 +75,24 @@ describe("attempts at an origin without a free connection", () => {
       leave[0]!()
       yield* turn
       assert.deepStrictEqual(started, [0, 1, 2, 3])
+    })
+  )
+
+  it.effect("exceed the limit only so that two of their URL run", () =>
+    Effect.gen(function* () {
+      const limiter = new OriginLimiter(3)
+      for (let n = 0; n < 8; n += 1) limiter.connectionOpened(url.origin)
+      const started: Array<string> = []
+      const begin = (path: string) => limiter.acquire(new URL(path, url), () => started.push(path))
+      const leave = [begin("/a"), begin("/a"), begin("/a")]
+      for (const path of ["/b", "/b", "/b", "/a", "/a"]) begin(path)
+      assert.deepStrictEqual(started.splice(0), ["/a", "/a", "/a", "/b", "/b"])
+      leave[0]!()
+      yield* turn
+      assert.deepStrictEqual(started, [], "two of it still run")
+      leave[1]!()
+      yield* turn
+      assert.deepStrictEqual(started, ["/a"], "although another URL has waited longer")
     })
   )
 
