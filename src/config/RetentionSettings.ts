@@ -25,14 +25,11 @@ const max = Duration.days(retentionDaysMax)
 const setting = (name: string, min: `${number} ${Duration.Unit}`) => {
   const remedy = `set a duration from ${min} to ${retentionDaysMax} days, such as 90 days`
   return read(name, Config.option(Config.Duration(name)), remedy).pipe(
-    Effect.filterOrFail(
-      Option.match({
-        onNone: () => true,
-        onSome: (it) =>
-          Duration.isGreaterThanOrEqualTo(it, Duration.fromInputUnsafe(min)) &&
-          Duration.isLessThanOrEqualTo(it, max)
-      }),
-      () => fault(name, "it is out of bounds", remedy)
+    Effect.flatMap((value) =>
+      Option.isNone(value) ||
+      Duration.between(value.value, { minimum: Duration.fromInputUnsafe(min), maximum: max })
+        ? Effect.succeed(value)
+        : Effect.fail(fault(name, `${Duration.format(value.value)} is out of bounds`, remedy))
     )
   )
 }

@@ -155,7 +155,7 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
     /^BODY_RETENTION: .+; set a duration from 1 hour to 36500 days/u
   ],
   ["LOG_RETENTION", "0", /^LOG_RETENTION: .+; set a duration/u],
-  ["AUDIT_RETENTION", "36501 days", /^AUDIT_RETENTION: .+; set a duration/u],
+  ["AUDIT_RETENTION", "36501 days", /^AUDIT_RETENTION: 36501d is out of bounds; set a duration/u],
   ["AUDIT_RETENTION", "a year", /^AUDIT_RETENTION: .+; set a duration/u],
   ["MAX_BODY_BYTES", "0", /^MAX_BODY_BYTES: .+; set a size/u],
   ["MAX_BODY_BYTES", "many", /^MAX_BODY_BYTES: .+; set a size/u],

@@ -15,7 +15,7 @@ const refuseStragglers = Effect.gen(function* () {
   const behind = yield* (yield* MasterKeyRotation).stragglers
   if (behind.length === 0) return
   return yield* failed(
-    `MASTER_KEY: ${behind.length} running processes do not encrypt under its first key: ${behind.join(", ")}; restart them with the value of this command, and run it again (a killed process counts for ${ownerDeadSeconds} seconds)`
+    `MASTER_KEY: these running processes do not encrypt under its first key: ${behind.join(", ")}; restart them with the value of this command, and run it again (a killed process counts for ${ownerDeadSeconds} seconds)`
   )
 })
 

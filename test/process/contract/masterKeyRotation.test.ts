@@ -214,7 +214,7 @@ describeStores("the rotation of the master key", (database) => {
             const refused = yield* Effect.flip(rotateWith(keys, () => rotateStore))
             assert.include(
               refused.message,
-              `1 running processes do not encrypt under its first key`
+              `these running processes do not encrypt under its first key`
             )
             assert.include(refused.message, id)
             yield* assertUsable(data, true)
