@@ -152,9 +152,14 @@ describe("an overloaded process", () => {
       setImmediate(() => left.abort())
       await call.catch(() => {})
     }
-    fill(capacity - 1)
-    assert.strictEqual(await statusOf(gateway.post("/v1/chat/completions", chat)), 200)
-    drain(capacity - 1)
+    // The gateway reads that a client has left a moment later
+    const isServed = async () => {
+      fill(capacity - 1)
+      const status = await statusOf(gateway.post("/v1/chat/completions", chat))
+      drain(capacity - 1)
+      return status === 200
+    }
+    await until(isServed, { what: "the places of the calls" })
   })
 
   it("refuses no create with a key while others flood it without a key", async () => {

@@ -46,9 +46,10 @@ layer(replays)("the claim of an idempotency key", (it) => {
     Effect.gen(function* () {
       yield* first("k")
       assert.strictEqual(yield* refusal("k", "b"), 2008)
-      yield* TestClock.adjust("49 seconds")
+      // The repeat waits for 10 seconds
+      yield* TestClock.adjust("46 seconds")
       assert.strictEqual(yield* refusal("k"), 2010)
-      yield* TestClock.adjust("2 seconds")
+      yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* refusal("k", "b"), 2008)
       const { complete } = yield* first("k")
       yield* complete(success("second"))

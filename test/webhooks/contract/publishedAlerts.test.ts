@@ -31,23 +31,30 @@ describeMigratedStores("an alert about an endpoint or a key", (database) => {
     Layer.provideMerge(database)
   )
 
-  it.effect("that fails is published once, and not if it was disabled or failed anew", () =>
-    Effect.gen(function* () {
-      const sql = yield* prepare
-      const store = yield* EndpointStore
-      const publish = (failingSince: DateTime.Utc) =>
-        store.publishFailing(
-          { id: EndpointId.make("whe_failing"), userId, url: "https://example.com", failingSince },
-          newEvent("webhook.failing"),
-          later(24)
-        )
-      assert.deepStrictEqual(yield* publish(later(-1)), [])
-      yield* sql`UPDATE webhook_endpoints SET enabled = false WHERE id = 'whe_failing'`
-      assert.deepStrictEqual(yield* publish(now), [])
-      yield* sql`UPDATE webhook_endpoints SET enabled = true`
-      assert.deepStrictEqual(yield* publish(now), [watching])
-      assert.deepStrictEqual(yield* publish(now), [])
-    }).pipe(Effect.provide(Live))
+  it.effect(
+    "that fails is published once, and not if it was disabled or has begun to fail again",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* prepare
+        const store = yield* EndpointStore
+        const publish = (failingSince: DateTime.Utc) =>
+          store.publishFailing(
+            {
+              id: EndpointId.make("whe_failing"),
+              userId,
+              url: "https://example.com",
+              failingSince
+            },
+            newEvent("webhook.failing"),
+            later(24)
+          )
+        assert.deepStrictEqual(yield* publish(later(-1)), [])
+        yield* sql`UPDATE webhook_endpoints SET enabled = false WHERE id = 'whe_failing'`
+        assert.deepStrictEqual(yield* publish(now), [])
+        yield* sql`UPDATE webhook_endpoints SET enabled = true`
+        assert.deepStrictEqual(yield* publish(now), [watching])
+        assert.deepStrictEqual(yield* publish(now), [])
+      }).pipe(Effect.provide(Live))
   )
 
   it.effect("that expires is published once, and not if it is refused or expires otherwise", () =>
