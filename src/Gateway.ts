@@ -173,7 +173,7 @@ export const guardedConnector = Layer.effect(
 )
 
 /** The built-in catalog, or as changed by `CATALOG_FILE`. */
-export const catalog = Layer.unwrap(
+const catalog = Layer.unwrap(
   Effect.map(AppConfig, ({ catalogFile }) =>
     Option.match(catalogFile, { onNone: () => Catalog.layer, onSome: Catalog.layerFile })
   )
